@@ -57,7 +57,7 @@ def analysis(runs: int) -> None:
     """Time reading and understanding the documents' statement: parse and analyze, nothing planned and nothing run."""
     from benchmarks.parsing import Tables
     from rowmerge_nb.sql.analyzer.statements.statement import analyze
-    from rowmerge_nb.sql.parser.statements import parse
+    from rowmerge_nb.sql.parser.statement_reader import parse
 
     tables = Tables([("customer", "varchar"), ("purchases", "decimal(10,2)"), ("address", "varchar")])
     analyze(parse(STATEMENT), tables)

@@ -43,7 +43,7 @@ class Floor(Contestant):
     folder: Path
 
     def __init__(self) -> None:
-        from rowmerge_nb.engine.spark.session import create_session
+        from rowmerge_nb.engine.spark.spark_session import create_session
 
         self.folder = Path(tempfile.mkdtemp())
         self.spark = create_session()

@@ -13,7 +13,7 @@ from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import parse_type
 from rowmerge_nb.sql.analyzer.analysis import TableBinding
 from rowmerge_nb.sql.analyzer.statements.statement import analyze
-from rowmerge_nb.sql.parser.statements import parse, split_statements
+from rowmerge_nb.sql.parser.statement_reader import parse, split_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -193,7 +193,7 @@ def by_keys(case: Case, names: Sequence[str], runs: int, among: Sequence[str]) -
 
 def stage(runs: int) -> None:
     """Time one stage of Spark's that does nothing, in all tasks: what a query takes at least that does not run in the driver."""
-    from rowmerge_nb.engine.spark.session import create_session
+    from rowmerge_nb.engine.spark.spark_session import create_session
 
     spark = create_session()
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from proof.engines.backends import arrow_table
 from proof.statements.printing import Printer, script
 from proof.statements.scenarios import KINDS, numbered_scenario
-from rowmerge_nb.engine.variants import variants_of
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.engine.what_if import variants_of
 from rowmerge_nb.plan.rules import RULES
 from rowmerge_nb.spi.values import python_values
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from proof.statements.model import Scenario
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.trace.trace import PageSample, Trace
-    from rowmerge_nb.trace.variants import Variants
+    from rowmerge_nb.trace.what_if_answers import Variants
 
 __all__ = ["Summary", "compare", "main"]
 

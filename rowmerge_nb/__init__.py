@@ -21,6 +21,14 @@ from rowmerge_nb.base.lazy import at_first_use
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from rowmerge_nb.base.errors import AnalysisError as AnalysisError
+    from rowmerge_nb.base.errors import ConnectorError as ConnectorError
+    from rowmerge_nb.base.errors import DuplicateMatchError as DuplicateMatchError
+    from rowmerge_nb.base.errors import ExecutionError as ExecutionError
+    from rowmerge_nb.base.errors import ParseError as ParseError
+    from rowmerge_nb.base.errors import RowMergeError as RowMergeError
+    from rowmerge_nb.base.errors import SetupError as SetupError
+    from rowmerge_nb.base.errors import StatementInterrupted as StatementInterrupted
     from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector as HiveAcidConnector
     from rowmerge_nb.connectors.iceberg.connector import IcebergConnector as IcebergConnector
     from rowmerge_nb.connectors.jdbc.postgresql.connector import PostgresConnector as PostgresConnector
@@ -33,14 +41,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.default import undo as undo
     from rowmerge_nb.engine.engine import Engine as Engine
     from rowmerge_nb.engine.result import Result as Result
-    from rowmerge_nb.base.errors import AnalysisError as AnalysisError
-    from rowmerge_nb.base.errors import ConnectorError as ConnectorError
-    from rowmerge_nb.base.errors import DuplicateMatchError as DuplicateMatchError
-    from rowmerge_nb.base.errors import ExecutionError as ExecutionError
-    from rowmerge_nb.base.errors import ParseError as ParseError
-    from rowmerge_nb.base.errors import RowMergeError as RowMergeError
-    from rowmerge_nb.base.errors import SetupError as SetupError
-    from rowmerge_nb.base.errors import StatementInterrupted as StatementInterrupted
     from rowmerge_nb.machine import doctor as doctor
     from rowmerge_nb.replays.run import replay as replay
     from rowmerge_nb.spi.connector import Connector as Connector

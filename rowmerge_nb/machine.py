@@ -149,7 +149,7 @@ def _graphviz() -> Check:
 def _memory() -> Check:
     import os
 
-    from rowmerge_nb.engine.spark.java.options import available_cores, driver_memory
+    from rowmerge_nb.engine.spark.java.java_options import available_cores, driver_memory
 
     machine = "unknown"
     if hasattr(os, "sysconf"):

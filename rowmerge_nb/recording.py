@@ -40,7 +40,7 @@ def main() -> None:
         os.nice(19)
     from pyspark import SparkContext
 
-    from rowmerge_nb.engine.spark.session import start_for_class_cache, stop_session
+    from rowmerge_nb.engine.spark.spark_session import start_for_class_cache, stop_session
 
     directory = Path(order["directory"])
     session = start_for_class_cache(order["purpose"], directory, order["name"], order["conf"])
@@ -54,7 +54,7 @@ def main() -> None:
 def _run_statements(*, once: bool) -> None:
     from rowmerge_nb.demo import SETUP, STATEMENT
     from rowmerge_nb.engine.engine import Engine
-    from rowmerge_nb.sql.parser.statements import split_statements
+    from rowmerge_nb.sql.parser.statement_reader import split_statements
 
     first = [text for text, _ in split_statements(SETUP + ";" + STATEMENT)]
     with Engine() as engine:

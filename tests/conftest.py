@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from rowmerge_nb.connectors.jdbc.store import Session
+    from rowmerge_nb.connectors.jdbc.database import Session
 
 
 # What is in the home directory of whoever runs the tests is no part of them, and nothing is to be put there. Who asks for a cache has one
@@ -30,7 +30,7 @@ settings.load_profile("rowmerge_nb")
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Our own local session with two cores: one Java process serves the whole run."""
-    from rowmerge_nb.engine.spark.session import create_session, stop_session
+    from rowmerge_nb.engine.spark.spark_session import create_session, stop_session
 
     session = create_session(cores=2)
     yield session

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.base import private as module
-from rowmerge_nb.connectors.memory.reading import SplitStore
 from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.base.private import PREFIX, PrivateDirectory, sweep
+from rowmerge_nb.connectors.memory.reading import SplitStore
 from rowmerge_nb.spi.handles import SchemaTableName
 
 ROOT = Path(__file__).resolve().parents[1]

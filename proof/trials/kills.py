@@ -421,7 +421,7 @@ def _has_staged(place: StoreLocation) -> bool:
 def _traces(place: StoreLocation) -> list[str]:
     """Look for what attempts write into, without the connector."""
     if place.store == "postgresql":
-        from rowmerge_nb.connectors.jdbc.postgresql.store import PostgresStore
+        from rowmerge_nb.connectors.jdbc.postgresql.postgres_store import PostgresStore
 
         session = PostgresStore(place.where).connect()
         try:

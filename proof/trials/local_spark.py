@@ -19,7 +19,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.engine import Engine
 from rowmerge_nb.engine.spark.lazy_session import LazySession
 from rowmerge_nb.engine.statements.statement import StatementRun
-from rowmerge_nb.plan.nodes import PhysicalForm
+from rowmerge_nb.plan.plan_nodes import PhysicalForm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -223,10 +223,10 @@ def without_spark() -> Iterator[None]:
     with (
         patch.object(StatementRun, "collect", _collect),
         # A table whose size could not be asked for is small all the same.
-        patch("rowmerge_nb.plan.in_task._in_many_tasks", lambda *_: PhysicalForm(paged=True)),
+        patch("rowmerge_nb.plan.page_execution._in_many_tasks", lambda *_: PhysicalForm(paged=True)),
         patch("rowmerge_nb.engine.spark.lowering.exchanged", _in_one_partition),
         patch("rowmerge_nb.engine.spark.lowering.placed", _in_one_partition),
-        patch("rowmerge_nb.engine.tasks.merge.task_partition", _task.get),
+        patch("rowmerge_nb.engine.tasks.merge_passes.task_partition", _task.get),
         patch("rowmerge_nb.engine.tasks.writer.task_partition", _task.get),
     ):
         yield

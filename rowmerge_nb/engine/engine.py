@@ -8,10 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rowmerge_nb.base.choices import ROW_CHANGES, ExplainType
-from rowmerge_nb.engine.audit.audit import MOST_ROWS, Request, audit
-from rowmerge_nb.engine.catalog.catalogs import Catalogs, TableName
+from rowmerge_nb.base.errors import ConnectorError, checked, checked_name, error_text
+from rowmerge_nb.engine.audit.audit_run import MOST_ROWS, Request, audit
+from rowmerge_nb.engine.catalog.engine_catalogs import Catalogs, TableName
+from rowmerge_nb.engine.catalog.leftovers import CatalogOrphans, orphans_of
 from rowmerge_nb.engine.catalog.listing import TableInfo, list_tables
-from rowmerge_nb.engine.catalog.orphans import CatalogOrphans, orphans_of
 from rowmerge_nb.engine.errors.position import behind
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.spark.lazy_session import LazySession
@@ -19,7 +20,6 @@ from rowmerge_nb.engine.statements.again import LEFT_OUT, Again
 from rowmerge_nb.engine.statements.rehearsal import compare
 from rowmerge_nb.engine.statements.runner import StatementRunner
 from rowmerge_nb.engine.statements.undo import restore, undo
-from rowmerge_nb.base.errors import ConnectorError, checked, checked_name, error_text
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.spi.handles import SchemaTableName
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from rowmerge_nb.engine.catalog.names import StatementTables
+    from rowmerge_nb.engine.catalog.name_resolution import StatementTables
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.statements.runner import Looking
     from rowmerge_nb.spi.connector import Connector

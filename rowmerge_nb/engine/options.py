@@ -16,9 +16,9 @@ from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 from rowmerge_nb.sql.constants import half_character
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.tasks.audit import RowChooser
-    from rowmerge_nb.engine.tasks.faults import Fault
+    from rowmerge_nb.engine.tasks.audit_passes import RowChooser
     from rowmerge_nb.engine.tasks.handed import Keeping
+    from rowmerge_nb.engine.tasks.task_faults import Fault
 
 T = TypeVar("T")
 
@@ -165,7 +165,7 @@ def _record_file(value: Any) -> bool | str:
 
 
 def _fault(value: Any) -> Fault:
-    from rowmerge_nb.engine.faults import fault_of
+    from rowmerge_nb.engine.fault_option import fault_of
 
     return fault_of(value)
 

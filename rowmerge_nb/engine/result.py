@@ -6,11 +6,11 @@ from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.choices import ROW_CHANGES, StatementState
-from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.base.errors import RowMergeError, checked
 from rowmerge_nb.base.names import quoted
+from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.spi.output import Written
-from rowmerge_nb.trace.nodes import explain_text
+from rowmerge_nb.trace.node_records import explain_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.explorer.widget import Explorer
     from rowmerge_nb.report.model.beside_trino import BesideTrino
     from rowmerge_nb.report.model.outcome import Balance
-    from rowmerge_nb.report.near import Near
+    from rowmerge_nb.report.near_answer import Near
     from rowmerge_nb.report.quiz import Quiz
     from rowmerge_nb.report.row_check import RowCheck
     from rowmerge_nb.report.verdicts import Verdicts
@@ -167,7 +167,7 @@ class Result:
         """
         import pandas as pd
 
-        from rowmerge_nb.trace.changes import changed_rows
+        from rowmerge_nb.trace.changed_rows import changed_rows
 
         # As objects: integers beside NULL would become floats.
         return pd.DataFrame(changed_rows(self.trace), dtype=object)
@@ -264,7 +264,7 @@ class Result:
             RowMergeError: INVALID_ARGUMENTS if no row without a partner is like this, or ON reads no column of such a name; NOT_SUPPORTED of
                 other statements, and of large ones that were run without ``near=True``.
         """
-        from rowmerge_nb.report.near import Near
+        from rowmerge_nb.report.near_answer import Near
 
         return Near.of(self.trace, row, source_row, columns)
 
@@ -352,7 +352,7 @@ class Result:
             RowMergeError: NOT_SUPPORTED of another statement than a MERGE, UPDATE or DELETE that ran by merge sinks, and where the trace has
                 no rows with the values of both sides: of large statements.
         """
-        from rowmerge_nb.engine.variants import variants_of
+        from rowmerge_nb.engine.what_if import variants_of
         from rowmerge_nb.report.explorer.widget import Explorer
 
         return Explorer(self.trace, self.again, variants_of(self.trace))
@@ -369,8 +369,8 @@ class Result:
             RowMergeError: NOT_SUPPORTED as `explore`; INVALID_ARGUMENTS if there is no such directory, PERMISSION_DENIED if the file cannot be
                 written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
         """
-        from rowmerge_nb.engine.variants import variants_of
-        from rowmerge_nb.report.explorer.page import explorer_page
+        from rowmerge_nb.engine.what_if import variants_of
+        from rowmerge_nb.report.explorer.explorer_file import explorer_page
         from rowmerge_nb.trace.saved.files import write_private
 
         untouched = None if self.again is None else self.again.untouched(self.trace)
@@ -449,7 +449,7 @@ class Result:
             from rowmerge_nb.report.bundle import rows_bundle
 
             return rows_bundle(rows, self.trace)
-        from rowmerge_nb.engine.variants import under_other_paradigm
+        from rowmerge_nb.engine.what_if import under_other_paradigm
         from rowmerge_nb.report.bundle import mime_bundle
 
         return mime_bundle(self.trace, above=rows, other=under_other_paradigm(self.trace))

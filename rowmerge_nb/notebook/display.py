@@ -7,15 +7,15 @@ import json
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.report.words.columns import pad, width_of
-from rowmerge_nb.report.words.values import Cell, visible
 from rowmerge_nb.base.words import plural
+from rowmerge_nb.report.words.columns import pad, width_of
+from rowmerge_nb.report.words.display_values import Cell, visible
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-    from rowmerge_nb.engine.result import Result
     from rowmerge_nb.base.errors import RowMergeError
+    from rowmerge_nb.engine.result import Result
     from rowmerge_nb.report.explorer.widget import Explorer
     from rowmerge_nb.trace.raised import Raised
     from rowmerge_nb.trace.trace import Trace
@@ -78,7 +78,7 @@ def result_bundle(result: Result, *, parts: str | None, timings: bool, max_rows:
         from rowmerge_nb.report.bundle import rows_bundle
 
         return rows_bundle(rows, result.trace, first_line)
-    from rowmerge_nb.engine.variants import under_other_paradigm
+    from rowmerge_nb.engine.what_if import under_other_paradigm
     from rowmerge_nb.report.bundle import mime_bundle
 
     other = under_other_paradigm(result.trace)

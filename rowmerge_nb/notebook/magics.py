@@ -12,11 +12,22 @@ from typing import TYPE_CHECKING, Any, Final
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from traitlets import Bool, Enum, HasTraits, Int, TraitType, Unicode
 
-from rowmerge_nb.engine.options import STATEMENT_OPTIONS, Option
-from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.base.errors import RowMergeError, SetupError, error_text
 from rowmerge_nb.base.names import nearest
+from rowmerge_nb.base.words import plural
+from rowmerge_nb.engine.options import STATEMENT_OPTIONS, Option
+from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.notebook import debugging, transformer
+from rowmerge_nb.notebook.cell_options import (
+    COMMANDS,
+    FIRST_WORDS,
+    SETTINGS,
+    MagicUse,
+    docstring,
+    help_text,
+    parse_line,
+    states_of,
+)
 from rowmerge_nb.notebook.completion import matcher
 from rowmerge_nb.notebook.display import (
     Bundle,
@@ -30,11 +41,9 @@ from rowmerge_nb.notebook.display import (
     text_bundle,
     without_traceback,
 )
-from rowmerge_nb.notebook.options import COMMANDS, FIRST_WORDS, SETTINGS, MagicUse, docstring, help_text, parse_line, states_of
-from rowmerge_nb.notebook.orphans import orphans_bundle
+from rowmerge_nb.notebook.orphan_report import orphans_bundle
 from rowmerge_nb.notebook.progress import Progress, ends_with_cell
 from rowmerge_nb.notebook.template import Rendered, render
-from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -135,7 +144,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         # The parser is loaded, as an engine is, while Java comes up.
         runs = not use.has("explain") and not use.has("dry-run") and _RUN.match(rendered.text) is not None
         engine = self._engine(use, start=runs)
-        from rowmerge_nb.sql.parser.statements import split_statements
+        from rowmerge_nb.sql.parser.statement_reader import split_statements
 
         statements = split_statements(rendered.text)
         if not statements:
@@ -408,7 +417,7 @@ def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         RowMergeError: INVALID_ARGUMENTS for a value that names no states.
     """
-    from rowmerge_nb.engine.audit.audit import REFUSED
+    from rowmerge_nb.engine.audit.audit_run import REFUSED
 
     before, after = states_of(use.values["audit"])
     chosen = {name: value for name, value in options.items() if name not in REFUSED or use.has(name)}

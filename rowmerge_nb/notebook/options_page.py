@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.engine.options import STATEMENT_OPTIONS
-from rowmerge_nb.notebook.options import ALL_OPTIONS, COMMANDS
+from rowmerge_nb.notebook.cell_options import ALL_OPTIONS, COMMANDS
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.options import Option

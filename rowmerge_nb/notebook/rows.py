@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowmerge_nb.report.words.values import NULL, Cell, visible
+from rowmerge_nb.report.words.display_values import NULL, Cell, visible
 from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:

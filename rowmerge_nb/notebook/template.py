@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from rowmerge_nb.engine.spark.frames import is_frame
 from rowmerge_nb.base.errors import RowMergeError, error_text
+from rowmerge_nb.engine.spark.frames import is_frame
 from rowmerge_nb.sql.constants import constant_of
 
 # Regions of SQL text in which braces have another meaning: comments are left alone, quoted text doubles its quotes.

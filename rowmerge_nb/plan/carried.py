@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.plan.nodes import Output, PlanNode, Project, Source, TableScan
+from rowmerge_nb.plan.plan_nodes import Output, PlanNode, Project, Source, TableScan
 from rowmerge_nb.plan.rules import chain, rewritten
 from rowmerge_nb.sql.typed.expressions import Column, references
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.plan.nodes import (
+from rowmerge_nb.plan.plan_nodes import (
     AnsweredQuery,
     Exchange,
     Join,
@@ -27,11 +27,11 @@ from rowmerge_nb.plan.steps import Partitioning, Step, explained, local_exchange
 from rowmerge_nb.spi.page import OPERATION, ROW_ID
 from rowmerge_nb.sql.typed.expressions import Column
 from rowmerge_nb.sql.typed.readings import is_drawn
-from rowmerge_nb.trace.nodes import JoinType
+from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
     from rowmerge_nb.base.choices import ExplainFormat
-    from rowmerge_nb.plan.nodes import PlanNode
+    from rowmerge_nb.plan.plan_nodes import PlanNode
     from rowmerge_nb.spi.layout import ConnectorTableLayout
 
 ROUND_ROBIN: Final = "ROUND_ROBIN"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.plan.nodes import Assignment, Project, Symbol
+from rowmerge_nb.plan.plan_nodes import Assignment, Project, Symbol
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, MERGE_ROW, PRESENT, PageLayout
 from rowmerge_nb.spi.types import BOOLEAN, INTEGER, TINYINT, VARCHAR, row_of
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, children, replaced
-from rowmerge_nb.sql.typed.types import parts_of
-from rowmerge_nb.trace.nodes import JoinType
+from rowmerge_nb.sql.typed.type_rules import parts_of
+from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rowmerge_nb.plan.nodes import PlanNode
+    from rowmerge_nb.plan.plan_nodes import PlanNode
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.analysis import ClauseAnalysis, Field, Returning
     from rowmerge_nb.sql.typed.expressions import Typed

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BOOLEAN
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, may_fail
-from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.domains import conjuncts, key_column, same_values
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Subquery, Typed, is_deterministic, references, walk
-from rowmerge_nb.sql.typed.types import is_float, is_integer
+from rowmerge_nb.sql.typed.type_rules import is_float, is_integer
 
 if TYPE_CHECKING:
-    from rowmerge_nb.plan.nodes import Join
+    from rowmerge_nb.plan.plan_nodes import Join
     from rowmerge_nb.spi.types import Type
 
 NO_KEYS: Final = "ON has no equality, without a subquery, of a value of the target with one of the source"

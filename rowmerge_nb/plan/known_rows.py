@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.plan.nodes import (
+from rowmerge_nb.base.words import KnownRows
+from rowmerge_nb.plan.plan_nodes import (
     AnsweredQuery,
     AssignUniqueId,
     CheckConstraints,
@@ -23,11 +24,10 @@ from rowmerge_nb.plan.nodes import (
 )
 from rowmerge_nb.spi.operations import Operation, RowChangeParadigm
 from rowmerge_nb.sql.typed import readings
-from rowmerge_nb.trace.nodes import JoinType
-from rowmerge_nb.base.words import KnownRows
+from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
-    from rowmerge_nb.plan.nodes import PlanNode
+    from rowmerge_nb.plan.plan_nodes import PlanNode
 
 
 def known_rows(plan: PlanNode) -> dict[str, KnownRows]:

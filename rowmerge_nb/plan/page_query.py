@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.plan.page_scan import page_scan, table_of_pages
-from rowmerge_nb.plan.query.nodes import (
+from rowmerge_nb.plan.query.planner import QueryPlanner
+from rowmerge_nb.plan.query.query_nodes import (
     Aggregation,
     Correlated,
     Cut,
@@ -30,24 +31,23 @@ from rowmerge_nb.plan.query.nodes import (
     ValueRows,
     WindowRows,
 )
-from rowmerge_nb.plan.query.planner import QueryPlanner
 from rowmerge_nb.plan.query.rules import planned_query
 from rowmerge_nb.sql.duckdb.aggregates import aggregate_text, check_carried, check_grouped, check_sorted, guarded_key
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.duckdb.ranks import ROW_NUMBER, checked_rank
-from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.domains import constraint_of
 from rowmerge_nb.sql.typed.expressions import Column
 from rowmerge_nb.sql.typed.queries import Coerced, Ordered, Selected
 from rowmerge_nb.sql.typed.readings import is_drawn
-from rowmerge_nb.sql.typed.types import is_float
+from rowmerge_nb.sql.typed.type_rules import is_float
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
-    from rowmerge_nb.plan.nodes import Source, TableScan
+    from rowmerge_nb.plan.plan_nodes import Source, TableScan
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
     from rowmerge_nb.sql.typed.expressions import Sort, Typed
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.plan.in_task import without_refusal
-from rowmerge_nb.plan.nodes import AnsweredQuery, CheckConstraints, PageRows, Project, Source, Symbol
+from rowmerge_nb.plan.page_execution import without_refusal
 from rowmerge_nb.plan.page_scan import page_scan, table_of_pages
+from rowmerge_nb.plan.plan_nodes import AnsweredQuery, CheckConstraints, PageRows, Project, Source, Symbol
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, is_null
-from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.expressions import Aggregate, Apply, Column, Constant, Typed, Windowed, references, replaced, walk
 from rowmerge_nb.sql.typed.queries import Coerced, Scanned, Selected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowmerge_nb.plan.nodes import PlanNode
+    from rowmerge_nb.plan.plan_nodes import PlanNode
     from rowmerge_nb.sql.typed.queries import Query
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.plan.nodes import Symbol, TableScan
-from rowmerge_nb.spi.page_source import Constraint
-from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.base.words import plural
+from rowmerge_nb.plan.plan_nodes import Symbol, TableScan
+from rowmerge_nb.spi.page_source import Constraint
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rowmerge_nb.plan.nodes import Source
+    from rowmerge_nb.plan.plan_nodes import Source
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
     from rowmerge_nb.sql.typed.expressions import Column
 

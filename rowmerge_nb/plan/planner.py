@@ -22,7 +22,7 @@ from rowmerge_nb.plan.extended import (
     returned_symbols,
     which_rows,
 )
-from rowmerge_nb.plan.nodes import (
+from rowmerge_nb.plan.plan_nodes import (
     Assignment,
     AssignUniqueId,
     CaseBranch,
@@ -62,12 +62,12 @@ from rowmerge_nb.sql.tree.statements import excerpt
 from rowmerge_nb.sql.typed.domains import constraint_of, domain_of_column, intersect
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, has_subquery, is_deterministic
 from rowmerge_nb.sql.typed.readings import reads
-from rowmerge_nb.trace.nodes import JoinType
+from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rowmerge_nb.plan.nodes import DeleteProject, PlanNode
+    from rowmerge_nb.plan.plan_nodes import DeleteProject, PlanNode
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.operations import RowChangeParadigm
     from rowmerge_nb.sql.analyzer.analysis import (

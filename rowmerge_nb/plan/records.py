@@ -10,7 +10,8 @@ from functools import singledispatch
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.base.choices import RepeatedMatches
-from rowmerge_nb.plan.nodes import (
+from rowmerge_nb.plan.older_flow import DeleteRows, QueryJoin, UpdateRows
+from rowmerge_nb.plan.plan_nodes import (
     AnsweredQuery,
     AssignUniqueId,
     CaseBranch,
@@ -33,18 +34,17 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.query.nodes import ValueRows
+from rowmerge_nb.plan.query.query_nodes import ValueRows
 from rowmerge_nb.plan.query.rules import planned_source
 from rowmerge_nb.plan.query.steps import query_steps
 from rowmerge_nb.plan.rules import chain, join_of
-from rowmerge_nb.plan.updatable import DeleteRows, QueryJoin, UpdateRows
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.domains import described
 from rowmerge_nb.sql.typed.expressions import Column
 from rowmerge_nb.sql.typed.readings import is_drawn
-from rowmerge_nb.trace.nodes import (
+from rowmerge_nb.trace.node_records import (
     BranchRecord,
     ExchangeFacts,
     JoinFacts,
@@ -63,10 +63,10 @@ from rowmerge_nb.trace.nodes import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rowmerge_nb.plan.query.nodes import QueryNode
+    from rowmerge_nb.base.words import KnownRows
+    from rowmerge_nb.plan.query.query_nodes import QueryNode
     from rowmerge_nb.plan.steps import Step
     from rowmerge_nb.spi.layout import ConnectorTableLayout
-    from rowmerge_nb.base.words import KnownRows
 
 Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
 

@@ -11,8 +11,11 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from rowmerge_nb.base.errors import checked
-from rowmerge_nb.plan.in_task import form_of, without_mark
-from rowmerge_nb.plan.nodes import (
+from rowmerge_nb.plan.older_flow import prune_updatable_scan
+from rowmerge_nb.plan.page_execution import form_of, without_mark
+from rowmerge_nb.plan.page_query import page_query
+from rowmerge_nb.plan.page_rows import page_rows, page_source, reads_table
+from rowmerge_nb.plan.plan_nodes import (
     AnsweredQuery,
     AssignUniqueId,
     Exchange,
@@ -29,15 +32,12 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.page_query import page_query
-from rowmerge_nb.plan.page_rows import page_rows, page_source, reads_table
 from rowmerge_nb.plan.source_answer import answered_query
-from rowmerge_nb.plan.updatable import prune_updatable_scan
-from rowmerge_nb.sql.duckdb.text import UnprintableError
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.typed.expressions import has_subquery, reads, references
 from rowmerge_nb.sql.typed.readings import is_deterministic
 from rowmerge_nb.sql.typed.row_bounds import most_rows_of
-from rowmerge_nb.trace.nodes import JoinType
+from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

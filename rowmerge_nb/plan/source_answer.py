@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.plan.in_task import without_refusal
-from rowmerge_nb.plan.nodes import AnsweredQuery
+from rowmerge_nb.plan.page_execution import without_refusal
 from rowmerge_nb.plan.page_query import page_query
+from rowmerge_nb.plan.plan_nodes import AnsweredQuery
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.metadata import ColumnMetadata, TableStatistics
 from rowmerge_nb.sql.analyzer.analysis import TableBinding
-from rowmerge_nb.sql.duckdb.text import UnprintableError
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.typed.queries import Coerced
 from rowmerge_nb.sql.typed.row_bounds import most_rows_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rowmerge_nb.plan.nodes import Source
+    from rowmerge_nb.plan.plan_nodes import Source
 
 
 def answered_query(source: Source, rows: pa.Table | None = None) -> AnsweredQuery:

@@ -14,22 +14,22 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.choices import Flow
-from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.tasks.arrow import conform
-from rowmerge_nb.engine.tasks.frames import own_frame
 from rowmerge_nb.base.errors import RowMergeError, checked, error_text
 from rowmerge_nb.base.names import did_you_mean
+from rowmerge_nb.base.words import plural
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.tasks.arrow import conform
+from rowmerge_nb.engine.tasks.call_frames import own_frame
 from rowmerge_nb.replays.debugging import has_keyboard
 from rowmerge_nb.replays.origin import Origin
+from rowmerge_nb.replays.replayed_statement import LocalStatement, Work
 from rowmerge_nb.replays.rows import NOT_FOUND, NamedRows, data_of, difference, places_in, row_ids_in, rows_left
 from rowmerge_nb.replays.split import ReplayedSplits
-from rowmerge_nb.replays.statement import LocalStatement, Work
 from rowmerge_nb.replays.table import Prepared, prepared_table
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.page import row_ids_of
 from rowmerge_nb.trace.record import HandedPage, Record
 from rowmerge_nb.trace.saved.records import load_record
-from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import error_text
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.report.words.columns import columns_of, preformatted
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.base.errors import RowMergeError, checked
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.replays.rows import NamedRows
 from rowmerge_nb.replays.run import Replay, replay
 from rowmerge_nb.trace.record import HandedPage, Record
-from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.tasks.identity import row_keys
 from rowmerge_nb.engine.tasks.page_program import PageProgram
-from rowmerge_nb.engine.tasks.updatable import SplitPass, SplitRun
-from rowmerge_nb.replays.statement import KeptError, LocalStatement, Work
+from rowmerge_nb.engine.tasks.updatable_pages import SplitPass, SplitRun
+from rowmerge_nb.replays.replayed_statement import KeptError, LocalStatement, Work
 from rowmerge_nb.spi.page import ROW_ID, row_ids_of
 
 if TYPE_CHECKING:

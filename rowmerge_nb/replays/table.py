@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
+from rowmerge_nb.replays.replayed_statement import LocalStatement
 from rowmerge_nb.replays.rows import NOT_FOUND, data_of, places_in
-from rowmerge_nb.replays.statement import LocalStatement
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import Era, Operation

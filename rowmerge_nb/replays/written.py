@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.base.errors import RowMergeError, checked_path, error_text
+from rowmerge_nb.base.words import number as written_number
 from rowmerge_nb.replays.case import case
 from rowmerge_nb.replays.origin import Origin
 from rowmerge_nb.replays.rows import NamedRows
 from rowmerge_nb.replays.shown import headline
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.base.words import number as written_number
 
 if TYPE_CHECKING:
     from rowmerge_nb.replays.run import Replay

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.html import render_page as render_page
     from rowmerge_nb.report.model.report import Report as Report
     from rowmerge_nb.report.model.report import build_report as build_report
-    from rowmerge_nb.report.text import render_text as render_text
+    from rowmerge_nb.report.plain_text import render_text as render_text
 
 _HOMES = {
     "Report": "model.report",

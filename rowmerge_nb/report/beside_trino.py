@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.report.html import render_parts
-from rowmerge_nb.report.text import WIDTH
 from rowmerge_nb.base.words import number
+from rowmerge_nb.report.html import render_parts
+from rowmerge_nb.report.plain_text import WIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

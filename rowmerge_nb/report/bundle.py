@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.report.html import render_html
 from rowmerge_nb.report.model.report import build_report, notices_of
-from rowmerge_nb.report.text import notice_lines, render_text
+from rowmerge_nb.report.plain_text import notice_lines, render_text
 from rowmerge_nb.report.words.columns import preformatted
 
 if TYPE_CHECKING:

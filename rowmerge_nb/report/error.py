@@ -9,7 +9,7 @@ from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.report.html import render_failure, render_html
 from rowmerge_nb.report.model.failures import Failure, failure_of_error, failure_text
 from rowmerge_nb.report.model.report import build_report
-from rowmerge_nb.report.text import WIDTH, render_text
+from rowmerge_nb.report.plain_text import WIDTH, render_text
 
 if TYPE_CHECKING:
     from rowmerge_nb.base.errors import RowMergeError

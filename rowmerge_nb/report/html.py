@@ -13,11 +13,11 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.base.words import code_parts, number
 from rowmerge_nb.report.model.failures import Failure
 from rowmerge_nb.report.model.report import Report, build_report, missing_parts, parts_to_show
-from rowmerge_nb.report.text import render_text
-from rowmerge_nb.report.words.values import visible
-from rowmerge_nb.base.words import code_parts, number
+from rowmerge_nb.report.plain_text import render_text
+from rowmerge_nb.report.words.display_values import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

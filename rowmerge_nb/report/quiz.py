@@ -8,12 +8,12 @@ from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import RowMergeError, checked
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.report.sequence import ShownSequence
+from rowmerge_nb.report.words.display_values import cell, visible, with_ends
 from rowmerge_nb.report.words.reasons import because_of, gist_of
-from rowmerge_nb.report.words.values import cell, visible, with_ends
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.journeys import Answer, Fate, Join, told_journeys
-from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,16 +12,16 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import RowMergeError, checked
 from rowmerge_nb.base.names import did_you_mean
+from rowmerge_nb.base.words import join, number, plural
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.words.columns import columns_of
-from rowmerge_nb.report.words.values import cell, is_number
+from rowmerge_nb.report.words.display_values import cell, is_number
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.bags import differing
 from rowmerge_nb.trace.journeys import journeys_of
 from rowmerge_nb.trace.picking import any_has_values
-from rowmerge_nb.base.words import join, number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from rowmerge_nb.report.words.values import Cell
+    from rowmerge_nb.report.words.display_values import Cell
     from rowmerge_nb.trace.journeys import Journey
     from rowmerge_nb.trace.trace import Trace
 

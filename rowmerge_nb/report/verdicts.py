@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.report.html import render_verdicts
+from rowmerge_nb.report.plain_text import verdict_lines
 from rowmerge_nb.report.sequence import ShownSequence
-from rowmerge_nb.report.text import verdict_lines
 from rowmerge_nb.trace.verdicts import Verdict, verdicts_of
 
 if TYPE_CHECKING:

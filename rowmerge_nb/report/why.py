@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.model.journeys import JourneyRow, journey_row
 from rowmerge_nb.report.sequence import ShownSequence
 from rowmerge_nb.trace.journeys import Journey, asked_journeys, journeys_at, journeys_of, told_journeys, untouched_journeys
 from rowmerge_nb.trace.picking import any_has_values, check_columns, in_words, picked, rows_like
-from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

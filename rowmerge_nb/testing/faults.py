@@ -10,6 +10,6 @@
 from __future__ import annotations
 
 from rowmerge_nb.engine.catalog.faulty import FaultyConnector
-from rowmerge_nb.engine.tasks.faults import UNSET, Fault
+from rowmerge_nb.engine.tasks.task_faults import UNSET, Fault
 
 __all__ = ["UNSET", "Fault", "FaultyConnector"]

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.base.words import plural
+
 # A saved audit is read by the annotations, which are looked up at run time.
 from rowmerge_nb.trace.journeys import Journey, TermTruth
 from rowmerge_nb.trace.trace import ClauseRecord, MatchPattern
-from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -204,7 +205,7 @@ class Audit:
         Raises:
             RowMergeError: INVALID_ARGUMENTS if there is no such directory, PERMISSION_DENIED if the file cannot be written.
         """
-        from rowmerge_nb.report.audit import audit_page
+        from rowmerge_nb.report.audit_report import audit_page
         from rowmerge_nb.trace.saved.files import write_private
 
         write_private(path, audit_page(self).encode("utf-8", "backslashreplace"), "The report")
@@ -230,7 +231,7 @@ class Audit:
         return f"<Audit: {self.sentence}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from rowmerge_nb.report.audit import audit_bundle
+        from rowmerge_nb.report.audit_report import audit_bundle
 
         return audit_bundle(self)
 

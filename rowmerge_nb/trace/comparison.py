@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.choices import StatementState
+from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.nodes import MarkDistinctFacts, ScanFacts
+from rowmerge_nb.trace.node_records import MarkDistinctFacts, ScanFacts
 from rowmerge_nb.trace.words import operation_letters
-from rowmerge_nb.base.words import number, plural
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.trace.nodes import NodeRecord
+    from rowmerge_nb.trace.node_records import NodeRecord
     from rowmerge_nb.trace.trace import PageSample, Trace
 
 STORING: Final = frozenset({"store_merged_rows", "delete_rows", "update_rows"})
@@ -182,7 +182,7 @@ class Comparison:
         return f"<Comparison of {self.by}: {self.sentence}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from rowmerge_nb.report.comparison import comparison_bundle
+        from rowmerge_nb.report.comparison_report import comparison_bundle
 
         return comparison_bundle(self)
 

@@ -17,7 +17,7 @@ from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.trace.near import NearKeys
-from rowmerge_nb.trace.nodes import NodeRecord
+from rowmerge_nb.trace.node_records import NodeRecord
 from rowmerge_nb.trace.raised import Raised
 
 CHANGED_TWICE: Final = "changed twice"

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.base.words import plural
+from rowmerge_nb.spi.operations import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

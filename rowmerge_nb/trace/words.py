@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.base.words import number
+from rowmerge_nb.spi.operations import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 import rowmerge_nb as rm
 from proof.trials.driver import MERGE, StoreLocation, digest, initial_rows, merged_rows, news, read
 from rowmerge_nb.demo import SETUP, STATEMENT
-from rowmerge_nb.engine.spark.session import SESSION_SETTINGS
+from rowmerge_nb.engine.spark.spark_session import SESSION_SETTINGS
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.testing.examples import price_store
 from tests.clusters.servers import SMALL_JAVA

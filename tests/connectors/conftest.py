@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import PostgresConnector, SqliteConnector
-from rowmerge_nb.connectors.jdbc.store import Session
+from rowmerge_nb.connectors.jdbc.database import Session
 from tests.connectors.jdbc.support import Database
 
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rowmerge_nb import ConnectorError, HiveAcidConnector, IcebergConnector, RowMergeError, SqliteConnector
+from rowmerge_nb.base.private import PrivateDirectory
 from rowmerge_nb.connectors.hive_acid.metastore import embedded
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
-from rowmerge_nb.base.private import PrivateDirectory
 from tests.connectors.hive_acid import kit as hive_acid_kit
 from tests.connectors.iceberg import kit as iceberg_kit
 

@@ -16,7 +16,7 @@ from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.handles import MemoryMergeTableHandle, MemoryTableHandle
 from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 from rowmerge_nb.connectors.memory.state import MemoryTable
-from rowmerge_nb.connectors.memory.tables import fitted
+from rowmerge_nb.connectors.memory.table_properties import fitted
 from rowmerge_nb.connectors.memory.writing import MemoryMergeSink
 from rowmerge_nb.spi import ColumnHandle, TableStatistics, parse_type
 from rowmerge_nb.testing.contract import ConnectorContract

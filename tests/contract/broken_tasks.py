@@ -16,7 +16,7 @@ import pytest
 from rowmerge_nb.connectors.memory.connector import MemorySplitManager
 from rowmerge_nb.connectors.memory.partitioning import MemoryBucketFunction, MemoryPartitioningProvider
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, RowIdColumn
-from rowmerge_nb.connectors.memory.updatable import MemoryUpdatablePageSource
+from rowmerge_nb.connectors.memory.updatable_pages import MemoryUpdatablePageSource
 from rowmerge_nb.connectors.memory.writing import MemoryMergeSink
 from rowmerge_nb.spi import Operation, PagesSource
 from tests.contract.exchangeable_store import STORES, TABLE, Kit, Sinks

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import PostgresConnector, SqliteConnector
-from rowmerge_nb.connectors.jdbc.store import Session
+from rowmerge_nb.connectors.jdbc.database import Session
 from rowmerge_nb.testing.contract import ConnectorContract
-from rowmerge_nb.testing.contract.values import TYPES
+from rowmerge_nb.testing.contract.sample_values import TYPES
 from tests.connectors.jdbc.support import Database
 
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, PostgresConnector, RowMergeError, SqliteConnector
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.plan.rules import RuleSettings
 
 FRAME = pa.table({"id": [1]})

@@ -382,7 +382,7 @@ def test_of_a_long_statement_the_begin_is_told(engine: Engine) -> None:
 
 
 def test_only_so_many_changes_are_remembered(engine: Engine) -> None:
-    from rowmerge_nb.engine.statements.changes import MOST
+    from rowmerge_nb.engine.statements.undo_log import MOST
 
     engine.register("t", pa.table({"id": [0]}))
     changes = engine._runner.changes

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from rowmerge_nb.engine.spark.session import create_session, stop_session
+from rowmerge_nb.engine.spark.spark_session import create_session, stop_session
 from tests.goldens_on_spark.departures import DEPARTURES, PAGE, page
 from tests.goldens_on_spark.support import Answer, Server, expected_answer, recorded_cases
 from tests.goldens_on_spark.test_goldens_on_spark import placed_like

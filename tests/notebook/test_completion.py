@@ -14,7 +14,7 @@ from rowmerge_nb.notebook.completion.lookups import PATIENCE, Lookups
 from rowmerge_nb.spi.procedures import Procedure, ProcedureArgument
 from rowmerge_nb.spi.types import INTEGER, VARCHAR
 from rowmerge_nb.sql.analyzer.expressions import calls
-from rowmerge_nb.sql.functions.tables import FORMS
+from rowmerge_nb.sql.functions.all_functions import FORMS
 
 MERGE = "%%merge\nMERGE INTO accounts a USING updates u ON a.id = u.id "
 
@@ -343,8 +343,8 @@ def test_a_kernel_completes_a_cell(tmp_path):
 
 def test_what_depends_on_units_patterns_and_zones_is_what_the_analyzer_makes_by_itself() -> None:
     from rowmerge_nb.sql.analyzer.expressions.moment_calls import _MAKERS
+    from rowmerge_nb.sql.functions.all_functions import MOMENTS
     from rowmerge_nb.sql.functions.overloads import overloads
-    from rowmerge_nb.sql.functions.tables import MOMENTS
 
     by_itself = {name for name in _MAKERS if not overloads(name) and not name.endswith("_nanos")}
     assert set(MOMENTS) == by_itself

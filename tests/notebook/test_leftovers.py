@@ -12,8 +12,8 @@ import pytest
 
 from rowmerge_nb import Connector, Engine, HiveAcidConnector, PostgresConnector, SqliteConnector
 from rowmerge_nb.connectors.shared.orphans import has_died, process_name
-from rowmerge_nb.engine.catalog.orphans import CatalogOrphans
-from rowmerge_nb.notebook.orphans import orphans_bundle
+from rowmerge_nb.engine.catalog.leftovers import CatalogOrphans
+from rowmerge_nb.notebook.orphan_report import orphans_bundle
 from rowmerge_nb.spi import Orphan
 
 BEGINS = """

@@ -9,12 +9,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
-from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted
 from rowmerge_nb.notebook import magics
+from rowmerge_nb.notebook.cell_options import OPTIONS
 from rowmerge_nb.notebook.magics import project_defaults, register
-from rowmerge_nb.notebook.options import OPTIONS
 from rowmerge_nb.notebook.transformer import line_for_empty_cell
 from rowmerge_nb.trace.audit import Audit, AuditCounts
 
@@ -352,8 +352,8 @@ def test_an_error_of_a_plan_says_nothing_of_statements_that_ran(notebook, option
 
 
 def test_show_holds_for_a_statement_that_fails(notebook, monkeypatch):
-    from rowmerge_nb.engine.result import Result
     from rowmerge_nb.base.errors import DuplicateMatchError
+    from rowmerge_nb.engine.result import Result
     from tests.report import traces
 
     def fail(sql, **options):

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.notebook.cell_options import OPTIONS, STATEMENT, docstring, help_text, parse_line
 from rowmerge_nb.notebook.magics import _command_of
-from rowmerge_nb.notebook.options import OPTIONS, STATEMENT, docstring, help_text, parse_line
-from rowmerge_nb.sql.parser.statements import READERS, parse
+from rowmerge_nb.sql.parser.statement_reader import READERS, parse
 
 
 @pytest.mark.parametrize(

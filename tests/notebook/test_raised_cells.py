@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rowmerge_nb.engine.errors.frames import place_of, told
-from rowmerge_nb.engine.tasks.frames import raised_by
+from rowmerge_nb.engine.errors.connector_frames import place_of, told
+from rowmerge_nb.engine.tasks.call_frames import raised_by
 
 CELL = """\
 def find(name):

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from rowmerge_nb import Engine
 from rowmerge_nb.spi.types import parse_type
-from rowmerge_nb.trace.nodes import NodeRecord
+from rowmerge_nb.trace.node_records import NodeRecord
 
 RECORDED: Mapping[str, Any] = json.loads((Path(__file__).parent.parent / "goldens" / "plans.json").read_text(encoding="utf-8"))
 STATEMENTS: Mapping[str, Any] = {statement["id"]: statement for statement in RECORDED["statements"]}

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, IcebergConnector, RowMergeError
-from rowmerge_nb.trace.nodes import QueryFacts
+from rowmerge_nb.trace.node_records import QueryFacts
 from tests.plan.recorded import STATEMENTS, recorded_engine
 
 QUERIES: Any = json.loads((Path(__file__).parent / "recorded_queries.json").read_text(encoding="utf-8"))

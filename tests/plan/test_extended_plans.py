@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb.plan.rules import RULES, RuleSettings
-from rowmerge_nb.trace.nodes import BranchRecord, JoinType, NodeRecord
+from rowmerge_nb.trace.node_records import BranchRecord, JoinType, NodeRecord
 from tests.plan.test_plans import kinds, one, records
 
 MERGE = (

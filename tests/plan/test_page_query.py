@@ -15,7 +15,7 @@ from rowmerge_nb.plan.rules import RuleSettings
 from tests.sql.support import meaning
 
 if TYPE_CHECKING:
-    from rowmerge_nb.plan.nodes import Source
+    from rowmerge_nb.plan.plan_nodes import Source
     from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
 
 BY_SPARK = "Here Spark executes the query: "

@@ -9,18 +9,18 @@ import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector
 from rowmerge_nb.engine.statements import statement
-from rowmerge_nb.plan.nodes import PlanNode, Project
+from rowmerge_nb.plan.plan_nodes import PlanNode, Project
 from rowmerge_nb.plan.records import describe
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.sql.spark.printer import print_spark
-from rowmerge_nb.trace.nodes import JoinFacts, JoinType, ScanFacts
+from rowmerge_nb.trace.node_records import JoinFacts, JoinType, ScanFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from rowmerge_nb.trace.nodes import NodeRecord
     from rowmerge_nb.base.words import KnownRows
+    from rowmerge_nb.trace.node_records import NodeRecord
 
 MERGE = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v > 1 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
 LARGE = RuleSettings(small_rows=2)

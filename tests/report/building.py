@@ -12,7 +12,7 @@ import pyarrow as pa
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.types import from_arrow
-from rowmerge_nb.trace.nodes import (
+from rowmerge_nb.trace.node_records import (
     BranchRecord,
     ExchangeFacts,
     JoinFacts,
@@ -449,7 +449,7 @@ def node(
     facts: NodeFacts | None = None,
 ) -> NodeRecord:
     """Make a node record with the meaning that the plan's class has."""
-    from rowmerge_nb.plan import nodes
+    from rowmerge_nb.plan import plan_nodes as nodes
 
     meaning = getattr(nodes, kind).meaning
     return NodeRecord(identity, kind, name, arguments, (), layout, sources, meaning, (), facts)

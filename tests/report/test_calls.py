@@ -1,4 +1,4 @@
-"""Tests of `rowmerge_nb.report.model.calls`."""
+"""Tests of `rowmerge_nb.report.model.spi_calls`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rowmerge_nb.report.model.calls import build_calls, given_and_gave
+from rowmerge_nb.report.model.spi_calls import build_calls, given_and_gave
 from rowmerge_nb.trace.trace import Call
 from tests.report.building import Setup, merge_trace
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.report.html import render_html
-from rowmerge_nb.report.model.changes import Diff
+from rowmerge_nb.report.model.changed_rows import Diff
 from rowmerge_nb.report.model.report import build_report
-from rowmerge_nb.report.text import render_text
+from rowmerge_nb.report.plain_text import render_text
 from rowmerge_nb.trace.trace import Term, Trace
 from tests.report.building import ROWS, Joined, Setup, merge_trace
 

@@ -177,7 +177,7 @@ def test_rows_of_a_sample_or_of_a_large_statement_are_not_aligned_and_the_report
 def test_rows_are_aligned_once_per_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = building.merge_trace()
     asked = []
-    monkeypatch.setattr("rowmerge_nb.report.comparison.aligned_rows", lambda *traces: asked.append(traces) or ())
+    monkeypatch.setattr("rowmerge_nb.report.comparison_report.aligned_rows", lambda *traces: asked.append(traces) or ())
     compared = Comparison("paradigms", "MERGE x", ["id"], side_of("one", trace), side_of("other", otherwise(trace)))
     compared._repr_mimebundle_()
     assert len(asked) == 1

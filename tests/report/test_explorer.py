@@ -12,13 +12,14 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.base.words import MINUS
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.variants import variants_of
+from rowmerge_nb.engine.what_if import variants_of
 from rowmerge_nb.plan.rules import RuleSettings
+from rowmerge_nb.report.explorer.explorer_file import explorer_page
+from rowmerge_nb.report.explorer.explorer_state import MOST_ROWS, explorer_state
 from rowmerge_nb.report.explorer.otherwise import otherwise
-from rowmerge_nb.report.explorer.page import explorer_page
-from rowmerge_nb.report.explorer.state import MOST_ROWS, explorer_state
 from rowmerge_nb.report.explorer.widget import Explorer
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
@@ -26,7 +27,6 @@ from rowmerge_nb.spi.types import INTEGER
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 from rowmerge_nb.trace.raised import CodeFrame, Raised, RaisedFrom
 from rowmerge_nb.trace.saved.traces import load_trace, save_trace
-from rowmerge_nb.base.words import MINUS
 from tests.report.building import merge_trace
 from tests.report.explorer_browser import needs_browser, seen
 

@@ -9,7 +9,7 @@ import pytest
 
 from rowmerge_nb import Engine
 from rowmerge_nb.report import build_report, dot_to_svg, plan_dot
-from rowmerge_nb.report.text import render_text
+from rowmerge_nb.report.plain_text import render_text
 from rowmerge_nb.report.words.phrases import phrase_text
 from rowmerge_nb.trace.trace import Trace
 

@@ -13,8 +13,8 @@ from rowmerge_nb.report.drawing.graph import pages_dot, plan_dot
 from rowmerge_nb.report.drawing.metrics import text_width
 from rowmerge_nb.report.drawing.svg import dot_to_svg
 from rowmerge_nb.report.model.report import build_report
-from rowmerge_nb.report.text import render_text
-from rowmerge_nb.trace.nodes import QueryFacts, QueryStep, ScanFacts
+from rowmerge_nb.report.plain_text import render_text
+from rowmerge_nb.trace.node_records import QueryFacts, QueryStep, ScanFacts
 from rowmerge_nb.trace.trace import Trace
 from tests.report import building, snapshot, traces
 from tests.report.building import Setup

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.engine.result import Result
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.engine.result import Result
 from rowmerge_nb.report.html import render_html
 from rowmerge_nb.report.model.report import build_report
-from rowmerge_nb.report.text import render_text
+from rowmerge_nb.report.plain_text import render_text
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.journeys import journeys_of
 from rowmerge_nb.trace.near import Difference, NearKeys, NearRow, NearSide, NearTerm, Separation

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.engine.result import Result
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.report.explorer.state import MOST_ROWS, explorer_state
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.report.explorer.explorer_state import MOST_ROWS, explorer_state
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.trace.journeys import journeys_of
 from rowmerge_nb.trace.samples import count_row_ids, first_of_each, row_id_codes, rows_of, source_order

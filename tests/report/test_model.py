@@ -8,8 +8,8 @@ import pytest
 
 from rowmerge_nb.report.model.clauses import build_lanes
 from rowmerge_nb.report.model.report import build_report
+from rowmerge_nb.report.words.display_values import cell, visible
 from rowmerge_nb.report.words.phrases import phrase_text
-from rowmerge_nb.report.words.values import cell, visible
 from tests.report import building, traces
 from tests.report.building import ONLY_CHANGED, Setup
 from tests.report.cases import CASES

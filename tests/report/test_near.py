@@ -9,8 +9,8 @@ import pytest
 from rowmerge_nb import RowMergeError
 from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.report.bundle import mime_bundle
-from rowmerge_nb.report.near import Near
-from rowmerge_nb.report.words.near import is_likely_mistake, near_sentence
+from rowmerge_nb.report.near_answer import Near
+from rowmerge_nb.report.words.near_sentences import is_likely_mistake, near_sentence
 from rowmerge_nb.trace.journeys import Answer
 from rowmerge_nb.trace.near import Difference, NearCount, NearKeys, NearRow, NearSide, NearTerm, Separation
 from rowmerge_nb.trace.trace import Trace

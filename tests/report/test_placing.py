@@ -10,8 +10,8 @@ import pytest
 from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.report.model.placing import exchange_sentence, other_paradigm, passage
 from rowmerge_nb.report.model.report import build_report
-from rowmerge_nb.report.text import render_text
-from rowmerge_nb.trace.nodes import ExchangeFacts
+from rowmerge_nb.report.plain_text import render_text
+from rowmerge_nb.trace.node_records import ExchangeFacts
 from rowmerge_nb.trace.trace import MatchPattern, Trace
 from tests.report.building import ONLY_CHANGED, Setup, merge_trace
 from tests.report.traces import explain_trace

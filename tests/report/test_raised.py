@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rowmerge_nb.engine.tasks.frames import raised_by
+from rowmerge_nb.engine.tasks.call_frames import raised_by
 from rowmerge_nb.report.model.raised import all_raised, raised_text
 from rowmerge_nb.trace.raised import CodeFrame, Raised, as_text, of_text, remote_traceback
 

@@ -7,7 +7,7 @@ import pytest
 from rowmerge_nb.report.html import render_html
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.model.terms import build_terms
-from rowmerge_nb.report.text import render_text
+from rowmerge_nb.report.plain_text import render_text
 from rowmerge_nb.trace.trace import Trace
 from tests.report.building import Setup, merge_trace
 from tests.report.traces import duplicate_trace, explain_trace, simple_trace, updatable_trace

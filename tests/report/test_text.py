@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rowmerge_nb.report.model.report import build_report
-from rowmerge_nb.report.text import render_text
+from rowmerge_nb.report.plain_text import render_text
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.trace import ClauseRecord, DuplicateGroup, MatchedRow, Trace, WriterRecord
 from tests.report import building, snapshot, traces

@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from rowmerge_nb.plan.older_flow import plan_updatable
 from rowmerge_nb.plan.records import describe
-from rowmerge_nb.plan.updatable import plan_updatable
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.types import BIGINT
-from rowmerge_nb.trace.nodes import ExchangeFacts, ProcessorFacts, ScanFacts
+from rowmerge_nb.trace.node_records import ExchangeFacts, ProcessorFacts, ScanFacts
 from rowmerge_nb.trace.trace import (
     Call,
     ClauseRecord,

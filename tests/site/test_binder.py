@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rowmerge_nb.engine.spark.java.options import driver_memory, told_cores
+from rowmerge_nb.engine.spark.java.java_options import driver_memory, told_cores
 
 ROOT = Path(__file__).resolve().parents[2]
 BINDER = ROOT / "binder"

@@ -15,8 +15,8 @@ from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import parse_type
 from rowmerge_nb.sql.analyzer.analysis import Analysis, CreateTableAnalysis, InsertAnalysis, QueryAnalysis, TableBinding
 from rowmerge_nb.sql.analyzer.statements.statement import analyze
-from rowmerge_nb.sql.parser.statements import parse
-from rowmerge_nb.sql.spark.queries import print_query
+from rowmerge_nb.sql.parser.statement_reader import parse
+from rowmerge_nb.sql.spark.query_printer import print_query
 
 
 class FakeTables:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.spi import Era
-from rowmerge_nb.trace.changes import changed_rows
+from rowmerge_nb.trace.changed_rows import changed_rows
 from rowmerge_nb.trace.comparison import _changes
 from tests.report.building import Setup, merge_trace
 from tests.report.traces import updatable_trace

@@ -496,7 +496,7 @@ def _warm() -> Iterator[str]:
         "rowmerge_nb.connectors.jdbc.postgresql.connector",
         "rowmerge_nb.connectors.iceberg.commits",
         "rowmerge_nb.sql.analyzer.statements.statement",
-        "rowmerge_nb.sql.parser.statements",
+        "rowmerge_nb.sql.parser.statement_reader",
     ):
         __import__(name)
         yield name

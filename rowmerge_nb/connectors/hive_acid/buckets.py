@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.connectors.hive_acid.names import buckets_in
-from rowmerge_nb.connectors.shared.murmur import bytes_of, hash_bytes
 from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.connectors.hive_acid.layout_names import buckets_in
+from rowmerge_nb.connectors.shared.murmur import bytes_of, hash_bytes
 from rowmerge_nb.spi.handles import ConnectorPartitioningHandle
 from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider
 

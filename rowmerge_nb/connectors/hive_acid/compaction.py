@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.connectors.hive_acid.names import (
+from rowmerge_nb.connectors.hive_acid.layout_names import (
     COMPACTED_FILE,
     VERSION_FILE,
     bucket_file,
@@ -26,19 +26,19 @@ from rowmerge_nb.connectors.hive_acid.names import (
     delta_directory,
     parse_directory,
 )
-from rowmerge_nb.connectors.hive_acid.orc.reading import DeletedRows, RowKeys, read_deletes, read_rows
+from rowmerge_nb.connectors.hive_acid.orc.orc_reading import DeletedRows, RowKeys, read_deletes, read_rows
 from rowmerge_nb.connectors.hive_acid.orc.writing import write_deletes, write_rows
 from rowmerge_nb.connectors.hive_acid.placing import is_within
 from rowmerge_nb.connectors.hive_acid.reader import living_rows, partition_splits
-from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds, acid_state, data_files, visible
+from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidWriteIds, acid_state, data_files, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rowmerge_nb.connectors.hive_acid.layout_names import AcidDirectory
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Snapshot
-    from rowmerge_nb.connectors.hive_acid.names import AcidDirectory
     from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
-    from rowmerge_nb.connectors.hive_acid.state import AcidState
+    from rowmerge_nb.connectors.hive_acid.visible_deltas import AcidState
 
 
 def write_compaction(

@@ -10,9 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rowmerge_nb.base.errors import ConnectorError, SetupError, StatementInterrupted, checked, checked_path
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningProvider
 from rowmerge_nb.connectors.hive_acid.compaction import obsolete, write_compaction
-from rowmerge_nb.connectors.hive_acid.definitions import TABLE_PROPERTIES, defined_table, described_columns
+from rowmerge_nb.connectors.hive_acid.delta_writer import HivePageSinkProvider
+from rowmerge_nb.connectors.hive_acid.hive_procedures import procedures_of
 from rowmerge_nb.connectors.hive_acid.housekeeping import (
     adopted_partitions,
     adopted_write_ids,
@@ -26,20 +28,18 @@ from rowmerge_nb.connectors.hive_acid.housekeeping import (
     orphan_candidates,
     statement_of,
 )
+from rowmerge_nb.connectors.hive_acid.layout_names import highest_visibility
 from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata, HiveTransaction
 from rowmerge_nb.connectors.hive_acid.metastore.embedded import EmbeddedMetastore, other_owner
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, is_abandoned, new_compaction
-from rowmerge_nb.connectors.hive_acid.names import highest_visibility
 from rowmerge_nb.connectors.hive_acid.orc.codecs import orc_codec
 from rowmerge_nb.connectors.hive_acid.placing import place, remove_aside, remove_placed
-from rowmerge_nb.connectors.hive_acid.procedures import procedures_of
 from rowmerge_nb.connectors.hive_acid.reader import HivePageSourceProvider, HiveSplitManager
-from rowmerge_nb.connectors.hive_acid.state import ValidTransactions, folder_errors, stated_write_ids
-from rowmerge_nb.connectors.hive_acid.writer import HivePageSinkProvider
+from rowmerge_nb.connectors.hive_acid.table_definition import TABLE_PROPERTIES, defined_table, described_columns
+from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidTransactions, folder_errors, stated_write_ids
 from rowmerge_nb.connectors.shared.arguments import checked_table_name, is_names, is_number
 from rowmerge_nb.connectors.shared.disk import refused, writing
 from rowmerge_nb.connectors.shared.orphans import orphaned_path, this_process
-from rowmerge_nb.base.errors import ConnectorError, SetupError, StatementInterrupted, checked, checked_path
 from rowmerge_nb.spi.connector import Connector, Orphan, always
 from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 

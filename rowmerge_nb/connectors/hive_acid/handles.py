@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Snapshot
 from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
-from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.handles import (
     ColumnHandle,
     ConnectorInsertTableHandle,

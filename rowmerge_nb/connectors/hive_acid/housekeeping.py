@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
-from rowmerge_nb.connectors.hive_acid.names import parse_directory
-from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds, visible
-from rowmerge_nb.connectors.hive_acid.values import partition_value
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.hive_acid.layout_names import parse_directory
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
+from rowmerge_nb.connectors.hive_acid.orc_values import partition_value
+from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidWriteIds, visible
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningHandle, HiveUpdateHandle
-from rowmerge_nb.connectors.hive_acid.definitions import defined_table
+from rowmerge_nb.connectors.hive_acid.delta_writer import publish, staged_files
 from rowmerge_nb.connectors.hive_acid.handles import (
     ROW_ID_TYPE,
     HiveInsertTableHandle,
@@ -26,14 +27,13 @@ from rowmerge_nb.connectors.hive_acid.housekeeping import dropped_folder, note_c
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, HiveTable, Snapshot
 from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
 from rowmerge_nb.connectors.hive_acid.placing import place
-from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds, visible
 from rowmerge_nb.connectors.hive_acid.statistics import table_size
-from rowmerge_nb.connectors.hive_acid.updatable import UpdatableHiveMetadata
-from rowmerge_nb.connectors.hive_acid.writer import publish, staged_files
+from rowmerge_nb.connectors.hive_acid.table_definition import defined_table
+from rowmerge_nb.connectors.hive_acid.updatable_source import UpdatableHiveMetadata
+from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidWriteIds, visible
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.history import unsupported_version
-from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout

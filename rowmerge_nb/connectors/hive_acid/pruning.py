@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from rowmerge_nb.connectors.hive_acid.buckets import buckets_of
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
-from rowmerge_nb.connectors.hive_acid.values import partition_value
+from rowmerge_nb.connectors.hive_acid.orc_values import partition_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

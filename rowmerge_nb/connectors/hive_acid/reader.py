@@ -9,18 +9,26 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid.buckets import buckets_of
 from rowmerge_nb.connectors.hive_acid.handles import HiveRowIdColumn, HiveSplit, hive_table
+from rowmerge_nb.connectors.hive_acid.layout_names import bucket_file, bucket_of_delta_file, bucket_of_original
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
-from rowmerge_nb.connectors.hive_acid.names import bucket_file, bucket_of_delta_file, bucket_of_original
-from rowmerge_nb.connectors.hive_acid.orc.reading import DeletedRows, KeyBounds, KeysFirst, RowKeys, read_rows, reading, row_count
+from rowmerge_nb.connectors.hive_acid.orc.orc_reading import (
+    DeletedRows,
+    KeyBounds,
+    KeysFirst,
+    RowKeys,
+    read_rows,
+    reading,
+    row_count,
+)
 from rowmerge_nb.connectors.hive_acid.orc.tail import Stripe, read_tail
+from rowmerge_nb.connectors.hive_acid.orc_values import partition_value
 from rowmerge_nb.connectors.hive_acid.pruning import data_domains, partition_matters, stripes_that_matter, wanted_buckets
-from rowmerge_nb.connectors.hive_acid.state import AcidState, acid_state, data_files, declared_version, folder_errors
-from rowmerge_nb.connectors.hive_acid.updatable import HiveUpdatablePageSource, HiveUpdatableTableHandle
-from rowmerge_nb.connectors.hive_acid.values import partition_value
+from rowmerge_nb.connectors.hive_acid.updatable_source import HiveUpdatablePageSource, HiveUpdatableTableHandle
+from rowmerge_nb.connectors.hive_acid.visible_deltas import AcidState, acid_state, data_files, declared_version, folder_errors
 from rowmerge_nb.connectors.shared.late import has_match, is_selective
-from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager, PagesSource
 

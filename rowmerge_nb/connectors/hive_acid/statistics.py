@@ -7,9 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.connectors.hive_acid.orc.reading import row_count
-from rowmerge_nb.connectors.hive_acid.state import acid_state, data_files
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.connectors.hive_acid.orc.orc_reading import row_count
+from rowmerge_nb.connectors.hive_acid.visible_deltas import acid_state, data_files
 from rowmerge_nb.spi.metadata import TableStatistics
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.base.errors import RowMergeError, error_text
 from rowmerge_nb.connectors.iceberg.files import places_of
 from rowmerge_nb.connectors.iceberg.housekeeping import known_files, lower_name
 from rowmerge_nb.connectors.iceberg.ownership import Ownership, own_folder
-from rowmerge_nb.base.errors import RowMergeError, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

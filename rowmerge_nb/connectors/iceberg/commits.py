@@ -39,15 +39,15 @@ from pyiceberg.table.update.snapshot import (
 from pyiceberg.table.update.statistics import UpdateStatistics
 from pyiceberg.types import NestedField, StructType
 
-from rowmerge_nb.connectors.iceberg.altering import stage_alteration, stage_columns, stage_drops
-from rowmerge_nb.connectors.iceberg.catalogs import is_settled, writes_metadata
-from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION, PROPERTIES
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
+from rowmerge_nb.connectors.iceberg.alter_table import stage_alteration, stage_columns, stage_drops
+from rowmerge_nb.connectors.iceberg.iceberg_catalog import is_settled, writes_metadata
+from rowmerge_nb.connectors.iceberg.iceberg_types import fields_of
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
 from rowmerge_nb.connectors.iceberg.sorting import sort_fields
-from rowmerge_nb.connectors.iceberg.types import fields_of
+from rowmerge_nb.connectors.iceberg.table_definition import COMMENT, ISOLATION, PROPERTIES
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, said
-from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.spi.handles import ConnectorTableVersion
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.base.errors import ConnectorError, checked, checked_path, error_text
 from rowmerge_nb.connectors.iceberg.avro import guard_decoder
-from rowmerge_nb.connectors.iceberg.catalogs import Tables, embedded_catalog, is_in_memory, named_catalog, other_owner
-from rowmerge_nb.connectors.iceberg.definitions import TABLE_PROPERTIES
 from rowmerge_nb.connectors.iceberg.files import file_io
 from rowmerge_nb.connectors.iceberg.handles import iceberg_table
 from rowmerge_nb.connectors.iceberg.housekeeping import (
@@ -24,6 +23,7 @@ from rowmerge_nb.connectors.iceberg.housekeeping import (
     remove_attempts,
     remove_folder,
 )
+from rowmerge_nb.connectors.iceberg.iceberg_catalog import Tables, embedded_catalog, is_in_memory, named_catalog, other_owner
 from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata, IcebergTransaction, Upkeep
 from rowmerge_nb.connectors.iceberg.notes import SUFFIX
 from rowmerge_nb.connectors.iceberg.partitions import IcebergPartitioningProvider
@@ -31,10 +31,10 @@ from rowmerge_nb.connectors.iceberg.planning import content_of, splits_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
 from rowmerge_nb.connectors.iceberg.reader import IcebergPageSourceProvider
 from rowmerge_nb.connectors.iceberg.servers import local_path
+from rowmerge_nb.connectors.iceberg.table_definition import TABLE_PROPERTIES
 from rowmerge_nb.connectors.iceberg.table_procedures import TABLE_PROCEDURES, Retention, procedures_of
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name
-from rowmerge_nb.base.errors import ConnectorError, checked, checked_path, error_text
 from rowmerge_nb.spi.connector import Connector, Orphan, always
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.page_source import ConnectorSplitManager, Constraint

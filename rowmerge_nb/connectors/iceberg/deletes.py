@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.iceberg.files import open_file, reading
 from rowmerge_nb.connectors.iceberg.projection import find_fields
 from rowmerge_nb.connectors.shared.ordering import ascending
-from rowmerge_nb.base.errors import ConnectorError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import fs
 
-from rowmerge_nb.connectors.iceberg.servers import local_path, require_reachable, require_readable
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError
+from rowmerge_nb.connectors.iceberg.servers import local_path, require_reachable, require_readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

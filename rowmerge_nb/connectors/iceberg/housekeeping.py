@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyarrow import fs
 
+from rowmerge_nb.base.errors import error_text
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.connectors.iceberg.files import places_of
 from rowmerge_nb.connectors.iceberg.notes import SUFFIX, metadata_id
 from rowmerge_nb.connectors.iceberg.servers import local_path, require_reachable
 from rowmerge_nb.connectors.shared.orphans import is_alive, orphaned_path
-from rowmerge_nb.base.errors import error_text
 from rowmerge_nb.spi.connector import Orphan
 from rowmerge_nb.spi.handles import SchemaTableName
-from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -7,14 +7,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.connectors.iceberg.definitions import (
-    COMMENT,
-    ISOLATION,
-    PROPERTIES,
-    check_changes,
-    defined_table,
-    shown_properties,
-)
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.connectors.iceberg.foreign_properties import check_properties
 from rowmerge_nb.connectors.iceberg.fragments import data_file, delete_file
 from rowmerge_nb.connectors.iceberg.handles import (
@@ -29,11 +22,21 @@ from rowmerge_nb.connectors.iceberg.handles import (
     IcebergTableHandle,
     iceberg_table,
 )
+from rowmerge_nb.connectors.iceberg.iceberg_types import fields_of
 from rowmerge_nb.connectors.iceberg.notes import Writer
 from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, live_files, rewritable, rows_of, size_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
+from rowmerge_nb.connectors.iceberg.snapshots_by_version import as_of, check_restorable, snapshot_of
 from rowmerge_nb.connectors.iceberg.sorting import keys_of, shown_keys
+from rowmerge_nb.connectors.iceberg.table_definition import (
+    COMMENT,
+    ISOLATION,
+    PROPERTIES,
+    check_changes,
+    defined_table,
+    shown_properties,
+)
 from rowmerge_nb.connectors.iceberg.table_procedures import (
     check_partitions,
     check_retention,
@@ -41,10 +44,7 @@ from rowmerge_nb.connectors.iceberg.table_procedures import (
     moment_before,
     refuse_disabled,
 )
-from rowmerge_nb.connectors.iceberg.types import fields_of
-from rowmerge_nb.connectors.iceberg.versions import as_of, check_restorable, snapshot_of
 from rowmerge_nb.connectors.iceberg.writer import target_bytes
-from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.spi.alterations import SetProperties
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
@@ -67,9 +67,9 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table import CreateTableTransaction, Table, Transaction
 
-    from rowmerge_nb.connectors.iceberg.catalogs import Tables
     from rowmerge_nb.connectors.iceberg.commits import Change
     from rowmerge_nb.connectors.iceberg.housekeeping import Removal
+    from rowmerge_nb.connectors.iceberg.iceberg_catalog import Tables
     from rowmerge_nb.connectors.iceberg.table_procedures import Retention
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import (
@@ -396,7 +396,7 @@ class IcebergMetadata(ConnectorMetadata):
         Raises:
             ConnectorError: NOT_SUPPORTED for a table that cannot be written, and for a type that Iceberg does not have.
         """
-        from rowmerge_nb.connectors.iceberg.altering import stage_columns
+        from rowmerge_nb.connectors.iceberg.alter_table import stage_columns
 
         handle = iceberg_table(table_handle)
         _check_writable(handle)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from rowmerge_nb.connectors.iceberg.iceberg_types import field_of, fields_of
 from rowmerge_nb.connectors.iceberg.planning import content_of
 from rowmerge_nb.connectors.iceberg.sorting import shown_keys
-from rowmerge_nb.connectors.iceberg.types import field_of, fields_of
 from rowmerge_nb.spi.metadata import ColumnMetadata, SystemTable
 from rowmerge_nb.spi.types import DATE, parse_type, row_of
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.base.errors import ConnectorError, error_text
 from rowmerge_nb.connectors.iceberg.files import create, file_io, remove
 from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.orphans import this_process
-from rowmerge_nb.base.errors import ConnectorError, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.iceberg.handles import BUCKETS, IcebergPartitioningHandle, PartitionField
 from rowmerge_nb.connectors.shared.hashing import hash_columns
 from rowmerge_nb.connectors.shared.runs import runs_of
 from rowmerge_nb.connectors.shared.transforms import Transform
-from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.connectors.iceberg.handles import PATH_ID, DataFileRef, DeleteFile, IcebergSplit
-from rowmerge_nb.connectors.iceberg.pruning import domains_by_id
-from rowmerge_nb.connectors.iceberg.types import field_of
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError
+from rowmerge_nb.connectors.iceberg.handles import PATH_ID, DataFileRef, DeleteFile, IcebergSplit
+from rowmerge_nb.connectors.iceberg.iceberg_types import field_of
+from rowmerge_nb.connectors.iceberg.pruning import domains_by_id
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

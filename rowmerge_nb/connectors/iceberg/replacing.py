@@ -8,8 +8,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.connectors.iceberg.definitions import COMMENT
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.connectors.iceberg.table_definition import COMMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.sorting import SortField
 
-    from rowmerge_nb.connectors.iceberg.definitions import Definition
+    from rowmerge_nb.connectors.iceberg.table_definition import Definition
 
 
 def begin_replacement(table: Table, definition: Definition) -> Transaction:

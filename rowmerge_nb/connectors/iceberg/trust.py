@@ -11,6 +11,7 @@ from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.update import RemovePropertiesUpdate, SetPropertiesUpdate
 from pyiceberg.typedef import EMPTY_DICT
 
+from rowmerge_nb.base.errors import checked
 from rowmerge_nb.connectors.iceberg.files import places_of
 from rowmerge_nb.connectors.iceberg.servers import (
     local_path,
@@ -19,7 +20,6 @@ from rowmerge_nb.connectors.iceberg.servers import (
     require_readable,
     with_servers,
 )
-from rowmerge_nb.base.errors import checked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from rowmerge_nb.connectors.jdbc.store import literal
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.base.names import quoted
+from rowmerge_nb.connectors.jdbc.database import literal
 from rowmerge_nb.spi.alterations import (
     AddColumn,
     ColumnPosition,
@@ -23,8 +23,8 @@ from rowmerge_nb.spi.alterations import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rowmerge_nb.connectors.jdbc.database import Store
     from rowmerge_nb.connectors.jdbc.handles import JdbcTableHandle
-    from rowmerge_nb.connectors.jdbc.store import Store
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.types import Type
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError, ExecutionError, RowMergeError
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.altering import alteration_sql
-from rowmerge_nb.connectors.jdbc.changes import NO_CASE, Changes, computed_error
 from rowmerge_nb.connectors.jdbc.handles import (
     Column,
     JdbcInsertTableHandle,
@@ -18,12 +19,11 @@ from rowmerge_nb.connectors.jdbc.handles import (
     RowIdColumn,
     table_handle_of,
 )
-from rowmerge_nb.connectors.jdbc.reading import JdbcPageSourceProvider
+from rowmerge_nb.connectors.jdbc.split_reading import JdbcPageSourceProvider
+from rowmerge_nb.connectors.jdbc.stage_changes import NO_CASE, Changes, computed_error
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider, read_fragments
-from rowmerge_nb.connectors.jdbc.updatable import UpdatableJdbcMetadata
+from rowmerge_nb.connectors.jdbc.updatable_source import UpdatableJdbcMetadata
 from rowmerge_nb.connectors.shared.properties import listed_names
-from rowmerge_nb.base.errors import AnalysisError, ConnectorError, ExecutionError, RowMergeError
-from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.alterations import AddColumn, RenameColumn, RenameTable
 from rowmerge_nb.spi.connector import Connector, always
 from rowmerge_nb.spi.handles import own
@@ -36,8 +36,8 @@ from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from rowmerge_nb.connectors.jdbc.database import Session, Store
     from rowmerge_nb.connectors.jdbc.handles import JdbcSplit, Stage
-    from rowmerge_nb.connectors.jdbc.store import Session, Store
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import (
         ColumnHandle,

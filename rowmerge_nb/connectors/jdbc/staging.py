@@ -29,7 +29,7 @@ from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvid
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rowmerge_nb.connectors.jdbc.store import Store
+    from rowmerge_nb.connectors.jdbc.database import Store
     from rowmerge_nb.spi.handles import (
         ConnectorInsertTableHandle,
         ConnectorMergeTableHandle,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.connectors.memory.tables import by_name, checked_metadata, schema_of
-from rowmerge_nb.connectors.shared.transforms import parse_transforms
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.connectors.memory.table_properties import by_name, checked_metadata, schema_of
+from rowmerge_nb.connectors.shared.transforms import parse_transforms
 from rowmerge_nb.spi.alterations import (
     AddColumn,
     ColumnPosition,

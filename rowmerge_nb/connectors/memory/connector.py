@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError
 from rowmerge_nb.connectors.memory.handles import (
     MemoryTableHandle,
     table_handle_of,
@@ -23,10 +24,9 @@ from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 from rowmerge_nb.connectors.memory.partitioning import MemoryPartitioningProvider
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, SplitStore
 from rowmerge_nb.connectors.memory.state import KEEPING, MemoryTable, MemoryTransaction, replaced_error
-from rowmerge_nb.connectors.memory.tables import TABLE_PROPERTIES, check_content, checked_metadata, schema_of
+from rowmerge_nb.connectors.memory.table_properties import TABLE_PROPERTIES, check_content, checked_metadata, schema_of
 from rowmerge_nb.connectors.memory.turns import Turns
 from rowmerge_nb.connectors.memory.writing import MemoryPageSinkProvider
-from rowmerge_nb.base.errors import ConnectorError, ExecutionError
 from rowmerge_nb.spi.connector import Connector, always
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rowmerge_nb.connectors.memory.tables import by_name
+from rowmerge_nb.connectors.memory.table_properties import by_name
 from rowmerge_nb.connectors.shared.transforms import Transform, parse_transforms
 from rowmerge_nb.spi.handles import (
     ConnectorInsertTableHandle,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.memory.altering import altered, refuse_placing
-from rowmerge_nb.connectors.memory.changes import appended_rows, apply_changes
 from rowmerge_nb.connectors.memory.handles import (
     MemoryInsertTableHandle,
     MemoryMergeTableHandle,
@@ -17,9 +17,9 @@ from rowmerge_nb.connectors.memory.handles import (
     table_handle_of,
 )
 from rowmerge_nb.connectors.memory.reading import RowIdColumn
-from rowmerge_nb.connectors.memory.tables import check_content, checked_metadata, schema_of
-from rowmerge_nb.connectors.memory.updatable import UpdatableMemoryMetadata
-from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.memory.row_changes import appended_rows, apply_changes
+from rowmerge_nb.connectors.memory.table_properties import check_content, checked_metadata, schema_of
+from rowmerge_nb.connectors.memory.updatable_pages import UpdatableMemoryMetadata
 from rowmerge_nb.spi.alterations import DropDefault, SetColumnComment, SetDefault, SetProperties, SetTableComment
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout

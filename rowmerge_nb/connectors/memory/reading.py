@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.connectors.memory.partitioning import buckets_of
-from rowmerge_nb.connectors.memory.updatable import MemoryUpdatablePageSource, MemoryUpdatableTableHandle
 from rowmerge_nb.base.private import PrivateDirectory, needs_temporary_space
+from rowmerge_nb.connectors.memory.partitioning import buckets_of
+from rowmerge_nb.connectors.memory.updatable_pages import MemoryUpdatablePageSource, MemoryUpdatableTableHandle
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSplit, own
 from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, PagesSource
 

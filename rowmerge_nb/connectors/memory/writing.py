@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowmerge_nb.connectors.memory.changes import encode, positions_of
+from rowmerge_nb.connectors.memory.row_changes import encode, positions_of
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import row_ids_of, rows_with, split_page

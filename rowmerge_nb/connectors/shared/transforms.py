@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.connectors.shared.murmur import murmur3
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
 from rowmerge_nb.base.names import quoted
+from rowmerge_nb.connectors.shared.murmur import murmur3
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,7 +8,7 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.engine.tasks.audit import (
+from rowmerge_nb.engine.tasks.audit_passes import (
     ROW_ID,
     AuditedColumn,
     AuditedSplit,

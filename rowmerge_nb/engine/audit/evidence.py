@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.choices import TraceLevel
-from rowmerge_nb.engine.tasks.audit import RowChooser, page_hashes
-from rowmerge_nb.engine.tasks.row_hashes import among, row_hashes
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.engine.tasks.audit_passes import RowChooser, page_hashes
+from rowmerge_nb.engine.tasks.row_hashes import among, row_hashes
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.sql.tree import statements as t
@@ -23,7 +23,7 @@ from rowmerge_nb.trace.audit import AuditedRow, Cause, RowFate
 from rowmerge_nb.trace.journeys import Answer, Fate, TermTruth, journeys_of
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.audit.tables import Audited
+    from rowmerge_nb.engine.audit.audited_tables import Audited
     from rowmerge_nb.engine.tasks.bags import Bag
     from rowmerge_nb.engine.tasks.row_hashes import Hashes
     from rowmerge_nb.trace.journeys import Journey

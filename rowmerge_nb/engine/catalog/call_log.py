@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
-from rowmerge_nb.engine.tasks.faults import noted
-from rowmerge_nb.engine.tasks.frames import raised_by
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError, error_text
+from rowmerge_nb.engine.tasks.call_frames import raised_by
+from rowmerge_nb.engine.tasks.task_faults import noted
 from rowmerge_nb.trace.trace import Call
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from typing import Any, Final, NoReturn, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.engine.catalog.frame_values import RefusedValueError, exact_values
 from rowmerge_nb.engine.catalog.object_columns import exact_objects
 from rowmerge_nb.engine.errors.translate import translate
 from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.job import collect
-from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import UNKNOWN, Type
 
@@ -115,7 +115,7 @@ def whole_frame(name: str, frame: Any) -> FrameTable:
 
 def spark_columns(name: str, frame: Any) -> FrameTable:
     """Return the columns of one of Spark's frames with their SQL types; no row is computed."""
-    from rowmerge_nb.engine.spark.types import from_spark_type
+    from rowmerge_nb.engine.spark.spark_types import from_spark_type
 
     def column(label: str, kind: Any) -> tuple[Type, None] | AnalysisError:
         try:

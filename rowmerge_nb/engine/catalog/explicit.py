@@ -10,9 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.engine.catalog.transaction import OpenCatalog
 from rowmerge_nb.engine.spark.interrupts import to_its_end
-from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector

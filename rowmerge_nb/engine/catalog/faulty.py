@@ -1,6 +1,6 @@
 """A connector around any other: it keeps a diary of the contract's calls, and fails where it is told to.
 
-What travels to tasks is wrapped too (`rowmerge_nb.engine.tasks.faults`), so a fault can strike in a worker.
+What travels to tasks is wrapped too (`rowmerge_nb.engine.tasks.task_faults`), so a fault can strike in a worker.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.engine.tasks.faults import Fault, InjectedFault, Watch
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError
-from rowmerge_nb.spi.connector import Connector
 from rowmerge_nb.base.words import plural
+from rowmerge_nb.engine.tasks.task_faults import Fault, InjectedFault, Watch
+from rowmerge_nb.spi.connector import Connector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

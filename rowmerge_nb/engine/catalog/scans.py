@@ -8,38 +8,38 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError, error_text
+from rowmerge_nb.base.names import backquoted
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.connectors.memory.handles import MemoryTableHandle
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, SplitStore
 from rowmerge_nb.engine.spark.bundles import pickled
 from rowmerge_nb.engine.spark.executors import executors_of, relation_of
 from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.engine.spark.marks import put_mark
-from rowmerge_nb.engine.spark.session import places
-from rowmerge_nb.engine.spark.types import spark_schema
+from rowmerge_nb.engine.spark.spark_session import places
+from rowmerge_nb.engine.spark.spark_types import spark_schema
 from rowmerge_nb.engine.tasks.arrow import for_spark
 from rowmerge_nb.engine.tasks.checked_buckets import CheckedBuckets
 from rowmerge_nb.engine.tasks.dynamic_filter import KeyFilter, SourceKeys
 from rowmerge_nb.engine.tasks.outcome import OUTCOME
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.tasks.writer import PageSinkFactory, SinkFactory
-from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError, error_text
-from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.plan.carried import unread_columns
-from rowmerge_nb.plan.nodes import TableScan
+from rowmerge_nb.plan.plan_nodes import TableScan
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTransactionHandle, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.typed.domains import compares_by_value, intersect
-from rowmerge_nb.sql.typed.types import parts_of, spark_type, without_unknown
-from rowmerge_nb.base.words import plural
+from rowmerge_nb.sql.typed.type_rules import parts_of, spark_type, without_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from rowmerge_nb.engine.catalog.transaction import OpenCatalog, StatementTransaction
     from rowmerge_nb.engine.spark.marks import Mark
-    from rowmerge_nb.plan.nodes import SemiJoin
+    from rowmerge_nb.plan.plan_nodes import SemiJoin
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
     from rowmerge_nb.spi.types import Type

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from rowmerge_nb.base.errors import RowMergeError, error_text
 from rowmerge_nb.engine.catalog.call_log import CallLog
 from rowmerge_nb.engine.catalog.scans import Scans
 from rowmerge_nb.engine.spark.interrupts import in_thread, no_return
-from rowmerge_nb.base.errors import RowMergeError, error_text
 from rowmerge_nb.spi.handles import ConnectorTableVersion, ConnectorTransactionHandle
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, MergeAnalysis, Notice

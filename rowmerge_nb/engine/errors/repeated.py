@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.choices import RepeatedMatches
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.spi.values import python_rows
 from rowmerge_nb.trace.trace import DuplicateGroup, MatchedRow
-from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,8 +10,8 @@ import re
 from traceback import walk_tb
 from typing import Final, TypeVar
 
-from rowmerge_nb.engine.tasks.envelope import PROBLEM
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError, SetupError, error_text
+from rowmerge_nb.engine.tasks.envelope import PROBLEM
 from rowmerge_nb.sql.functions.regexp_groups import diagnosis, in_trinos_words
 from rowmerge_nb.trace.raised import of_text
 

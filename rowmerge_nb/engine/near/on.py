@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.spark.in_task import page_expression
+from rowmerge_nb.engine.spark.page_lowering import page_expression
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageProgram
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
-from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.clocks import clocks_of, instants_of
 from rowmerge_nb.sql.typed.domains import conjuncts
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Typed, has_subquery, is_deterministic, references
-from rowmerge_nb.sql.typed.types import is_float, is_zoned
+from rowmerge_nb.sql.typed.type_rules import is_float, is_zoned
 from rowmerge_nb.sql.typed.zones import canonical_zone, session_zone
 from rowmerge_nb.trace.near import NearTerm
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
+from rowmerge_nb.base.errors import SetupError, StatementInterrupted
+from rowmerge_nb.base.private import PrivateDirectory
 from rowmerge_nb.engine.pages.stream import PageStream
 from rowmerge_nb.engine.spark.interrupts import run_cancellable
-from rowmerge_nb.engine.spark.java.options import usual_cores
+from rowmerge_nb.engine.spark.java.java_options import usual_cores
 from rowmerge_nb.engine.spark.memory import all_memory
 from rowmerge_nb.engine.tasks.page_program import require_duckdb, translated
-from rowmerge_nb.base.errors import SetupError, StatementInterrupted
 from rowmerge_nb.plan.page_query import PAGES
-from rowmerge_nb.base.private import PrivateDirectory
 
 if TYPE_CHECKING:
     import threading

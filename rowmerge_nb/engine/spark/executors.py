@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.spark.bundles import PACKAGE, Bundle, bundle, digest, pickled
-from rowmerge_nb.engine.tasks import envelope
 from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.base.private import PrivateDirectory, sweep
+from rowmerge_nb.engine.spark.bundles import PACKAGE, Bundle, bundle, digest, pickled
+from rowmerge_nb.engine.tasks import envelope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,13 +6,13 @@ import pickle
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from rowmerge_nb.base.errors import StatementInterrupted
 from rowmerge_nb.engine.errors.translate import problem_of, was_cancelled
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards, run_cancellable
 from rowmerge_nb.engine.spark.quiet import quietly
 from rowmerge_nb.engine.tasks.envelope import PROBLEM
 from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW
 from rowmerge_nb.engine.tasks.recorder import TaskRecord
-from rowmerge_nb.base.errors import StatementInterrupted
 
 if TYPE_CHECKING:
     import threading

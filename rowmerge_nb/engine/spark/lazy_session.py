@@ -60,7 +60,7 @@ class LazySession:
             self.check_open()
             # What kept Spark from starting may have been mended since; and whoever finds our Spark in the process may stop it.
             if self._given is None and (self._future is None or _has_failed(self._future) or self._is_lost(self._future)):
-                from rowmerge_nb.engine.spark.session import start_in_background
+                from rowmerge_nb.engine.spark.spark_session import start_in_background
 
                 self._future = start_in_background(cores=self._cores)
 
@@ -77,7 +77,7 @@ class LazySession:
 
     def _check_given(self) -> None:
         from rowmerge_nb.engine.spark.loss import loss_of
-        from rowmerge_nb.engine.spark.session import has_ended
+        from rowmerge_nb.engine.spark.spark_session import has_ended
 
         if has_ended(self._given):
             raise SetupError(
@@ -92,7 +92,7 @@ class LazySession:
         if not future.done():
             return False
         from rowmerge_nb.engine.spark.loss import AFTERWARDS, loss_of
-        from rowmerge_nb.engine.spark.session import has_ended
+        from rowmerge_nb.engine.spark.spark_session import has_ended
 
         session = future.result()
         if has_ended(session):
@@ -182,7 +182,7 @@ class LazySession:
         if self._given is None:
             return nullcontext()
         if self._adopted is None:
-            from rowmerge_nb.engine.spark.session import adopt_session
+            from rowmerge_nb.engine.spark.spark_session import adopt_session
 
             self._adopted = adopt_session(self._given)
         adopted: AbstractContextManager[Any] = self._adopted
@@ -236,7 +236,7 @@ class LazySession:
         """Stop Spark, if it is ours and the last engine's."""
         future, self._future = self._future, None
         if future is not None and future.exception() is None:
-            from rowmerge_nb.engine.spark.session import stop_session
+            from rowmerge_nb.engine.spark.spark_session import stop_session
 
             stop_session(future.result())
 

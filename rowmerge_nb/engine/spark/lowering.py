@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.spark.expressions import computed, conformed
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.engine.spark.frames import is_spark_frame
-from rowmerge_nb.engine.spark.in_task import (
+from rowmerge_nb.engine.spark.lowering_context import LoweringContext
+from rowmerge_nb.engine.spark.page_lowering import (
     inserted_rows,
     join_task,
     partitioned_tasks,
@@ -19,7 +20,6 @@ from rowmerge_nb.engine.spark.in_task import (
     row_task,
     source_schema,
 )
-from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.spark.passes import (
     exchanged,
     input_names,
@@ -30,22 +30,22 @@ from rowmerge_nb.engine.spark.passes import (
     placing,
     writer_pass,
 )
-from rowmerge_nb.engine.spark.types import spark_type
+from rowmerge_nb.engine.spark.printed_expressions import computed, conformed
+from rowmerge_nb.engine.spark.spark_types import spark_type
 from rowmerge_nb.engine.tasks.exchange import (
     LocalExchange,
 )
 from rowmerge_nb.engine.tasks.insert import SENT, InsertTask, ReceivedInsertPass
-from rowmerge_nb.engine.tasks.merge import MergePass
+from rowmerge_nb.engine.tasks.merge_passes import MergePass
 from rowmerge_nb.engine.tasks.outcome import MATCHED_ROW, OUTCOME, PIECE_ROW
 from rowmerge_nb.engine.tasks.page_query import QueryScan
 from rowmerge_nb.engine.tasks.partitioned import CELLS, IN_ORDER, AnswersOutputPass
 from rowmerge_nb.engine.tasks.replicated import MATCHED, PIECE, PIECES, PackPass, ReplicatedSource
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.writer import InsertPass, WriterPass
-from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
-from rowmerge_nb.plan.in_task import without_mark
-from rowmerge_nb.plan.nodes import (
+from rowmerge_nb.plan.page_execution import without_mark
+from rowmerge_nb.plan.plan_nodes import (
     AnsweredQuery,
     AssignUniqueId,
     CheckConstraints,
@@ -73,17 +73,17 @@ from rowmerge_nb.spi.page import CASE_NUMBER, INSERT_FROM_UPDATE, OPERATION, PRE
 from rowmerge_nb.spi.types import VARCHAR, Type
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.expressions import Apply, Column
-from rowmerge_nb.sql.typed.types import INTERVAL_YEAR
-from rowmerge_nb.trace.nodes import JoinType
+from rowmerge_nb.sql.typed.type_rules import INTERVAL_YEAR
+from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.engine.spark.lowering_context import Tables
-    from rowmerge_nb.engine.tasks.in_task import RowTask
+    from rowmerge_nb.engine.tasks.page_row_change import RowTask
     from rowmerge_nb.engine.tasks.partitioned import PartitionedJoinTask
     from rowmerge_nb.engine.tasks.scan import ScanPass
-    from rowmerge_nb.plan.nodes import Symbol
+    from rowmerge_nb.plan.plan_nodes import Symbol
     from rowmerge_nb.sql.typed.expressions import Reads
 
 WITNESS = "$witness"

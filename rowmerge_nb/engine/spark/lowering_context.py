@@ -12,10 +12,10 @@ from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.engine.tasks.audit import RowChooser
+    from rowmerge_nb.engine.tasks.audit_passes import RowChooser
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.engine.tasks.writer import SinkFactory
-    from rowmerge_nb.plan.nodes import SemiJoin, Symbol, TableScan
+    from rowmerge_nb.plan.plan_nodes import SemiJoin, Symbol, TableScan
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
 
 

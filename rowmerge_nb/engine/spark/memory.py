@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from rowmerge_nb.engine.spark.java.options import usual_cores
+from rowmerge_nb.engine.spark.java.java_options import usual_cores
 
 _PROC, _CGROUP = Path("/proc"), Path("/sys/fs/cgroup")
 _LIMITS: Final = (

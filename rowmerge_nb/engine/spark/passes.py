@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.engine.tasks.duplicates import DuplicateRule
 from rowmerge_nb.engine.tasks.exchange import (
     BUCKET,
@@ -17,14 +19,12 @@ from rowmerge_nb.engine.tasks.exchange import (
     partition_expression,
 )
 from rowmerge_nb.engine.tasks.insert import InsertSenderPass
-from rowmerge_nb.engine.tasks.merge import MergePass
+from rowmerge_nb.engine.tasks.merge_passes import MergePass
 from rowmerge_nb.engine.tasks.outcome import RECORD
-from rowmerge_nb.engine.tasks.update_delete import DeletePass, UpdatePass
+from rowmerge_nb.engine.tasks.update_delete_passes import DeletePass, UpdatePass
 from rowmerge_nb.engine.tasks.writer import SinkFactory, WriterPass
-from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.plan.extended import RETURNING, SOURCE_PRESENT
-from rowmerge_nb.plan.nodes import DeleteProject, DuplicateCheck, Exchange, MergeProcessor, PlanNode, Project, TableWriter
+from rowmerge_nb.plan.plan_nodes import DeleteProject, DuplicateCheck, Exchange, MergeProcessor, PlanNode, Project, TableWriter
 from rowmerge_nb.plan.planner import UNIQUE_ID
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, MERGE_ROW, ROW_ID

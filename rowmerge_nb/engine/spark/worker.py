@@ -29,7 +29,7 @@ def main() -> None:
 
     import rowmerge_nb.connectors.memory.reading
     import rowmerge_nb.connectors.memory.writing
-    import rowmerge_nb.engine.tasks.merge
+    import rowmerge_nb.engine.tasks.merge_passes
     import rowmerge_nb.engine.tasks.replicated  # noqa: F401
 
     # Threads do not survive a fork: none may be started here.

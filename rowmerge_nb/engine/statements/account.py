@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.trace import Call, MatchPattern, PageSample, Placement, StoredSample, WriterRecord
-from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

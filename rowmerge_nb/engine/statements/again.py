@@ -12,24 +12,24 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.choices import ROW_CHANGES, Flow, StatementState, TraceLevel
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
+from rowmerge_nb.base.names import quoted
+from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
-from rowmerge_nb.connectors.memory.tables import schema_of
+from rowmerge_nb.connectors.memory.table_properties import schema_of
 from rowmerge_nb.engine.statements.asked import NUMBERED_ANEW, UNREPEATABLE, untouched_rows, wanted_by_values, wanted_rows
 from rowmerge_nb.engine.statements.edits import checked_edits, relation_of, source_of
 from rowmerge_nb.engine.statements.row_change import answer_source
 from rowmerge_nb.engine.statements.source_answer import answered_node
-from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
-from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.trace import AskedRows, NoticeRecord
-from rowmerge_nb.base.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from rowmerge_nb.engine.catalog.catalogs import TableName
+    from rowmerge_nb.engine.catalog.engine_catalogs import TableName
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.statements.edits import Edits

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import input_rows, lower
 from rowmerge_nb.engine.spark.passes import merge_pass
@@ -20,11 +22,18 @@ from rowmerge_nb.engine.statements.reasons import with_truths
 from rowmerge_nb.engine.statements.untouched import whole_scan
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.outcome import RECORD
-from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted, error_text
-from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
-from rowmerge_nb.plan.in_task import without_mark
-from rowmerge_nb.plan.nodes import AnsweredQuery, DeleteProject, Filter, Join, MarkDistinct, MergeProcessor, Symbol, TableScan
+from rowmerge_nb.plan.page_execution import without_mark
+from rowmerge_nb.plan.plan_nodes import (
+    AnsweredQuery,
+    DeleteProject,
+    Filter,
+    Join,
+    MarkDistinct,
+    MergeProcessor,
+    Symbol,
+    TableScan,
+)
 from rowmerge_nb.plan.rules import chain, join_of, read_views, rewritten
 from rowmerge_nb.spi.page import PRESENT
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
@@ -33,7 +42,7 @@ from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import has_subquery
 from rowmerge_nb.sql.typed.readings import is_deterministic
-from rowmerge_nb.trace.nodes import JoinType
+from rowmerge_nb.trace.node_records import JoinType
 from rowmerge_nb.trace.picking import check_columns, in_words, picked
 from rowmerge_nb.trace.trace import AskedRows
 
@@ -44,7 +53,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.merge import MergeRun
     from rowmerge_nb.engine.statements.row_change import Answer, Named, Planned
     from rowmerge_nb.engine.statements.update_delete import UpdateDeleteRun
-    from rowmerge_nb.plan.nodes import PlanNode
+    from rowmerge_nb.plan.plan_nodes import PlanNode
     from rowmerge_nb.sql.analyzer.analysis import RowChangeAnalysis
     from rowmerge_nb.sql.analyzer.statements.row_conditions import RowConditions
     from rowmerge_nb.sql.typed.expressions import Typed

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import Flow
-from rowmerge_nb.engine.statements.definitions import CallRun, CreateTableRun, DefinitionRun, DropTableRun, ListingRun
+from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.engine.statements.definition_calls import CallRun, CreateTableRun, DefinitionRun, DropTableRun, ListingRun
 from rowmerge_nb.engine.statements.insert import CreateTableAsRun, InsertRun
 from rowmerge_nb.engine.statements.merge import MergeRun
+from rowmerge_nb.engine.statements.older_flow import UpdatableRun
 from rowmerge_nb.engine.statements.query import QueryRun
 from rowmerge_nb.engine.statements.restore import RestoreRun
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.statements.table_execute import TableExecuteRun
-from rowmerge_nb.engine.statements.updatable import UpdatableRun
 from rowmerge_nb.engine.statements.update_delete import UpdateDeleteRun
-from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.sql.analyzer.analysis import (
     Analysis,
     CallAnalysis,

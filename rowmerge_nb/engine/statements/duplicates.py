@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.choices import RepeatedMatches
-from rowmerge_nb.engine.errors.repeated import MESSAGE, group_of, named_group, shown_value
 from rowmerge_nb.base.errors import DuplicateMatchError
 from rowmerge_nb.base.names import quoted_where_needed
+from rowmerge_nb.base.words import code, plural
+from rowmerge_nb.engine.errors.repeated import MESSAGE, group_of, named_group, shown_value
 from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.sql.typed.expressions import Apply, Column
 from rowmerge_nb.trace.trace import DuplicateGroup
-from rowmerge_nb.base.words import code, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

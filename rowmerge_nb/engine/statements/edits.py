@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
-from rowmerge_nb.connectors.memory.tables import schema_of
-from rowmerge_nb.engine.catalog.dataframes import FrameTable, read_frame
-from rowmerge_nb.engine.spark.frames import frame_name, is_frame, is_spark_frame
 from rowmerge_nb.base.errors import RowMergeError, checked
 from rowmerge_nb.base.names import did_you_mean, quoted
+from rowmerge_nb.base.words import plural
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.table_properties import schema_of
+from rowmerge_nb.engine.catalog.dataframes import FrameTable, read_frame
+from rowmerge_nb.engine.spark.frames import frame_name, is_frame, is_spark_frame
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.sql.parser.statements import parse
+from rowmerge_nb.sql.parser.statement_reader import parse
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
-from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,30 +14,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.spark.in_task import assigned_column, check_columns, names_of
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.engine.spark.lowering import lower
+from rowmerge_nb.engine.spark.page_lowering import assigned_column, check_columns, names_of
 from rowmerge_nb.engine.tasks.failing_row import FAILURE, FailingRowPass
-from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
-from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Join, Project, Symbol
+from rowmerge_nb.plan.plan_nodes import CheckConstraints, Filter, Join, Project, Symbol
 from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.page import PRESENT
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.expressions import references
-from rowmerge_nb.trace.nodes import JoinType
+from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rowmerge_nb.engine.spark.in_task import RowNames
+    from rowmerge_nb.base.errors import RowMergeError
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
+    from rowmerge_nb.engine.spark.page_lowering import RowNames
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.engine.tasks.page_program import AssignedColumn
-    from rowmerge_nb.base.errors import RowMergeError
-    from rowmerge_nb.plan.nodes import CaseBranch, PlanNode
+    from rowmerge_nb.plan.plan_nodes import CaseBranch, PlanNode
     from rowmerge_nb.sql.typed.expressions import Typed
 
 PATIENCE_SECONDS: Final = 20.0

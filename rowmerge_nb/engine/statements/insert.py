@@ -7,16 +7,16 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rowmerge_nb.base.choices import StatementState
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError
 from rowmerge_nb.engine.catalog.call_log import layout_text
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.statements.account import check_fragments, sum_up
-from rowmerge_nb.engine.statements.definitions import check_defined, make_table
+from rowmerge_nb.engine.statements.definition_calls import check_defined, make_table
 from rowmerge_nb.engine.statements.query import plan_rows
 from rowmerge_nb.engine.statements.returning import check_returned, returned_table
 from rowmerge_nb.engine.statements.source_answer import answered_plan
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.statements.table_turns import await_turn
-from rowmerge_nb.base.errors import ConnectorError, RowMergeError
 from rowmerge_nb.plan.planner import plan_insert
 from rowmerge_nb.plan.rules import apply_rules
 from rowmerge_nb.spi.handles import ColumnHandle
@@ -25,7 +25,7 @@ from rowmerge_nb.sql.analyzer.analysis import CreateTableAnalysis, InsertAnalysi
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.plan.plan_nodes import Output
     from rowmerge_nb.sql.analyzer.analysis import CheckConstraint, Returning
     from rowmerge_nb.sql.typed.queries import Query
     from rowmerge_nb.trace.trace import Trace

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from rowmerge_nb.base.choices import StatementState
+from rowmerge_nb.base.errors import DuplicateMatchError
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.spark.lowering_context import LoweringContext
@@ -17,7 +18,7 @@ from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.asked import explain_rows
 from rowmerge_nb.engine.statements.duplicates import duplicate_error, groups_of, two_versions
 from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
-from rowmerge_nb.engine.statements.near import near_of
+from rowmerge_nb.engine.statements.near_misses import near_of
 from rowmerge_nb.engine.statements.returning import check_returned, returned_table
 from rowmerge_nb.engine.statements.row_change import (
     Answer,
@@ -37,8 +38,7 @@ from rowmerge_nb.engine.statements.source_answer import answered_node
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.statements.untouched import note_untouched
 from rowmerge_nb.engine.tasks.arrow import conform
-from rowmerge_nb.base.errors import DuplicateMatchError
-from rowmerge_nb.plan.nodes import (
+from rowmerge_nb.plan.plan_nodes import (
     CheckConstraints,
     DuplicateCheck,
     Join,
@@ -53,7 +53,7 @@ from rowmerge_nb.plan.planner import plan_merge
 from rowmerge_nb.plan.rules import chain, join_of, joined_rows
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.typed.expressions import references
-from rowmerge_nb.trace.nodes import JoinType
+from rowmerge_nb.trace.node_records import JoinType
 from rowmerge_nb.trace.trace import CHANGED_TWICE, ClauseRecord, NoticeRecord
 
 if TYPE_CHECKING:

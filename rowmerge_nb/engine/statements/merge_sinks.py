@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError
 from rowmerge_nb.engine.catalog.call_log import layout_text
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.statements.row_change import checked, plan_of, target_handle, target_metadata
-from rowmerge_nb.base.errors import ConnectorError, ExecutionError
 from rowmerge_nb.plan.carried import view_texts
 from rowmerge_nb.plan.planner import TargetFacts
 from rowmerge_nb.plan.rules import read_views

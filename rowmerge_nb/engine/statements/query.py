@@ -11,19 +11,19 @@ from rowmerge_nb.engine.pages.answer import PagesRefusedError, answer
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.spark.lowering_context import LoweringContext
-from rowmerge_nb.engine.spark.session import usual_partitions
+from rowmerge_nb.engine.spark.spark_session import usual_partitions
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform, shown_zones
 from rowmerge_nb.engine.verify.committed import keeping_of
 from rowmerge_nb.plan.carried import view_texts
-from rowmerge_nb.plan.nodes import PhysicalForm, Source
+from rowmerge_nb.plan.plan_nodes import PhysicalForm, Source
 from rowmerge_nb.plan.planner import plan_query
 from rowmerge_nb.plan.rules import apply_rules, is_small, read_views
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
 from rowmerge_nb.sql.tree.depth import room
 
 if TYPE_CHECKING:
-    from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.plan.plan_nodes import Output
 
 
 @dataclass(kw_only=True)

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.spark.in_task import page_expression
-from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import quoted
+from rowmerge_nb.engine.spark.page_lowering import page_expression
+from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, UpdateAnalysis
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
-from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, children, has_subquery, is_deterministic, references, walk
 from rowmerge_nb.trace.journeys import NO_CLAUSE, ON, Answer, Join, case_numbers, join_of_clause, joins_of
 from rowmerge_nb.trace.trace import Term

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.choices import Flow
+from rowmerge_nb.base.errors import ExecutionError, RowMergeError, error_text
 from rowmerge_nb.engine.result import Recording
 from rowmerge_nb.engine.statements.naming import kind_of
 from rowmerge_nb.engine.tasks.handed import pages_of
 from rowmerge_nb.engine.tasks.identity import row_keys
-from rowmerge_nb.base.errors import ExecutionError, RowMergeError, error_text
-from rowmerge_nb.plan.nodes import DeleteProject, MergeProcessor, TableScan
+from rowmerge_nb.plan.older_flow import UpdateRows
+from rowmerge_nb.plan.plan_nodes import DeleteProject, MergeProcessor, TableScan
 from rowmerge_nb.plan.rules import chain
-from rowmerge_nb.plan.updatable import UpdateRows
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import row_ids_of
 from rowmerge_nb.sql.analyzer.analysis import CreateTableAnalysis, InsertAnalysis, Notice, RowChangeAnalysis

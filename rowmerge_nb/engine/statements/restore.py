@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from rowmerge_nb.base.choices import StatementState
-from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.base.errors import AnalysisError, RowMergeError
+from rowmerge_nb.base.words import join
+from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.sql.analyzer.analysis import RestoreAnalysis, TableBinding
 from rowmerge_nb.trace.trace import Trace
-from rowmerge_nb.base.words import join
 
 
 @dataclass(kw_only=True)

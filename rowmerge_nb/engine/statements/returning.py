@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.engine.tasks.arrow import conform
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

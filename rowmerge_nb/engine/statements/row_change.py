@@ -9,32 +9,32 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from rowmerge_nb.base.choices import StatementState, TraceLevel
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.spark.lowering_context import LoweringContext
-from rowmerge_nb.engine.spark.session import places, usual_partitions
+from rowmerge_nb.engine.spark.spark_session import places, usual_partitions
 from rowmerge_nb.engine.statements.account import sum_up
 from rowmerge_nb.engine.statements.reasons import term_of, with_truths
 from rowmerge_nb.engine.statements.source_answer import answered_plan
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
 from rowmerge_nb.engine.tasks.recorder import EVERY_ROW
 from rowmerge_nb.engine.verify.committed import CHECKED_ROWS
-from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.plan.carried import mark_carried
 from rowmerge_nb.plan.extended import returned_references
-from rowmerge_nb.plan.nodes import DeleteProject, Exchange, MergeProcessor
+from rowmerge_nb.plan.plan_nodes import DeleteProject, Exchange, MergeProcessor
 from rowmerge_nb.plan.rules import RuleSettings, apply_rules
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, RowChangeAnalysis, UpdateAnalysis
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.trace.trace import ClauseRecord, Consequence
-from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.engine.statements.statement import StatementRun
-    from rowmerge_nb.plan.nodes import Output, PlanNode, Symbol
+    from rowmerge_nb.plan.plan_nodes import Output, PlanNode, Symbol
     from rowmerge_nb.plan.planner import TargetFacts
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.metadata import ConnectorMetadata

@@ -10,22 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.base.choices import ExplainFormat, ExplainType, Flow, StatementState
-from rowmerge_nb.engine.catalog.explicit import TransactionManager
-from rowmerge_nb.engine.catalog.inputs import statement_text
-from rowmerge_nb.engine.errors.position import Executed, placed_in
-from rowmerge_nb.engine.errors.translate import java_gone, with_next_step
-from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.spark.interrupts import at_once, guarded, interruptible, note_result, to_its_end
-from rowmerge_nb.engine.spark.java.making import idle_making
-from rowmerge_nb.engine.spark.memory import room_for_source
-from rowmerge_nb.engine.spark.quiet import quietly
-from rowmerge_nb.engine.statements.asked import wanted_by_condition
-from rowmerge_nb.engine.statements.changes import Changes
-from rowmerge_nb.engine.statements.dispatch import check_flow, kind_of_run
-from rowmerge_nb.engine.statements.naming import kind_of, target_name
-from rowmerge_nb.engine.statements.statement import StatementRun, error_record, not_rehearsed
-from rowmerge_nb.engine.statements.table_turns import await_turn
-from rowmerge_nb.engine.verify.verification import begin_verification
 from rowmerge_nb.base.errors import (
     MERGE_FLOW,
     AnalysisError,
@@ -36,6 +20,22 @@ from rowmerge_nb.base.errors import (
     error_text,
 )
 from rowmerge_nb.base.names import did_you_mean
+from rowmerge_nb.engine.catalog.explicit import TransactionManager
+from rowmerge_nb.engine.catalog.inputs import statement_text
+from rowmerge_nb.engine.errors.position import Executed, placed_in
+from rowmerge_nb.engine.errors.translate import java_gone, with_next_step
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.spark.interrupts import at_once, guarded, interruptible, note_result, to_its_end
+from rowmerge_nb.engine.spark.java.making import idle_making
+from rowmerge_nb.engine.spark.memory import room_for_source
+from rowmerge_nb.engine.spark.quiet import quietly
+from rowmerge_nb.engine.statements.asked import wanted_by_condition
+from rowmerge_nb.engine.statements.dispatch import check_flow, kind_of_run
+from rowmerge_nb.engine.statements.naming import kind_of, target_name
+from rowmerge_nb.engine.statements.statement import StatementRun, error_record, not_rehearsed
+from rowmerge_nb.engine.statements.table_turns import await_turn
+from rowmerge_nb.engine.statements.undo_log import Changes
+from rowmerge_nb.engine.verify.verification import begin_verification
 from rowmerge_nb.plan.explain import explained_plan
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.sql.analyzer.analysis import (
@@ -51,7 +51,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     SettingAnalysis,
 )
 from rowmerge_nb.sql.analyzer.statements.row_conditions import RowConditions
-from rowmerge_nb.sql.catalogs import unknown_catalog
+from rowmerge_nb.sql.missing_catalog import unknown_catalog
 from rowmerge_nb.sql.tree.statements import (
     AlterTable,
     Call,
@@ -79,9 +79,9 @@ from rowmerge_nb.sql.typed.zones import in_session_zone
 from rowmerge_nb.trace.trace import Consequence, Trace
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.catalog.catalogs import Catalogs
-    from rowmerge_nb.engine.catalog.catalogs import TableName as QualifiedName
-    from rowmerge_nb.engine.catalog.names import StatementTables
+    from rowmerge_nb.engine.catalog.engine_catalogs import Catalogs
+    from rowmerge_nb.engine.catalog.engine_catalogs import TableName as QualifiedName
+    from rowmerge_nb.engine.catalog.name_resolution import StatementTables
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
     from rowmerge_nb.engine.options import Options
     from rowmerge_nb.engine.spark.lazy_session import LazySession
@@ -149,7 +149,7 @@ class StatementRunner:
             options: how it is run.
             ended: completes its result; an interrupt meanwhile is told as one that came too late.
         """
-        from rowmerge_nb.sql.parser.statements import split_statements
+        from rowmerge_nb.sql.parser.statement_reader import split_statements
 
         statement_text(sql)
 
@@ -166,7 +166,7 @@ class StatementRunner:
 
     def run_script(self, sql: str, options: Options, ended: Callable[[Result], Result] = _as_it_is) -> list[Result]:
         """Run several statements; see `rowmerge_nb.engine.engine.Engine.run_script`, and `run`."""
-        from rowmerge_nb.sql.parser.statements import split_statements
+        from rowmerge_nb.sql.parser.statement_reader import split_statements
 
         with interruptible("parse"):
             statements = split_statements(statement_text(sql))
@@ -207,7 +207,7 @@ class StatementRunner:
         """Return a statement with the values of its parameters; of EXECUTE what it executes, and the EXECUTE."""
         from rowmerge_nb.sql.analyzer.queries.row_count_parameters import check_row_counts, computed_row_counts
         from rowmerge_nb.sql.parser.parameters import Filled, parameter, with_parameters
-        from rowmerge_nb.sql.parser.statements import parse
+        from rowmerge_nb.sql.parser.statement_reader import parse
 
         try:
             with _looking("parse"):
@@ -266,7 +266,7 @@ class StatementRunner:
 
     def _read_prepared(self, name: Identifier, options: Options) -> Statement:
         """Read what was prepared under a name; the places of its errors are in its own text."""
-        from rowmerge_nb.sql.parser.statements import parse
+        from rowmerge_nb.sql.parser.statement_reader import parse
 
         text = self._prepared(name)
         try:
@@ -343,7 +343,7 @@ class StatementRunner:
             )
 
     def _run(self, text: str, options: Options) -> Result:
-        from rowmerge_nb.sql.parser.statements import parse
+        from rowmerge_nb.sql.parser.statement_reader import parse
 
         try:
             options.step("parse")
@@ -391,7 +391,7 @@ class StatementRunner:
             versions: the versions that it had of tables.
             look: looks, with the run of the statement and what reads conditions on its rows.
         """
-        from rowmerge_nb.sql.parser.statements import parse
+        from rowmerge_nb.sql.parser.statement_reader import parse
 
         self.session.check_open()
         self.session.renew()
@@ -656,8 +656,8 @@ def _looking(step: str) -> Iterator[None]:
 
 def _refuse_several(sql: str, statements: Sequence[tuple[str, int]], options: Options) -> NoReturn:
     """Refuse a text with several statements at the semicolon behind the first, unless that one is wrong before it ends."""
-    from rowmerge_nb.sql.parser.reader import is_mismatch
-    from rowmerge_nb.sql.parser.statements import parse
+    from rowmerge_nb.sql.parser.statement_reader import parse
+    from rowmerge_nb.sql.parser.token_reader import is_mismatch
 
     (first, offset), *_ = statements
     place = sql.index(";", offset + len(first))

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.pages.answer import PagesRefusedError, stream_answer
 from rowmerge_nb.engine.tasks.arrow import conform
-from rowmerge_nb.plan.nodes import AnsweredQuery, Source
+from rowmerge_nb.plan.plan_nodes import AnsweredQuery, Source
 from rowmerge_nb.plan.rules import ANSWER_SOURCE, chain, rewritten
 from rowmerge_nb.plan.source_answer import answered_query
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rowmerge_nb.engine.statements.statement import StatementRun
-    from rowmerge_nb.plan.nodes import Output, PlanNode
+    from rowmerge_nb.plan.plan_nodes import Output, PlanNode
     from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 
 from rowmerge_nb.base.choices import Flow, StatementState
-from rowmerge_nb.engine.errors.frames import told, with_raised
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.base.words import join, plural
+from rowmerge_nb.engine.errors.connector_frames import told, with_raised
 from rowmerge_nb.engine.errors.translate import translate, with_next_step
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.spark.expressions import sql_of
 from rowmerge_nb.engine.spark.interrupts import (
     interruption,
     interrupts_afterwards,
@@ -26,14 +27,14 @@ from rowmerge_nb.engine.spark.interrupts import (
 )
 from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.engine.spark.long_statements import is_long, long_settings, many_joins
+from rowmerge_nb.engine.spark.printed_expressions import sql_of
 from rowmerge_nb.engine.spark.settings import settings_of
 from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.engine.statements.failing_row import name_failing_row
 from rowmerge_nb.engine.statements.naming import kind_of, name_shown
 from rowmerge_nb.engine.statements.recording import recording_of
-from rowmerge_nb.engine.tasks.faults import unwatched
+from rowmerge_nb.engine.tasks.task_faults import unwatched
 from rowmerge_nb.engine.verify.committed import begin_check, unacknowledged
-from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.plan.known_rows import known_rows
 from rowmerge_nb.plan.records import describe
 from rowmerge_nb.plan.rules import chain, is_small
@@ -42,11 +43,11 @@ from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import walk
 from rowmerge_nb.trace.trace import Call, Consequence, ErrorRecord, NoticeRecord, Trace
-from rowmerge_nb.base.words import join, plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rowmerge_nb.base.words import KnownRows
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
     from rowmerge_nb.engine.catalog.views import Views
     from rowmerge_nb.engine.options import Options
@@ -55,14 +56,13 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.engine.statements.asked import Wanted
     from rowmerge_nb.engine.statements.row_change import Named
-    from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.plan.plan_nodes import Output
     from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.sql.analyzer.analysis import Analysis, CheckConstraint, TableBinding
     from rowmerge_nb.sql.tree.statements import Span
     from rowmerge_nb.sql.typed.expressions import Origin
     from rowmerge_nb.trace.raised import Raised
-    from rowmerge_nb.base.words import KnownRows
 
 ConstraintReader: TypeAlias = (
     "Callable[[TableBinding, tuple[Origin, ...], Span | None], "

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rowmerge_nb.base.choices import StatementState
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.statements.account import check_fragments, sum_up
 from rowmerge_nb.engine.statements.query import plan_rows
 from rowmerge_nb.engine.statements.statement import StatementRun
-from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.plan.planner import plan_insert
 from rowmerge_nb.plan.rules import apply_rules
 from rowmerge_nb.sql.analyzer.analysis import Notice, TableExecuteAnalysis

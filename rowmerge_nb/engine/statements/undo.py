@@ -14,11 +14,11 @@ from rowmerge_nb.sql.analyzer.analysis import Notice, RestoreAnalysis, TableBind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.engine.catalog.names import StatementTables
+    from rowmerge_nb.engine.catalog.name_resolution import StatementTables
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.engine.statements.changes import Change, Changes
     from rowmerge_nb.engine.statements.runner import StatementRunner
+    from rowmerge_nb.engine.statements.undo_log import Change, Changes
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, SchemaTableName
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata
     from rowmerge_nb.spi.types import Type

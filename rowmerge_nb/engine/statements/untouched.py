@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import StatementInterrupted
-from rowmerge_nb.plan.nodes import Symbol, TableScan
+from rowmerge_nb.plan.plan_nodes import Symbol, TableScan
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.page import ROW_ID
 from rowmerge_nb.spi.values import python_values

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rowmerge_nb.base.choices import StatementState
-from rowmerge_nb.engine.spark.in_task import TOLD_COLUMNS
+from rowmerge_nb.engine.spark.page_lowering import TOLD_COLUMNS
 from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.asked import explain_rows
 from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
@@ -26,16 +26,16 @@ from rowmerge_nb.engine.statements.row_change import (
 )
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.statements.untouched import note_untouched
-from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Project, TableScan
+from rowmerge_nb.plan.plan_nodes import CheckConstraints, Filter, Project, TableScan
 from rowmerge_nb.plan.rules import chain, estimated_rows
-from rowmerge_nb.plan.update_delete import plan_delete, plan_update
+from rowmerge_nb.plan.update_delete_plans import plan_delete, plan_update
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
-    from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.plan.plan_nodes import Output
     from rowmerge_nb.plan.planner import TargetFacts
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
     from rowmerge_nb.trace.trace import Consequence, Trace

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.spi.layout import BucketFunction
 from rowmerge_nb.base.words import plural
+from rowmerge_nb.spi.layout import BucketFunction
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page

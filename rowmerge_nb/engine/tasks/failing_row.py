@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from rowmerge_nb.base.errors import ExecutionError
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageProgram
-from rowmerge_nb.base.errors import ExecutionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.base.errors import ExecutionError
 from rowmerge_nb.engine.tasks.arrow import Batches, gathered
 from rowmerge_nb.engine.tasks.exchange import hashed
 from rowmerge_nb.engine.tasks.outcome import RECORD, RECORD_ROW, outcome
@@ -18,7 +19,6 @@ from rowmerge_nb.engine.tasks.recorder import Recorder
 from rowmerge_nb.engine.tasks.scan import CellPass
 from rowmerge_nb.engine.tasks.sent_pages import SentPages, received_pages
 from rowmerge_nb.engine.tasks.writer import InsertPass, task_partition
-from rowmerge_nb.base.errors import ExecutionError
 
 if TYPE_CHECKING:
     import numpy.typing as npt

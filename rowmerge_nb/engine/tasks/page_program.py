@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.engine.tasks.arrow import conform, together
 from rowmerge_nb.base.errors import MERGE_FLOW, ConnectorError, ExecutionError, SetupError
 from rowmerge_nb.base.names import quoted
+from rowmerge_nb.engine.tasks.arrow import conform, together
 from rowmerge_nb.spi.values import shown_value
 
 if TYPE_CHECKING:

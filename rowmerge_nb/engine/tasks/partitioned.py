@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.base.errors import ExecutionError
 from rowmerge_nb.engine.tasks.arrow import Batches, gathered, page_in, whole_page
 from rowmerge_nb.engine.tasks.join_keys import JoinKeys
 from rowmerge_nb.engine.tasks.key_hashes import key_hashes
@@ -21,13 +22,12 @@ from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered
 from rowmerge_nb.engine.tasks.page_program import PageProgram
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.tasks.writer import task_partition
-from rowmerge_nb.base.errors import ExecutionError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.engine.tasks.channels import ChangeChannels
-    from rowmerge_nb.engine.tasks.merge import MergePass
+    from rowmerge_nb.engine.tasks.merge_passes import MergePass
     from rowmerge_nb.engine.tasks.page_program import PageEvaluator
     from rowmerge_nb.spi.page import Page
 

@@ -15,22 +15,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.tasks.duplicates import Patterns
-from rowmerge_nb.engine.tasks.faults import noted
-from rowmerge_nb.engine.tasks.frames import no_breakpoints, raised_by
-from rowmerge_nb.engine.tasks.handed import IN_CASE, HandedPages, Keeping
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError, error_text
+from rowmerge_nb.base.words import plural
+from rowmerge_nb.engine.tasks.call_frames import no_breakpoints, raised_by
+from rowmerge_nb.engine.tasks.duplicates import Patterns
+from rowmerge_nb.engine.tasks.handed import IN_CASE, HandedPages, Keeping
+from rowmerge_nb.engine.tasks.task_faults import noted
 from rowmerge_nb.trace.samples import spans
 from rowmerge_nb.trace.trace import Call
 from rowmerge_nb.trace.words import operation_letters
-from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     import numpy.typing as npt
 
-    from rowmerge_nb.engine.tasks.audit import RowChooser
+    from rowmerge_nb.engine.tasks.audit_passes import RowChooser
     from rowmerge_nb.spi.page import Page, PageLayout
     from rowmerge_nb.trace.raised import Raised
 

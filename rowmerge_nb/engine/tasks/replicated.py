@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.base.errors import ExecutionError
 from rowmerge_nb.engine.tasks.arrow import Batches, page_in, whole_page
 from rowmerge_nb.engine.tasks.exchange import BUCKET
 from rowmerge_nb.engine.tasks.outcome import ANSWERS_ROW, MATCHED_ROW, OUTCOME, PIECE_ROW, RECORD, outcome
@@ -21,7 +22,6 @@ from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered, without_target
 from rowmerge_nb.engine.tasks.page_program import PageProgram
 from rowmerge_nb.engine.tasks.scan import cell_of
 from rowmerge_nb.engine.tasks.writer import task_partition
-from rowmerge_nb.base.errors import ExecutionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.tasks.channels import ChangeChannels
     from rowmerge_nb.engine.tasks.exchange import LocalExchange
-    from rowmerge_nb.engine.tasks.merge import MergePass
+    from rowmerge_nb.engine.tasks.merge_passes import MergePass
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.spi.page import Page
 

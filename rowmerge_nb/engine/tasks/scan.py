@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.engine.tasks.arrow import conform, is_of_kind, page_of
-from rowmerge_nb.engine.tasks.frames import raised_by
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError, error_text
+from rowmerge_nb.engine.tasks.arrow import conform, is_of_kind, page_of
+from rowmerge_nb.engine.tasks.call_frames import raised_by
 from rowmerge_nb.trace.raised import as_text
 
 if TYPE_CHECKING:

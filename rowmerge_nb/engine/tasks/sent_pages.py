@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.tasks.scan import CellPass, cell_of
 from rowmerge_nb.base.private import needs_temporary_space
+from rowmerge_nb.engine.tasks.scan import CellPass, cell_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError
 from rowmerge_nb.engine.tasks.arrow import Batches, conform
 from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
 from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW, RECORD, RECORD_ROW, outcome
 from rowmerge_nb.engine.tasks.recorder import Recorder, TaskRecord, operation_text
-from rowmerge_nb.base.errors import ConnectorError, ExecutionError
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTransactionHandle

@@ -16,18 +16,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.choices import Flow
+from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruptible, interrupts_let_in
-from rowmerge_nb.engine.tasks.faults import unwatched
 from rowmerge_nb.engine.tasks.handed import Keeping, pages_of
-from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.engine.tasks.task_faults import unwatched
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_rows, python_values
 from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, RowChangeAnalysis
 from rowmerge_nb.sql.constants import constant_of
 from rowmerge_nb.trace.bags import differing
 from rowmerge_nb.trace.trace import CommitCheck, WriterRecord, WrongRow
-from rowmerge_nb.base.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

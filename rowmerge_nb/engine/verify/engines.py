@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rowmerge_nb.base.conninfo import SAFE_PATH, with_safe_path
-from rowmerge_nb.engine.verify.translation import column_type
 from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.base.names import quoted
+from rowmerge_nb.engine.verify.translation import column_type
 from rowmerge_nb.spi.types import UNKNOWN
 
 if TYPE_CHECKING:

@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import RepeatedMatches
+from rowmerge_nb.base.errors import SetupError, StatementInterrupted, error_text
+from rowmerge_nb.base.names import quoted
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.engine.catalog.dataframes import collected
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruptible, interrupts_let_in
 from rowmerge_nb.engine.verify.engines import DuplicateRefusedError, RefusedError, open_verifier
 from rowmerge_nb.engine.verify.translation import UntranslatableError, translate
-from rowmerge_nb.base.errors import SetupError, StatementInterrupted, error_text
-from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, MergeAnalysis, RowChangeAnalysis
 from rowmerge_nb.trace.trace import VerificationRecord
-from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -118,7 +118,7 @@ def _behind(before: str, after: str) -> Options | Braces | Text | Sql:
 
 def _begins(words: list[str], number: int, word: str) -> bool:
     """Return whether a word of the line begins a statement: it is whole, and neither an option nor the value of one."""
-    from rowmerge_nb.notebook.options import STATEMENT
+    from rowmerge_nb.notebook.cell_options import STATEMENT
 
     return number < len(words) - 1 and STATEMENT.match(word) is not None
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
     from IPython.core.interactiveshell import InteractiveShell
 
-    from rowmerge_nb.notebook.completion.statements import Names
+    from rowmerge_nb.notebook.completion.statement_completion import Names
 
 _MATCHER: Final = "rowmerge_matcher"
 _EXPRESSION: Final = re.compile(r"[\w.]*\Z")
@@ -63,10 +63,10 @@ def register(shell: InteractiveShell, chosen: Callable[[str], tuple[Names | None
         if isinstance(at, Braces):
             return _python(completer, at.code)
         if isinstance(at, Options):
-            from rowmerge_nb.notebook.completion.options import in_options
+            from rowmerge_nb.notebook.completion.option_completion import in_options
 
             return in_options(at, variables=_engines(shell.user_ns))
-        from rowmerge_nb.notebook.completion.statements import Known, in_statement
+        from rowmerge_nb.notebook.completion.statement_completion import Known, in_statement
 
         lookups.begin()
         frames = {name: value for name, value in shell.user_ns.items() if not name.startswith("_") and is_frame(value)}

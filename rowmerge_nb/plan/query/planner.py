@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.plan.query.nodes import (
+from rowmerge_nb.plan.query.query_nodes import (
     Aggregation,
     Correlated,
     Cut,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.plan.query.nodes import (
+from rowmerge_nb.plan.query.planner import QueryPlanner, both, split_condition
+from rowmerge_nb.plan.query.query_nodes import (
     Aggregation,
     Correlated,
     Cut,
@@ -23,7 +24,6 @@ from rowmerge_nb.plan.query.nodes import (
     WindowRows,
     projection,
 )
-from rowmerge_nb.plan.query.planner import QueryPlanner, both, split_condition
 from rowmerge_nb.sql.typed.domains import conjuncts
 from rowmerge_nb.sql.typed.expressions import (
     Column,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.plan.expressions import printed, printed_order, printed_window
-from rowmerge_nb.plan.query.nodes import (
+from rowmerge_nb.plan.explained_expressions import printed, printed_order, printed_window
+from rowmerge_nb.plan.query.query_nodes import (
     Aggregation,
     Correlated,
     Cut,
@@ -31,7 +31,7 @@ from rowmerge_nb.sql.typed.expressions import Aggregate, Column
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rowmerge_nb.plan.query.nodes import QueryNode
+    from rowmerge_nb.plan.query.query_nodes import QueryNode
 
 SINGLE: Final = "SINGLE"
 SOURCE: Final = "SOURCE"

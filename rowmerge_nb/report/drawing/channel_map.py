@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.report.drawing.dot import Box, Text, bold, edge, mono, muted, new_graph, node, plain
 from rowmerge_nb.report.model.pages import TYPE_ROOM
 from rowmerge_nb.report.model.placing import DELETE_AND_INSERT
 from rowmerge_nb.spi.page import PageLayout
-from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from rowmerge_nb.report.model.pages import Channel, Channels, Pages

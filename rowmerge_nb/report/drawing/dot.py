@@ -12,7 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.drawing.metrics import text_width
-from rowmerge_nb.report.words.values import visible
+from rowmerge_nb.report.words.display_values import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.report.drawing.channel_map import channel_map_dot
 from rowmerge_nb.report.drawing.dot import GAP, Box, Text, bold, edge, identifier, mono, muted, new_graph, node, plain
 from rowmerge_nb.report.drawing.writers import Arrival, draw_writers
 from rowmerge_nb.report.model.clauses import condition_text
 from rowmerge_nb.report.model.plan import WRITERS
+from rowmerge_nb.report.words.display_values import cell
 from rowmerge_nb.report.words.phrases import operation_word, style_of
-from rowmerge_nb.report.words.values import cell
-from rowmerge_nb.trace.nodes import JoinType
-from rowmerge_nb.base.words import number, plural
+from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

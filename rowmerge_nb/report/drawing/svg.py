@@ -13,7 +13,7 @@ from html import escape, unescape
 from typing import Final
 
 from rowmerge_nb.report.drawing.dot import COLORS, LINE, PAD
-from rowmerge_nb.report.words.values import visible
+from rowmerge_nb.report.words.display_values import visible
 
 _CELL: Final = re.compile(r"<TD\b([^>]*)>(.*?)</TD>", re.DOTALL)
 _FONT: Final = re.compile(r'<FONT FACE="(\w+)" POINT-SIZE="(\d+)" COLOR="(#\w+)">(<B>)?(.*?)(?:</B>)?</FONT>', re.DOTALL)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.report.drawing.dot import GAP, Box, Text, bold, edge, mono, muted, node, plain
 from rowmerge_nb.report.model.plan import CHANGERS
+from rowmerge_nb.report.words.display_values import cell
 from rowmerge_nb.report.words.phrases import by_operation, operation_word
-from rowmerge_nb.report.words.values import cell
-from rowmerge_nb.base.words import number, plural
 
 if TYPE_CHECKING:
     import graphviz

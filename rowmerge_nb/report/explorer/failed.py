@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.choices import StatementState
+from rowmerge_nb.base.words import code_parts, plural
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.raised import all_raised
-from rowmerge_nb.report.words.values import cell, visible
-from rowmerge_nb.base.words import code_parts, plural
+from rowmerge_nb.report.words.display_values import cell, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

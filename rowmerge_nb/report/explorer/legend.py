@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.base.words import MINUS, code_parts, join
 from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, EVENLY, exchange_of, rules_of, update_form
 from rowmerge_nb.report.model.repeated import build_repeated
 from rowmerge_nb.report.model.terms import SINKS
-from rowmerge_nb.report.words.values import visible
+from rowmerge_nb.report.words.display_values import visible
 from rowmerge_nb.spi.operations import Era
-from rowmerge_nb.base.words import MINUS, code_parts, join
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample, Trace

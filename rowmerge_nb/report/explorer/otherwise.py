@@ -9,12 +9,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.choices import StatementState
-from rowmerge_nb.report.explorer.state import explorer_state
-from rowmerge_nb.report.explorer.trial import differing_pages, differing_steps
-from rowmerge_nb.report.model.calls import begun_with, finished_with, stored_with
-from rowmerge_nb.report.model.places import NOT_SHOWN
-from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.base.words import join, number, plural
+from rowmerge_nb.report.explorer.explorer_state import explorer_state
+from rowmerge_nb.report.explorer.trial import differing_pages, differing_steps
+from rowmerge_nb.report.model.places import NOT_SHOWN
+from rowmerge_nb.report.model.spi_calls import begun_with, finished_with, stored_with
+from rowmerge_nb.trace.words import operation_letters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.trace.trace import Trace
-    from rowmerge_nb.trace.variants import Variants
+    from rowmerge_nb.trace.what_if_answers import Variants
 
 BETWEEN: Final = "|"
 """Stands between the values of the options in the name of a difference."""

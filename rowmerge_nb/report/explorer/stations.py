@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.base.words import join
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.spi.operations import Era
-from rowmerge_nb.base.words import join
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.journeys import Journey

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.report.explorer.state import explorer_state
 from rowmerge_nb.base.words import plural
+from rowmerge_nb.report.explorer.explorer_state import explorer_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -13,11 +13,11 @@ import traitlets
 from rowmerge_nb.base.choices import CHOSEN_RULES
 from rowmerge_nb.base.errors import RowMergeError, checked
 from rowmerge_nb.report.bundle import mime_bundle
+from rowmerge_nb.report.explorer.explorer_file import explorer_module, explorer_styles, opening
+from rowmerge_nb.report.explorer.explorer_state import explorer_state
 from rowmerge_nb.report.explorer.otherwise import BETWEEN, otherwise
-from rowmerge_nb.report.explorer.page import explorer_module, explorer_styles, opening
-from rowmerge_nb.report.explorer.state import explorer_state
 from rowmerge_nb.report.explorer.trial import editable_cells, moved_since, trial_state
-from rowmerge_nb.report.words.values import visible
+from rowmerge_nb.report.words.display_values import visible
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.statements.again import Again
     from rowmerge_nb.trace.trace import Trace
-    from rowmerge_nb.trace.variants import Variants
+    from rowmerge_nb.trace.what_if_answers import Variants
 
 _CHOICES: Final = {
     "paradigm": tuple(RowChangeParadigm.__members__),
@@ -55,7 +55,7 @@ class Explorer(anywidget.AnyWidget):
         RowMergeError: NOT_SUPPORTED for another trace; INVALID_ARGUMENTS where a row, step, clause or option is set that is not there.
 
     Attributes:
-        state: what is shown, see `rowmerge_nb.report.explorer.state`.
+        state: what is shown, see `rowmerge_nb.report.explorer.explorer_state`.
         row: the chosen row, from 0 in the order of the list; -1 for none.
         step: the key of the step: ``read``, ``join``, ``case``, ``distinct``, ``transform``, ``exchange``, ``sinks``, ``finish``, ``commit``,
             as far as the statement has it.

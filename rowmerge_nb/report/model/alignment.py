@@ -7,11 +7,11 @@ from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.report.words.values import cell
+from rowmerge_nb.base.words import number
+from rowmerge_nb.report.words.display_values import cell
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import journeys_of
-from rowmerge_nb.base.words import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

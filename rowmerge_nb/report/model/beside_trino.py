@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.base.choices import ROW_CHANGES, StatementState
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.report.model.plan import build_plan
-from rowmerge_nb.trace.nodes import ProjectFacts, ScanFacts
+from rowmerge_nb.trace.node_records import ProjectFacts, ScanFacts
 from rowmerge_nb.trace.trino_query import table_of
 
 if TYPE_CHECKING:

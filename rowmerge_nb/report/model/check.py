@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.model.journeys import journey_row
-from rowmerge_nb.report.words.values import visible
-from rowmerge_nb.trace.journeys import journeys_of
 from rowmerge_nb.base.words import plural
+from rowmerge_nb.report.model.journeys import journey_row
+from rowmerge_nb.report.words.display_values import visible
+from rowmerge_nb.trace.journeys import journeys_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,15 +6,15 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.words.phrases import operation_word, style_of
-from rowmerge_nb.report.words.values import visible
-from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.base.words import number, plural
+from rowmerge_nb.report.words.display_values import visible
+from rowmerge_nb.report.words.phrases import operation_word, style_of
+from rowmerge_nb.spi.operations import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
+    from rowmerge_nb.trace.node_records import BranchRecord, NodeRecord
     from rowmerge_nb.trace.trace import ClauseRecord, Trace
 
 MOST_LANES: Final = 6

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.base.words import join, number, plural
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.raised import ShownRaised, all_raised, raised_text
 from rowmerge_nb.report.words.columns import columns_of, width_of
+from rowmerge_nb.report.words.display_values import Cell, cell, visible
 from rowmerge_nb.report.words.phrases import style_of
-from rowmerge_nb.report.words.values import Cell, cell, visible
 from rowmerge_nb.trace.trace import Consequence
-from rowmerge_nb.base.words import join, number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

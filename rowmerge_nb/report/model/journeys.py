@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import Flow
+from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.pages import row_limit
-from rowmerge_nb.report.words.near import near_sentence
+from rowmerge_nb.report.words.display_values import cell, with_ends
+from rowmerge_nb.report.words.near_sentences import near_sentence
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.reasons import MARKS, gist_of, mark_of, reason_of, reasons_of
-from rowmerge_nb.report.words.values import cell, with_ends
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import Fate, asked_journeys, journeys_of
 from rowmerge_nb.trace.samples import count_row_ids
-from rowmerge_nb.base.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementState
+from rowmerge_nb.base.words import MINUS, join, number, plural
 from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, writers_phrase
+from rowmerge_nb.report.words.display_values import visible
 from rowmerge_nb.report.words.phrases import Phrase, Run
-from rowmerge_nb.report.words.values import visible
-from rowmerge_nb.trace.nodes import ScanFacts
+from rowmerge_nb.trace.node_records import ScanFacts
 from rowmerge_nb.trace.trace import CHANGED_TWICE
-from rowmerge_nb.base.words import MINUS, join, number, plural
 
 if TYPE_CHECKING:
-    from rowmerge_nb.trace.nodes import NodeRecord
+    from rowmerge_nb.trace.node_records import NodeRecord
     from rowmerge_nb.trace.trace import Trace
 
 MOST_GROUPS: Final = 20

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from rowmerge_nb.base.choices import StatementState
+from rowmerge_nb.base.words import MINUS, number, plural
 from rowmerge_nb.report.model.alignment import AlignedRow, aligned_rows
 from rowmerge_nb.report.model.places import places_of
 from rowmerge_nb.report.model.placing import (
@@ -19,8 +20,8 @@ from rowmerge_nb.report.model.placing import (
     update_form,
     writers_word,
 )
+from rowmerge_nb.report.words.display_values import NULL, Cell, cell, is_number, struct_rows, tail, visible, with_ends
 from rowmerge_nb.report.words.phrases import style_of
-from rowmerge_nb.report.words.values import NULL, Cell, cell, is_number, struct_rows, tail, visible, with_ends
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import (
     CASE_NUMBER,
@@ -36,16 +37,15 @@ from rowmerge_nb.spi.page import (
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import case_numbers
-from rowmerge_nb.trace.nodes import ProcessorFacts
+from rowmerge_nb.trace.node_records import ProcessorFacts
 from rowmerge_nb.trace.samples import first_of_each, rows_of, source_order
-from rowmerge_nb.base.words import MINUS, number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
-    from rowmerge_nb.trace.nodes import NodeRecord
+    from rowmerge_nb.trace.node_records import NodeRecord
     from rowmerge_nb.trace.trace import PageSample, Trace
 
 MOST_ROWS: Final = 30

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.base.words import MINUS, join, number
 from rowmerge_nb.report.model.placing import EVENLY, FUNCTION, HASH, IN_TURN, exchange_of, exchange_sentence, rules_of
-from rowmerge_nb.report.words.values import cell, visible
+from rowmerge_nb.report.words.display_values import cell, visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.base.words import MINUS, join, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import RepeatedMatches
+from rowmerge_nb.base.words import MINUS, code, join, number, plural
 from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.spi.operations import Era
-from rowmerge_nb.trace.nodes import ExchangeFacts
+from rowmerge_nb.trace.node_records import ExchangeFacts
 from rowmerge_nb.trace.words import letters
-from rowmerge_nb.base.words import MINUS, code, join, number, plural
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace

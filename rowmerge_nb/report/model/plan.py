@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import RepeatedMatches, StatementState
+from rowmerge_nb.base.words import MINUS, number, plural
 from rowmerge_nb.report.model.clauses import Lane, build_lanes, case_branches, case_text, operation_counts
 from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, exchange_of, passage, writers_among
 from rowmerge_nb.report.model.repeated import Repeated, build_repeated
+from rowmerge_nb.report.words.display_values import visible
 from rowmerge_nb.report.words.phrases import style_of
-from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.page import MERGE_ROW
-from rowmerge_nb.trace.nodes import (
+from rowmerge_nb.trace.node_records import (
     JoinFacts,
     JoinType,
     MarkDistinctFacts,
@@ -23,14 +24,13 @@ from rowmerge_nb.trace.nodes import (
     explain_text,
 )
 from rowmerge_nb.trace.samples import count_row_ids
-from rowmerge_nb.base.words import MINUS, number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord, QueryStep
-    from rowmerge_nb.trace.trace import Trace, WriterRecord
     from rowmerge_nb.base.words import KnownRows
+    from rowmerge_nb.trace.node_records import BranchRecord, NodeRecord, QueryStep
+    from rowmerge_nb.trace.trace import Trace, WriterRecord
 
 CHANGERS: Final = frozenset({"DeleteRows", "UpdateRows"})
 """The kinds of operators that give rows back to the page sources which read them."""

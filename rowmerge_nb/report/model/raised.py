@@ -6,9 +6,9 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.report.words.columns import columns_of
-from rowmerge_nb.report.words.values import Cell, cell, visible
 from rowmerge_nb.base.words import number, plural
+from rowmerge_nb.report.words.columns import columns_of
+from rowmerge_nb.report.words.display_values import Cell, cell, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

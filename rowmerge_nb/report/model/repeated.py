@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rowmerge_nb.base.choices import RepeatedMatches
+from rowmerge_nb.base.words import MINUS, code, number
 from rowmerge_nb.report.model.placing import BY_ORDER, DELETE_AND_INSERT
-from rowmerge_nb.report.words.values import cell, with_ends
+from rowmerge_nb.report.words.display_values import cell, with_ends
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.trace.journeys import NO_CLAUSE, Join, case_numbers, joins_of, journeys_at
 from rowmerge_nb.trace.near import Difference
 from rowmerge_nb.trace.trace import MatchPattern
 from rowmerge_nb.trace.verdicts import STANDARD, TRINO, MatchedClauses
-from rowmerge_nb.base.words import MINUS, code, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

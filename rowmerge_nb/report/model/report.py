@@ -9,21 +9,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import ROW_CHANGES, StatementState
+from rowmerge_nb.base.words import code
 from rowmerge_nb.report.model.absences import absence_of
-from rowmerge_nb.report.model.calls import Calls, build_calls
-from rowmerge_nb.report.model.changes import Diff, Stored, build_diff, build_stored
+from rowmerge_nb.report.model.changed_rows import Diff, Stored, build_diff, build_stored
 from rowmerge_nb.report.model.check import Check, build_check
 from rowmerge_nb.report.model.clauses import ClauseTable, build_clauses
 from rowmerge_nb.report.model.failures import Failure, build_failure
 from rowmerge_nb.report.model.journeys import Journeys, build_journeys
-from rowmerge_nb.report.model.near import Near, build_near
+from rowmerge_nb.report.model.near_notice import Near, build_near
 from rowmerge_nb.report.model.outcome import Outcome, build_outcome
 from rowmerge_nb.report.model.pages import Pages, build_pages
 from rowmerge_nb.report.model.plan import Plan, build_plan
+from rowmerge_nb.report.model.spi_calls import Calls, build_calls
 from rowmerge_nb.report.model.terms import Terms, build_terms
-from rowmerge_nb.report.words.values import visible
+from rowmerge_nb.report.words.display_values import visible
 from rowmerge_nb.trace.verdicts import Verdict, verdicts_of
-from rowmerge_nb.base.words import code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

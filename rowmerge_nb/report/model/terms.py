@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import ROW_CHANGES, Flow, StatementState
-from rowmerge_nb.report.words.values import visible
+from rowmerge_nb.report.words.display_values import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.words import letters
-from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

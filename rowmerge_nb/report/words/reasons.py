@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.report.words.values import cell, visible
+from rowmerge_nb.report.words.display_values import cell, visible
 from rowmerge_nb.trace.journeys import Answer, Fate, Join
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.operations import Era
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.analysis import TableBinding, Tables, ViewBinding
-    from rowmerge_nb.sql.analyzer.rows.constant_rows import ConstantRows
     from rowmerge_nb.sql.analyzer.expressions.inline_functions import InlineFunction
+    from rowmerge_nb.sql.analyzer.rows.constant_rows import ConstantRows
     from rowmerge_nb.sql.analyzer.scope import ScopeField
     from rowmerge_nb.sql.tree.statements import Identifier, TableName
     from rowmerge_nb.sql.typed.expressions import Typed

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.types import Type, decimal_of
 from rowmerge_nb.sql.duckdb.decimals import decimal_quotient
-from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, text_literal
-from rowmerge_nb.sql.typed.types import is_float, is_zoned, parts_of
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError, duckdb_type, failure, text_literal
+from rowmerge_nb.sql.typed.type_rules import is_float, is_zoned, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

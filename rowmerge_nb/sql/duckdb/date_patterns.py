@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.duckdb.text import UnprintableError, bound, text_literal
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError, bound, text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

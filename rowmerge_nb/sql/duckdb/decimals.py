@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type
-from rowmerge_nb.sql.typed.types import exact_precision
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError, duckdb_type
+from rowmerge_nb.sql.typed.type_rules import exact_precision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

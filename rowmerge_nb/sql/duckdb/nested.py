@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.types import UNKNOWN, Type
-from rowmerge_nb.sql.duckdb.text import UnprintableError, bound, duckdb_type, field_names
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError, bound, duckdb_type, field_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, Type
-from rowmerge_nb.sql.duckdb.casts import cast_text, is_total
+from rowmerge_nb.sql.duckdb.date_arithmetic import moment_text, shifted
 from rowmerge_nb.sql.duckdb.decimals import decimal_quotient, widened
-from rowmerge_nb.sql.duckdb.moments import moment_text, shifted
+from rowmerge_nb.sql.duckdb.duckdb_casts import cast_text, is_total
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError, duckdb_type, failure, literal, once, text_literal
 from rowmerge_nb.sql.duckdb.nested import array_text, arrays_joined, row_text, subscript_text
-from rowmerge_nb.sql.duckdb.patterns import pattern_text
-from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, literal, once, text_literal
+from rowmerge_nb.sql.duckdb.regular_expressions import pattern_text
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import (
+from rowmerge_nb.sql.typed.type_rules import (
     INTERVAL_DAY,
     INTERVAL_YEAR,
     MAX_PRECISION,

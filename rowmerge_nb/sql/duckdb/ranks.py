@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.duckdb.text import UnprintableError
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.expressions import Windowed

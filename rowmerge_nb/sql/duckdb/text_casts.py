@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from rowmerge_nb.sql.duckdb.text import UnprintableError, bound, duckdb_type, failure
-from rowmerge_nb.sql.typed.casts import NUMBERS_IN_ERRORS
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError, bound, duckdb_type, failure
+from rowmerge_nb.sql.typed.cast_rules import NUMBERS_IN_ERRORS
 from rowmerge_nb.sql.typed.characters import OTHER_DIGITS, WHITE
-from rowmerge_nb.sql.typed.types import precision_of
+from rowmerge_nb.sql.typed.type_rules import precision_of
 from rowmerge_nb.sql.typed.zones import DISTANCE, names_of_zones
 
 if TYPE_CHECKING:

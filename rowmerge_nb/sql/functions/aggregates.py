@@ -232,4 +232,4 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
         *("boolean", "boolean, double", "t) T:comparable", "t, double) T:comparable", "unknown", "unknown, double"),
     ),
 }
-"""What `rowmerge_nb.sql.functions.tables.SIGNATURES` says, of this subject."""
+"""What `rowmerge_nb.sql.functions.all_functions.SIGNATURES` says, of this subject."""

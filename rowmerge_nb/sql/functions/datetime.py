@@ -119,4 +119,4 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
     "at_timezone": tuple(f"{_STAMPS[0]}, {zone}" for zone in ("interval day to second", "varchar(x)")),
     "with_timezone": ("timestamp(p), varchar(x)",),
 }
-"""What `rowmerge_nb.sql.functions.tables.SIGNATURES` says, of this subject."""
+"""What `rowmerge_nb.sql.functions.all_functions.SIGNATURES` says, of this subject."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from rowmerge_nb.spi.types import BIGINT, DOUBLE, VARCHAR, Type
 from rowmerge_nb.sql.functions.date_patterns import CLOCK_CONVERSIONS, DATE_CONVERSIONS
-from rowmerge_nb.sql.typed.types import is_float, is_integer, is_text
+from rowmerge_nb.sql.typed.type_rules import is_float, is_integer, is_text
 
 _SPECIFIER: Final = re.compile(r"%(\d+\$)?([-#+ 0,(<]*)(\d+)?(\.\d+)?([tT])?([a-zA-Z%])")
 _EXACT_DIGITS: Final = 15

@@ -25,7 +25,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.functions.tables import AGGREGATES, DUCKDB_FRAGMENTS, FRAGMENTS, SCALARS, SIGNATURES, WINDOWS
+from rowmerge_nb.sql.functions.all_functions import AGGREGATES, DUCKDB_FRAGMENTS, FRAGMENTS, SCALARS, SIGNATURES, WINDOWS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Regular expressions; the second argument, the pattern, is one of Java's engine here: see `rowmerge_nb.sql.spark.patterns`."""
+"""Regular expressions; the second argument, the pattern, is one of Java's engine here: see `rowmerge_nb.sql.spark.joni_patterns`."""
 
 from __future__ import annotations
 
@@ -35,4 +35,4 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
     "regexp_position": (_PATTERN, f"{_PATTERN}, integer", f"{_PATTERN}, integer, integer"),
     "regexp_replace": (_PATTERN, f"{_PATTERN}, varchar(y)", "varchar, joniregexp, function(array(varchar),varchar(x))"),
 }
-"""What `rowmerge_nb.sql.functions.tables.SIGNATURES` says, of this subject."""
+"""What `rowmerge_nb.sql.functions.all_functions.SIGNATURES` says, of this subject."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type, decimal_of, parse_type
 from rowmerge_nb.sql.functions.overloads import Overload, listed, overloads, parts
-from rowmerge_nb.sql.typed.types import as_decimal, can_coerce, common_type, instant, is_integer, is_orderable, is_text
+from rowmerge_nb.sql.typed.type_rules import as_decimal, can_coerce, common_type, instant, is_integer, is_orderable, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NoReturn
 
 from rowmerge_nb.base.errors import ParseError
-from rowmerge_nb.sql.parser.merge import MergeReader
+from rowmerge_nb.sql.parser.merge_reader import MergeReader
 from rowmerge_nb.sql.tree import statements as st
 
 NO_USERS: Final = "The engine has no users, roles or privileges: leave it out."

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import ParseError
-from rowmerge_nb.sql.parser.queries import QueryReader
+from rowmerge_nb.sql.parser.query_reader import QueryReader
 from rowmerge_nb.sql.tree import syntax as s
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.sql.parser.tokens import Kind
-from rowmerge_nb.sql.tree import json as j
+from rowmerge_nb.sql.tree import json_expressions as j
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.parser.primaries import PrimaryReader

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.parser.reader import Reader
+from rowmerge_nb.sql.parser.token_reader import Reader
 from rowmerge_nb.sql.parser.tokens import Kind
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.literal_runs import LiteralRun

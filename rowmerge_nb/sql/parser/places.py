@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ParseError, RowMergeError
 from rowmerge_nb.sql.parser.primaries import SPECIAL
-from rowmerge_nb.sql.parser.statements import READERS, StatementReader
+from rowmerge_nb.sql.parser.statement_reader import READERS, StatementReader
 from rowmerge_nb.sql.parser.tokens import Runs
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.depth import room

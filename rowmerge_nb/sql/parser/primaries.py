@@ -10,9 +10,9 @@ from typing import Final
 from rowmerge_nb.base.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.json_calls import json_constructor, json_lookup
 from rowmerge_nb.sql.parser.literals import LITERALS, STRINGS
-from rowmerge_nb.sql.parser.reader import is_mismatch
+from rowmerge_nb.sql.parser.token_reader import is_mismatch
 from rowmerge_nb.sql.parser.tokens import Kind
-from rowmerge_nb.sql.parser.windows import WindowReader
+from rowmerge_nb.sql.parser.window_reader import WindowReader
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.tree.statements import Identifier

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.spark.casts.moments import from_micros, instant_of, local, micros, rounded, with_zone, zone_of
+from rowmerge_nb.sql.spark.casts.moment_casts import from_micros, instant_of, local, micros, rounded, with_zone, zone_of
 from rowmerge_nb.sql.spark.text import once
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import (
+from rowmerge_nb.sql.typed.type_rules import (
     INTERVAL_DAY,
     INTERVAL_YEAR,
     MAX_PRECISION,

@@ -9,7 +9,7 @@ from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import entries_type, instant, parts_of, spark_type, without_unknown
+from rowmerge_nb.sql.typed.type_rules import entries_type, instant, parts_of, spark_type, without_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.names import backquoted
-from rowmerge_nb.sql.spark.comparison import ordered
-from rowmerge_nb.sql.typed.types import is_float
+from rowmerge_nb.sql.spark.comparisons import ordered
+from rowmerge_nb.sql.typed.type_rules import is_float
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

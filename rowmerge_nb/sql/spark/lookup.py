@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.sql.spark.casts.moments import micros
+from rowmerge_nb.sql.spark.casts.moment_casts import micros
 from rowmerge_nb.sql.spark.text import once
 from rowmerge_nb.sql.typed.expressions import text_literal
-from rowmerge_nb.sql.typed.types import is_float, is_integer
+from rowmerge_nb.sql.typed.type_rules import is_float, is_integer
 
 if TYPE_CHECKING:
     import numpy.typing as npt

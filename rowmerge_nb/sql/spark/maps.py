@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.sql.spark.text import once
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import has_map
+from rowmerge_nb.sql.typed.type_rules import has_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
-from rowmerge_nb.sql.functions.json import LITERAL
+from rowmerge_nb.sql.functions.json_functions import LITERAL
 from rowmerge_nb.sql.spark.arithmetic import absolute, arithmetic, divisor, negation
-from rowmerge_nb.sql.spark.casts.casts import cast, shown, store
-from rowmerge_nb.sql.spark.casts.moments import zoned_value
+from rowmerge_nb.sql.spark.casts.moment_casts import zoned_value
+from rowmerge_nb.sql.spark.casts.spark_casts import cast, shown, store
 from rowmerge_nb.sql.spark.chains import MOST_TRIED, chain_text, unrolled
-from rowmerge_nb.sql.spark.comparison import SOUGHT, certain_keys, compared, distinct, has_key, sought
+from rowmerge_nb.sql.spark.comparisons import SOUGHT, certain_keys, compared, distinct, has_key, sought
 from rowmerge_nb.sql.spark.dates.functions import MOMENTS
 from rowmerge_nb.sql.spark.extremes import EXTREMES, extreme, extreme_element, greater, ordered_list, sorted_array
-from rowmerge_nb.sql.spark.json.calls import JSON_CALLS
+from rowmerge_nb.sql.spark.joni_patterns import pattern_text, replaced_by_lambda, with_missing
 from rowmerge_nb.sql.spark.json.paths import at_path
+from rowmerge_nb.sql.spark.json.sql_json import JSON_CALLS
 from rowmerge_nb.sql.spark.lookup import looked_up
 from rowmerge_nb.sql.spark.maps import as_entries, as_maps
 from rowmerge_nb.sql.spark.marks import marked
-from rowmerge_nb.sql.spark.patterns import pattern_text, replaced_by_lambda, with_missing
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.spark.volatile import bound, calls, has_call, shared_call, unused_name, with_variable
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.queries import columns_of
-from rowmerge_nb.sql.typed.types import (
+from rowmerge_nb.sql.typed.type_rules import (
     INTERVAL_DAY,
     INTERVAL_YEAR,
     has_map,
@@ -331,7 +331,7 @@ class _Printer:
     # -- queries' parts -------------------------------------------------------------------------------------------
 
     def _subquery(self, node: e.Subquery) -> str:
-        from rowmerge_nb.sql.spark.queries import subquery_text
+        from rowmerge_nb.sql.spark.query_printer import subquery_text
 
         text = subquery_text(node)
         if node.kind == "exists":

@@ -17,7 +17,7 @@ from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.readings import outer_columns
-from rowmerge_nb.sql.typed.types import entries_type, has_map
+from rowmerge_nb.sql.typed.type_rules import entries_type, has_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

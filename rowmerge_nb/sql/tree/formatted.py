@@ -19,7 +19,7 @@ def formatted(node: s.Expression, text: str) -> str:
         node: the expression.
         text: the text that it was read from.
 
-    >>> from rowmerge_nb.sql.parser.statements import parse_expression
+    >>> from rowmerge_nb.sql.parser.statement_reader import parse_expression
     >>> text = "nationkey<100 and not regionkey between 1 and 2.5 or lower(name) LIKE 'a%' AND id IN (1,2)"
     >>> formatted(parse_expression(text), text)
     "(((nationkey < 100) AND (NOT (regionkey BETWEEN 1 AND DECIMAL '2.5'))) OR ((lower(name) LIKE 'a%') AND (id IN (1, 2))))"

@@ -27,7 +27,7 @@ def formatted_query(node: s.QueryNode, text: str) -> str:
         node: the query.
         text: the text that it was read from.
 
-    >>> from rowmerge_nb.sql.parser.statements import parse_query
+    >>> from rowmerge_nb.sql.parser.statement_reader import parse_query
     >>> text = "select a, count(*) c from t where a>1 group by a"
     >>> print(formatted_query(parse_query(text), text))
     SELECT

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.types import is_integer
+from rowmerge_nb.sql.typed.type_rules import is_integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.spi.types import Type
-from rowmerge_nb.sql.typed.types import entries_type, has_map
+from rowmerge_nb.sql.typed.type_rules import entries_type, has_map
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span

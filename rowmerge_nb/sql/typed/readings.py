@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.base.words import KnownRows
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.base.words import KnownRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

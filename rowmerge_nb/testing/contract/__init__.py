@@ -15,7 +15,17 @@ from __future__ import annotations
 
 from typing import Final
 
-MODULES: Final = ("changing", "failures", "layouts", "on_spark", "reading", "statement", "store", "transactions", "updatable")
+MODULES: Final = (
+    "changing",
+    "contract_statement",
+    "failures",
+    "layouts",
+    "older_flow_checks",
+    "on_spark",
+    "reading_checks",
+    "store_under_test",
+    "transactions",
+)
 
 try:
     import pytest
@@ -27,8 +37,8 @@ except ImportError as missing:
 pytest.register_assert_rewrite(*(f"{__name__}.{module}" for module in MODULES))
 
 from rowmerge_nb.testing.contract.contract import ConnectorContract  # noqa: E402
+from rowmerge_nb.testing.contract.contract_statement import Changes, PageStatement  # noqa: E402
 from rowmerge_nb.testing.contract.notebook import Checked, check_contract  # noqa: E402
-from rowmerge_nb.testing.contract.statement import Changes, PageStatement  # noqa: E402
-from rowmerge_nb.testing.contract.store import FilledTable, Way  # noqa: E402
+from rowmerge_nb.testing.contract.store_under_test import FilledTable, Way  # noqa: E402
 
 __all__ = ["Changes", "Checked", "ConnectorContract", "FilledTable", "PageStatement", "Way", "check_contract"]

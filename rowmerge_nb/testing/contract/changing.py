@@ -10,9 +10,9 @@ import pytest
 
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.operations import RowChangeParadigm
-from rowmerge_nb.testing.contract.reading import ReadingChecks
-from rowmerge_nb.testing.contract.statement import Changes, PageStatement, expected_rows
-from rowmerge_nb.testing.contract.store import FilledTable, Way
+from rowmerge_nb.testing.contract.contract_statement import Changes, PageStatement, expected_rows
+from rowmerge_nb.testing.contract.reading_checks import ReadingChecks
+from rowmerge_nb.testing.contract.store_under_test import FilledTable, Way
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector

@@ -5,10 +5,10 @@ from __future__ import annotations
 from rowmerge_nb.testing.contract.changing import ChangeChecks
 from rowmerge_nb.testing.contract.evolution import EvolutionChecks
 from rowmerge_nb.testing.contract.layouts import LayoutChecks
+from rowmerge_nb.testing.contract.older_flow_checks import UpdatableChecks
 from rowmerge_nb.testing.contract.on_spark import SparkChecks
 from rowmerge_nb.testing.contract.transactions import TransactionChecks
-from rowmerge_nb.testing.contract.updatable import UpdatableChecks
-from rowmerge_nb.testing.contract.versions import VersionChecks
+from rowmerge_nb.testing.contract.version_checks import VersionChecks
 
 
 class ConnectorContract(
@@ -17,5 +17,5 @@ class ConnectorContract(
     """What every connector must do; subclass it under a name that begins with ``Test``, in a file that pytest collects.
 
     `make_connector` is the one method that has to be written. The attributes, and what else may be overridden, are described in
-    `rowmerge_nb.testing.contract.store.ContractStore`.
+    `rowmerge_nb.testing.contract.store_under_test.ContractStore`.
     """

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.testing.contract.values import identity
 from rowmerge_nb.base.words import plural
+from rowmerge_nb.testing.contract.sample_values import identity
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-    from rowmerge_nb.testing.contract.statement import Row
+    from rowmerge_nb.testing.contract.contract_statement import Row
 
 
 class Kind(StrEnum):

@@ -12,10 +12,10 @@ import pytest
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import parse_type
+from rowmerge_nb.testing.contract.contract_statement import Changes, PageStatement, Row, expected_rows
 from rowmerge_nb.testing.contract.differences import must_be, must_be_same, same_rows
-from rowmerge_nb.testing.contract.statement import Changes, PageStatement, Row, expected_rows
-from rowmerge_nb.testing.contract.store import ContractStore, FilledTable, in_order
-from rowmerge_nb.testing.contract.values import numbered_value, stored_values
+from rowmerge_nb.testing.contract.sample_values import numbered_value, stored_values
+from rowmerge_nb.testing.contract.store_under_test import ContractStore, FilledTable, in_order
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
 NEW: Final = "added_by_merge"

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.engine.engine import Engine
 from rowmerge_nb.base.names import quoted
+from rowmerge_nb.engine.engine import Engine
 from rowmerge_nb.spi.types import Type, from_arrow, parse_type
-from rowmerge_nb.testing.contract.statement import PageStatement, given
-from rowmerge_nb.testing.contract.store import ContractStore, FilledTable
+from rowmerge_nb.testing.contract.contract_statement import PageStatement, given
+from rowmerge_nb.testing.contract.store_under_test import ContractStore, FilledTable
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
 if TYPE_CHECKING:
-    from rowmerge_nb.testing.contract.statement import Changes
+    from rowmerge_nb.testing.contract.contract_statement import Changes
 
 PLANNING = ["get_merge_row_id_column_handle", "get_row_change_paradigm", "get_insert_layout", "get_update_layout"]
 STEPS = [

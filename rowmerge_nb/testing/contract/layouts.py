@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 import pytest
 
+from rowmerge_nb.testing.contract.contract_statement import Changes, PageStatement, travel
 from rowmerge_nb.testing.contract.differences import must_be
-from rowmerge_nb.testing.contract.statement import Changes, PageStatement, travel
-from rowmerge_nb.testing.contract.store import ContractStore, FilledTable
+from rowmerge_nb.testing.contract.store_under_test import ContractStore, FilledTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

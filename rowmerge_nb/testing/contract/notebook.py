@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from rowmerge_nb.engine.tasks.frames import own_frame
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.testing.contract.differences import RowsDiffer
 from rowmerge_nb.base.words import number, plural
+from rowmerge_nb.engine.tasks.call_frames import own_frame
+from rowmerge_nb.testing.contract.differences import RowsDiffer
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from rowmerge_nb.testing.contract.store import ContractStore
+    from rowmerge_nb.testing.contract.store_under_test import ContractStore
 
 MODULES: Final = (
     "reading",

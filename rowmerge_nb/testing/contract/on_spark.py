@@ -11,9 +11,9 @@ import pytest
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.types import parse_type
+from rowmerge_nb.testing.contract.contract_statement import Changes
 from rowmerge_nb.testing.contract.failures import PLANNING, FailureChecks, engine_for, in_sql
-from rowmerge_nb.testing.contract.statement import Changes
-from rowmerge_nb.testing.contract.store import FilledTable, Way
+from rowmerge_nb.testing.contract.store_under_test import FilledTable, Way
 from rowmerge_nb.testing.faults import Fault
 
 
@@ -26,7 +26,7 @@ class SparkChecks(FailureChecks):
         try:
             session = request.getfixturevalue("spark")
         except pytest.FixtureLookupError:
-            from rowmerge_nb.engine.spark.session import create_session, stop_session
+            from rowmerge_nb.engine.spark.spark_session import create_session, stop_session
 
             session = create_session(cores=2)
             yield session

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.testing.contract.contract_statement import Changes, given
 from rowmerge_nb.testing.contract.differences import must_be_same
-from rowmerge_nb.testing.contract.statement import Changes, given
-from rowmerge_nb.testing.contract.store import ContractStore, FilledTable, in_order
+from rowmerge_nb.testing.contract.store_under_test import ContractStore, FilledTable, in_order
 
 if TYPE_CHECKING:
-    from rowmerge_nb.testing.contract.statement import PageStatement
+    from rowmerge_nb.testing.contract.contract_statement import PageStatement
 
 
 class TransactionChecks(ContractStore):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rowmerge_nb.testing.contract.statement import Changes
+from rowmerge_nb.testing.contract.contract_statement import Changes
+from rowmerge_nb.testing.interleaving.interleaved_statement import upsert
 from rowmerge_nb.testing.interleaving.result import Interleaving, Order
 from rowmerge_nb.testing.interleaving.run import interleave
-from rowmerge_nb.testing.interleaving.statement import upsert
 
 __all__ = ["Changes", "Interleaving", "Order", "interleave", "upsert"]

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowmerge_nb.testing.interleaving.orders import changes_of_turn
 from rowmerge_nb.base.words import plural
+from rowmerge_nb.testing.interleaving.orders import changes_of_turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rowmerge_nb.testing.contract.statement import Row
-    from rowmerge_nb.testing.interleaving.statement import LedgerRow
+    from rowmerge_nb.testing.contract.contract_statement import Row
+    from rowmerge_nb.testing.interleaving.interleaved_statement import LedgerRow
 
 NAMES = ("first", "second")
 

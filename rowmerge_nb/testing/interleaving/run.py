@@ -18,10 +18,10 @@ from rowmerge_nb.replays.origin import Origin
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import parse_type
-from rowmerge_nb.testing.contract.statement import Changes, PageStatement, Row
+from rowmerge_nb.testing.contract.contract_statement import Changes, PageStatement, Row
+from rowmerge_nb.testing.interleaving.interleaved_statement import Asked, Side, fixed, left_of
 from rowmerge_nb.testing.interleaving.orders import changes_of_turn, orders, steps
 from rowmerge_nb.testing.interleaving.result import Interleaving, Order, Turn
-from rowmerge_nb.testing.interleaving.statement import Asked, Side, fixed, left_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -45,6 +45,6 @@ def load_audit(path: str | Path, *, most_bytes: int | None = None) -> Audit:
 
 
 def _read(content: bytes) -> Audit:
-    from rowmerge_nb.report.audit import audit_bundle
+    from rowmerge_nb.report.audit_report import audit_bundle
 
     return checked_drawing(decoded_as(AUDIT_FILE.inside(read_json(content)), Audit), audit_bundle)

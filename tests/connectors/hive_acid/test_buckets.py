@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.connectors.hive_acid.buckets import buckets_of, check_bucket_type
 from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.connectors.hive_acid.buckets import buckets_of, check_bucket_type
 from rowmerge_nb.spi.types import Type, parse_type
 
 VECTORS = json.loads((Path(__file__).parent / "samples" / "tables.json").read_text())["bucket_vectors_1024"]

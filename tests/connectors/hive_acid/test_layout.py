@@ -12,10 +12,10 @@ import pytest
 from pyarrow import orc
 
 from rowmerge_nb import HiveAcidConnector, RowMergeError
-from rowmerge_nb.connectors.hive_acid.names import encode_bucket
-from rowmerge_nb.connectors.hive_acid.orc.reading import RowKeys
+from rowmerge_nb.connectors.hive_acid.layout_names import encode_bucket
+from rowmerge_nb.connectors.hive_acid.orc.orc_reading import RowKeys
 from rowmerge_nb.connectors.hive_acid.orc.writing import AcidFileWriter, write_deletes
-from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds, acid_state
+from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidWriteIds, acid_state
 from rowmerge_nb.spi import (
     ColumnMetadata,
     ConnectorSession,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import HiveAcidConnector, RowMergeError
-from rowmerge_nb.connectors.hive_acid.state import ValidTransactions, ValidWriteIds, acid_state
+from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidTransactions, ValidWriteIds, acid_state
 from tests.connectors.hive_acid.kit import contents, inserted, make_table, merge, row_ids
 from tests.connectors.hive_acid.test_layout import adopt, delete, delta, values
 
@@ -27,7 +27,7 @@ def joined(folder: Path, name: str, *write_ids: int) -> None:
     from rowmerge_nb.connectors.hive_acid.compaction import _write
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
     from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
-    from rowmerge_nb.connectors.hive_acid.orc.reading import RowKeys
+    from rowmerge_nb.connectors.hive_acid.orc.orc_reading import RowKeys
     from rowmerge_nb.spi import SchemaTableName
     from tests.connectors.hive_acid.test_layout import COLUMNS
 

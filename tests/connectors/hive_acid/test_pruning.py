@@ -15,12 +15,12 @@ import pytest
 from pyarrow import orc as arrow_orc
 
 from rowmerge_nb import HiveAcidConnector
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid import reader
 from rowmerge_nb.connectors.hive_acid.orc import writing as orc_writing
-from rowmerge_nb.connectors.hive_acid.orc.reading import DeletedRows, KeyBounds
+from rowmerge_nb.connectors.hive_acid.orc.orc_reading import DeletedRows, KeyBounds
 from rowmerge_nb.connectors.hive_acid.orc.tail import read_tail
 from rowmerge_nb.connectors.hive_acid.reader import read_split, splits_of
-from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi import ColumnDomain, Constraint
 from tests.connectors.hive_acid.kit import Statement, contents, inserted, make_table, merge, row_ids
 

@@ -26,7 +26,7 @@ from rowmerge_nb import Engine, HiveAcidConnector, RowMergeError
 from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
 from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
-from rowmerge_nb.connectors.hive_acid.values import check_partition_type
+from rowmerge_nb.connectors.hive_acid.orc_values import check_partition_type
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName
 from tests.connectors.hive_acid.kit import Statement
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import HiveAcidConnector, RowMergeError
-from rowmerge_nb.connectors.hive_acid import metadata, writer
-from rowmerge_nb.connectors.hive_acid.metastore import embedded
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.hive_acid import delta_writer as writer
+from rowmerge_nb.connectors.hive_acid import metadata
+from rowmerge_nb.connectors.hive_acid.metastore import embedded
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
 from rowmerge_nb.spi.alterations import SetTableComment
 from tests.connectors.hive_acid.kit import Statement, contents, files, inserted, make_table, merge

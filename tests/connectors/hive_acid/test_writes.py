@@ -12,7 +12,7 @@ import pytest
 from pyarrow import orc
 
 from rowmerge_nb import ConnectorError, HiveAcidConnector, RowMergeError
-from rowmerge_nb.connectors.hive_acid import values
+from rowmerge_nb.connectors.hive_acid import orc_values as values
 from rowmerge_nb.connectors.hive_acid.metastore.embedded import EmbeddedMetastore
 from rowmerge_nb.spi import ConnectorSession, SchemaTableName
 from tests.connectors.hive_acid.kit import (
@@ -102,7 +102,7 @@ def test_writers_that_took_the_same_number_get_different_ones_at_the_end(tmp_pat
 
 
 def test_more_files_of_a_place_than_hive_has_numbers_for_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rowmerge_nb.connectors.hive_acid.writer.STATEMENT_LIMIT", 2)
+    monkeypatch.setattr("rowmerge_nb.connectors.hive_acid.delta_writer.STATEMENT_LIMIT", 2)
     store = make_table(tmp_path)
     merge(store, inserted(A), inserted(B))
     statement = Statement(store)

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import event
 
 from rowmerge_nb import ConnectorError, IcebergConnector
-from rowmerge_nb.connectors.iceberg.catalogs import Tables
+from rowmerge_nb.connectors.iceberg.iceberg_catalog import Tables
 
 
 def test_an_interrupt_while_the_catalog_is_read_leaves_no_lock_while_it_is_kept(

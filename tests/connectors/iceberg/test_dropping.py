@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import IcebergConnector
-from rowmerge_nb.connectors.iceberg import catalogs, embedded
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.iceberg import embedded
+from rowmerge_nb.connectors.iceberg import iceberg_catalog as catalogs
 from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 from rowmerge_nb.connectors.shared.orphans import this_process
-from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi import SchemaTableName
 from tests.connectors.iceberg.kit import Statement, contents, insert, make_table, rows, table
 

@@ -16,10 +16,10 @@ import pytest
 from pyiceberg.io import pyarrow as io
 
 from rowmerge_nb import IcebergConnector
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.connectors.iceberg import notes
 from rowmerge_nb.connectors.iceberg.metadata_tables import METADATA_TABLES
 from rowmerge_nb.connectors.iceberg.table_procedures import Retention
-from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.spi import SchemaTableName
 from rowmerge_nb.spi.alterations import SetProperties
 from tests.connectors.iceberg.kit import COLUMNS, Statement, contents, insert, make_table, rows, table

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import IcebergConnector
-from rowmerge_nb.connectors.iceberg import connector, notes
-from rowmerge_nb.connectors.iceberg.catalogs import Tables
-from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
-from rowmerge_nb.connectors.shared import orphans
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.iceberg import connector, notes
+from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
+from rowmerge_nb.connectors.iceberg.iceberg_catalog import Tables
+from rowmerge_nb.connectors.shared import orphans
 from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, Constraint, SchemaTableName, parse_type
 from rowmerge_nb.spi.alterations import AddColumn, DropColumn, RenameColumn, SetProperties, SetTableComment
 from rowmerge_nb.spi.handles import ConnectorTableVersion

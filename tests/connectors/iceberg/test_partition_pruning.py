@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from rowmerge_nb.connectors.shared.transforms import Transform
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.shared.transforms import Transform
 from rowmerge_nb.spi import Constraint, parse_type
 from rowmerge_nb.spi.page_source import ColumnDomain
 from tests.connectors.iceberg.kit import Statement, by_pyiceberg, contents, insert, make_table

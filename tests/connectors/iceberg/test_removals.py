@@ -15,10 +15,11 @@ import pytest
 from pyarrow import parquet as pq
 
 from rowmerge_nb import IcebergConnector
-from rowmerge_nb.connectors.iceberg import catalogs, commits
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.iceberg import commits
+from rowmerge_nb.connectors.iceberg import iceberg_catalog as catalogs
 from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 from rowmerge_nb.connectors.iceberg.table_procedures import Retention
-from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi import Constraint, SchemaTableName
 from tests.connectors.iceberg.kit import NAME, Statement, by_pyiceberg, contents, create, insert, make_table, rows, table
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import Engine, IcebergConnector, RowMergeError
-from rowmerge_nb.connectors.iceberg import catalogs, commits
+from rowmerge_nb.connectors.iceberg import commits
+from rowmerge_nb.connectors.iceberg import iceberg_catalog as catalogs
 from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata
 
 pytestmark = pytest.mark.spark

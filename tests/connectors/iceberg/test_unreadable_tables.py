@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import IcebergConnector
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 from rowmerge_nb.connectors.iceberg.table_procedures import Retention
-from rowmerge_nb.engine.catalog.orphans import orphans_of
-from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.engine.catalog.leftovers import orphans_of
 from rowmerge_nb.spi import Constraint, SchemaTableName
 from tests.connectors.iceberg.kit import NAME, Statement, by_pyiceberg, create, insert, make_table, rows, table
 

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
+from rowmerge_nb.connectors.jdbc.database import Session
 from rowmerge_nb.connectors.jdbc.handles import JdbcTableHandle
-from rowmerge_nb.connectors.jdbc.store import Session
 from rowmerge_nb.spi import ColumnDomain, ColumnHandle, ConnectorSession, Constraint, SchemaTableName
 
 SESSION = ConnectorSession("q1")

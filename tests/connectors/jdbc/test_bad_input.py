@@ -15,7 +15,7 @@ import pytest
 
 from rowmerge_nb import ConnectorError, PostgresConnector, RowMergeError
 from rowmerge_nb.connectors.jdbc import staging
-from rowmerge_nb.connectors.jdbc.store import Session
+from rowmerge_nb.connectors.jdbc.database import Session
 from tests.connectors.jdbc.support import Database, Statement, merge
 from tests.connectors.jdbc.test_calls import content, insert
 

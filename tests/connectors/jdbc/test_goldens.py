@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, PostgresConnector, RowMergeError, SqliteConnector
-from rowmerge_nb.connectors.jdbc.postgresql import types as postgresql_types
-from rowmerge_nb.connectors.jdbc.sqlite import types as sqlite_types
+from rowmerge_nb.connectors.jdbc.postgresql import postgres_types as postgresql_types
+from rowmerge_nb.connectors.jdbc.sqlite import sqlite_types
 from rowmerge_nb.spi import parse_type
 from tests.connectors.foreign_readers import rows_of_others
 from tests.connectors.jdbc.support import Database, Statement

@@ -18,12 +18,12 @@ import pytest
 from pyspark import cloudpickle
 
 from rowmerge_nb import Engine, PostgresConnector, RowMergeError
-from rowmerge_nb.connectors.jdbc.postgresql import transaction as postgresql
-from rowmerge_nb.connectors.jdbc.sqlite import transaction as sqlite
+from rowmerge_nb.connectors.jdbc.postgresql import postgres_transaction as postgresql
+from rowmerge_nb.connectors.jdbc.sqlite import sqlite_transaction as sqlite
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider
 from rowmerge_nb.demo import SETUP, STATEMENT
 from rowmerge_nb.notebook.display import error_bundle, plan_bundle, result_bundle
-from rowmerge_nb.notebook.orphans import orphans_bundle
+from rowmerge_nb.notebook.orphan_report import orphans_bundle
 from rowmerge_nb.report.model.report import PARTS
 from rowmerge_nb.trace.saved.traces import save_trace
 from tests.connectors.jdbc.support import Database

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rowmerge_nb.connectors.jdbc.postgresql import transaction as postgresql
+from rowmerge_nb.connectors.jdbc.postgresql import postgres_transaction as postgresql
 from rowmerge_nb.connectors.jdbc.predicates import MOST_VALUES, NOTHING
-from rowmerge_nb.connectors.jdbc.sqlite import transaction as sqlite
-from rowmerge_nb.connectors.jdbc.sqlite.predicates import terms_of as sqlite_terms
+from rowmerge_nb.connectors.jdbc.sqlite import sqlite_transaction as sqlite
+from rowmerge_nb.connectors.jdbc.sqlite.sqlite_predicates import terms_of as sqlite_terms
 from rowmerge_nb.spi import ColumnDomain, Constraint, parse_type
 from tests.connectors.jdbc.support import SESSION, Database, Statement
 from tests.connectors.jdbc.test_calls import create, insert

@@ -18,8 +18,8 @@ from proof.fuzz import fuzz
 from proof.oracle.oracle import Outcome, multiset
 from proof.statements.model import InsertAction, MergeStatement, Scenario
 from rowmerge_nb import Engine, RowMergeError
-from rowmerge_nb.connectors.jdbc.postgresql import types as postgresql_types
-from rowmerge_nb.connectors.jdbc.sqlite import types as sqlite_types
+from rowmerge_nb.connectors.jdbc.postgresql import postgres_types as postgresql_types
+from rowmerge_nb.connectors.jdbc.sqlite import sqlite_types
 from tests.connectors.foreign_readers import rows_of_others
 from tests.connectors.jdbc.support import Database, Statement
 from tests.connectors.jdbc.test_calls import insert

@@ -15,7 +15,7 @@ from rowmerge_nb.connectors.memory.turns import Turns
 from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, ConnectorTableVersion, SchemaTableName, parse_type
 from rowmerge_nb.spi.alterations import AddColumn, SetTableComment
 from rowmerge_nb.spi.transactions import Transactions
-from rowmerge_nb.testing.contract.statement import Changes, PageStatement
+from rowmerge_nb.testing.contract.contract_statement import Changes, PageStatement
 
 NAME = SchemaTableName("default", "t")
 COLUMNS = (ColumnMetadata("id", parse_type("bigint")), ColumnMetadata("v", parse_type("varchar")))

@@ -18,7 +18,7 @@ from rowmerge_nb.spi import (
     SchemaTableName,
     parse_type,
 )
-from rowmerge_nb.testing.contract.statement import Changes, PageStatement
+from rowmerge_nb.testing.contract.contract_statement import Changes, PageStatement
 
 NAME = SchemaTableName("default", "t")
 

@@ -6,10 +6,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.shared.murmur import murmur3
 from rowmerge_nb.connectors.shared.transforms import Transform, parse_transforms
-from rowmerge_nb.base.errors import AnalysisError, ConnectorError
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import parse_type

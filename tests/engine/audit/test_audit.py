@@ -218,7 +218,7 @@ def test_a_row_that_where_does_not_choose_is_told_with_its_values(engine: Engine
 def test_nested_values_moments_and_nan_are_compared_as_what_they_are(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, local_rows: int
 ) -> None:
-    monkeypatch.setattr("rowmerge_nb.engine.audit.tables.LOCAL_ROWS", local_rows)
+    monkeypatch.setattr("rowmerge_nb.engine.audit.audited_tables.LOCAL_ROWS", local_rows)
     values: dict[str, Any] = {
         "at": pa.array([dt.datetime(2026, 5, 1, tzinfo=dt.UTC)], pa.timestamp("us", "UTC")),
         "tm": pa.array([dt.time(1)], pa.time64("us")),
@@ -347,7 +347,7 @@ def test_write_ids_name_states_of_hive_tables(stores: Engine) -> None:
 
 @pytest.mark.slow
 def test_large_tables_are_compared_in_tasks(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rowmerge_nb.engine.audit.tables.LOCAL_ROWS", 0)
+    monkeypatch.setattr("rowmerge_nb.engine.audit.audited_tables.LOCAL_ROWS", 0)
     ids = pa.array(range(60_000), pa.int64())
     before = pa.table({"id": ids, "n": ids, "text": pa.array([f"text of row {i}" for i in range(60_000)])})
     source = pa.table({"id": pa.array(range(59_000, 61_000), pa.int64()), "n": pa.array([1] * 2_000)})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rowmerge_nb.engine.audit.variants import momentary, variants_of
-from rowmerge_nb.sql.parser.statements import parse
+from rowmerge_nb.engine.audit.statement_readings import momentary, variants_of
+from rowmerge_nb.sql.parser.statement_reader import parse
 from rowmerge_nb.trace.audit import Cause
 
 MERGE = """MERGE INTO t USING s ON (t.a = s.a AND t.b = lower(s.b) AND t.c > s.c)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from rowmerge_nb import MemoryConnector, StatementInterrupted
-from rowmerge_nb.engine.catalog.orphans import orphans_of
+from rowmerge_nb.engine.catalog.leftovers import orphans_of
 from rowmerge_nb.engine.spark import interrupts
 from rowmerge_nb.spi import Orphan
 

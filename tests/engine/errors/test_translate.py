@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb.engine.errors.translate import translate, with_next_step
 from rowmerge_nb.base.errors import AnalysisError, RowMergeError
+from rowmerge_nb.engine.errors.translate import translate, with_next_step
 
 
 def free_port() -> int:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rowmerge_nb.engine.near import glance
 from rowmerge_nb.engine.near.glance import may_be_near
 from rowmerge_nb.engine.near.search import near_keys
-from rowmerge_nb.report.words.near import is_likely_mistake
+from rowmerge_nb.report.words.near_sentences import is_likely_mistake
 from rowmerge_nb.spi.types import BIGINT, VARCHAR, Type
 from tests.engine.near.test_search import sides
 

@@ -54,5 +54,5 @@ def test_the_same_files_give_the_same_archive_and_a_changed_one_another(modules)
 
 def test_the_package_travels_whole():
     inside = names(bundle([PACKAGE]).content())
-    assert {"rowmerge_nb/__init__.py", "rowmerge_nb/engine/tasks/merge.py", "rowmerge_nb/testing/faults.py"} <= set(inside)
+    assert {"rowmerge_nb/__init__.py", "rowmerge_nb/engine/tasks/merge_passes.py", "rowmerge_nb/testing/faults.py"} <= set(inside)
     assert not [name for name in inside if name.endswith(".pyc")]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import rowmerge_nb
+from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted
 from rowmerge_nb.engine.spark import interrupts
 from rowmerge_nb.engine.spark.interrupts import (
     StatementGuard,
@@ -24,7 +25,6 @@ from rowmerge_nb.engine.spark.interrupts import (
     run_cancellable,
     to_its_end,
 )
-from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted
 
 PACKAGE = Path(rowmerge_nb.__file__).parent
 

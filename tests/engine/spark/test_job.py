@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.base.errors import StatementInterrupted
+from rowmerge_nb.engine.spark.job import collect
 
 
 def test_an_interrupted_action_has_ended_before_the_interrupt_is_told() -> None:

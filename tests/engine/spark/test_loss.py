@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.base.errors import ExecutionError, SetupError
+from rowmerge_nb.base.private import PrivateDirectory
 from rowmerge_nb.engine.spark import loss as module
 from rowmerge_nb.engine.spark.lazy_session import LazySession
 from rowmerge_nb.engine.spark.loss import Home, loss_of, note_failure
-from rowmerge_nb.engine.spark.session import adopt_session
-from rowmerge_nb.base.errors import ExecutionError, SetupError
-from rowmerge_nb.base.private import PrivateDirectory
+from rowmerge_nb.engine.spark.spark_session import adopt_session
 
 ROOT = Path(__file__).resolve().parents[3]
 

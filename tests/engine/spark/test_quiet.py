@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = """
 import os, sys
 from rowmerge_nb import Engine, RowMergeError
-from rowmerge_nb.engine.spark.session import create_session
+from rowmerge_nb.engine.spark.spark_session import create_session
 from pyspark.sql import functions as F
 
 def refused(run):

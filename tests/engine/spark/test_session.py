@@ -8,10 +8,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.engine.spark import session as module
-from rowmerge_nb.engine.spark.session import SESSION_SETTINGS, adopt_session, create_session, start_in_background, stop_session
-from rowmerge_nb.engine.spark.settings import EXCLUDED_RULES
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.engine.spark import spark_session as module
+from rowmerge_nb.engine.spark.settings import EXCLUDED_RULES
+from rowmerge_nb.engine.spark.spark_session import (
+    SESSION_SETTINGS,
+    adopt_session,
+    create_session,
+    start_in_background,
+    stop_session,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -111,7 +117,7 @@ def test_an_adopted_session_gets_its_settings_back_after_an_error(spark):
 
 
 def test_spark_connect_in_the_environment_is_refused_with_advice(monkeypatch):
-    from rowmerge_nb.engine.spark import session as module
+    from rowmerge_nb.engine.spark import spark_session as module
 
     monkeypatch.setenv("SPARK_REMOTE", "sc://somewhere")
     with pytest.raises(SetupError, match="Spark Connect") as caught:
@@ -123,7 +129,7 @@ def test_spark_connect_in_the_environment_is_refused_with_advice(monkeypatch):
 @pytest.mark.spark
 def test_without_java_a_session_starts_silently_and_leaves_nothing_behind(tmp_path):
     code = (
-        "from rowmerge_nb.engine.spark.session import create_session, warm_up\n"
+        "from rowmerge_nb.engine.spark.spark_session import create_session, warm_up\n"
         "session = create_session(cores=1)\n"
         "warm_up(session)\n"
         "print(session.sparkContext.getConf().get('spark.sql.warehouse.dir'))"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb.engine.spark import session
-from rowmerge_nb.engine.spark.session import SESSION_SETTINGS, AdoptedSession
+from rowmerge_nb.engine.spark import spark_session as session
 from rowmerge_nb.engine.spark.settings import SessionSettings
+from rowmerge_nb.engine.spark.spark_session import SESSION_SETTINGS, AdoptedSession
 
 MINE = {"a": "mine", "b": "mine"}
 OURS = {"a": "ours", "b": "ours"}

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
-from rowmerge_nb.engine.spark.types import from_spark_type
+from rowmerge_nb.engine.spark.spark_types import from_spark_type
 
 pytestmark = pytest.mark.spark
 

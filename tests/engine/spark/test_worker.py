@@ -38,7 +38,7 @@ def test_a_worker_has_spark_from_where_it_is_installed_and_the_modules_of_tasks_
     def look(pages: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import sys
 
-        loaded = [name for name in ("pyspark.worker", "rowmerge_nb.engine.tasks.merge") if name in sys.modules]
+        loaded = [name for name in ("pyspark.worker", "rowmerge_nb.engine.tasks.merge_passes") if name in sys.modules]
         places = [str(sys.modules[name].__file__) for name in loaded]
         archives = [
             entry for entry in {*sys.path, *sys.path_importer_cache} if "pyspark" in entry and entry.endswith((".zip", ".jar"))
@@ -47,6 +47,6 @@ def test_a_worker_has_spark_from_where_it_is_installed_and_the_modules_of_tasks_
         yield pa.RecordBatch.from_pydict({"places": [places], "archives": [archives]})
 
     (row,) = spark.range(1).repartition(1).mapInArrow(look, "places array<string>, archives array<string>").collect()
-    assert [Path(place).name for place in row.places] == ["worker.py", "merge.py"]
+    assert [Path(place).name for place in row.places] == ["worker.py", "merge_passes.py"]
     assert Path(row.places[0]).parent.resolve() == SPARK.resolve()
     assert row.archives == []

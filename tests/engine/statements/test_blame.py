@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.base.errors import ExecutionError
+from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed.expressions import Origin
 

@@ -481,7 +481,7 @@ def test_an_interrupt_before_a_statement_has_a_transaction_is_an_error_of_ours(
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rowmerge_nb.engine.catalog.catalogs.Catalogs.transaction", interrupted)
+    monkeypatch.setattr("rowmerge_nb.engine.catalog.engine_catalogs.Catalogs.transaction", interrupted)
     script = f"TRUNCATE TABLE store.default.t; {MERGE.format(schema='default')}"
     with pytest.raises(StatementInterrupted) as caught:
         shop.engine.run_script(script, namespace=SOURCE)

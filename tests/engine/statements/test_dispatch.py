@@ -12,8 +12,8 @@ from rowmerge_nb.engine.statements import dispatch
 from rowmerge_nb.engine.statements.dispatch import kind_of_run
 from rowmerge_nb.engine.statements.insert import CreateTableAsRun
 from rowmerge_nb.engine.statements.naming import kind_of, name_shown
+from rowmerge_nb.engine.statements.older_flow import UpdatableRun
 from rowmerge_nb.engine.statements.statement import StatementRun
-from rowmerge_nb.engine.statements.updatable import UpdatableRun
 from rowmerge_nb.sql.analyzer.analysis import (
     Analysis,
     CreateTableAnalysis,

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
-from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi import ColumnMetadata, ConnectorTableLayout, ConnectorTableMetadata, SchemaTableName, parse_type
 from rowmerge_nb.testing.faults import UNSET, Fault, FaultyConnector
 

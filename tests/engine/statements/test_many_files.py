@@ -8,7 +8,7 @@ import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector
 from rowmerge_nb.engine.catalog.scans import TASKS_PER_PLACE
-from rowmerge_nb.engine.spark.session import places
+from rowmerge_nb.engine.spark.spark_session import places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

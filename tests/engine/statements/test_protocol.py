@@ -21,7 +21,7 @@ from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.handles import MemoryMergeTableHandle, MemoryTableHandle
 from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider
-from rowmerge_nb.connectors.memory.updatable import MemoryUpdatableTableHandle
+from rowmerge_nb.connectors.memory.updatable_pages import MemoryUpdatableTableHandle
 from rowmerge_nb.connectors.memory.writing import MemoryPageSinkProvider
 from rowmerge_nb.spi import ColumnHandle, ColumnMetadata, ConnectorSplit, ConnectorTableMetadata, SchemaTableName, parse_type
 from rowmerge_nb.spi.page_source import PagesSource

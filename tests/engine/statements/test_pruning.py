@@ -10,7 +10,7 @@ import pytest
 from rowmerge_nb import Engine
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.plan.rules import RULES, RuleSettings
-from rowmerge_nb.trace.nodes import ScanFacts
+from rowmerge_nb.trace.node_records import ScanFacts
 
 pytestmark = pytest.mark.spark
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from proof.trials.points.in_process import MERGE
 from proof.trials.points.stores import ROWS, STORES, Postgresql, Rows, Store, table_of
 from rowmerge_nb import Engine, RowMergeError
-from rowmerge_nb.engine.spark.session import SESSION_SETTINGS
+from rowmerge_nb.engine.spark.spark_session import SESSION_SETTINGS
 
 WRITERS = 2
 TRIES = 200

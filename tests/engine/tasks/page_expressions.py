@@ -15,7 +15,7 @@ from rowmerge_nb.spi.types import VARCHAR, Type, from_arrow
 from rowmerge_nb.sql.analyzer.statements.statement import analyze
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.functions.signatures import resolve
-from rowmerge_nb.sql.parser.statements import parse
+from rowmerge_nb.sql.parser.statement_reader import parse
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, references
 from tests.sql.support import FakeTables

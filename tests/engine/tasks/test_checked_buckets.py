@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.engine.engine import Engine
 from rowmerge_nb.engine.tasks.checked_buckets import CheckedBuckets
-from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.layout import BucketFunction
 from tests.contract.broken_tasks import Buckets
 from tests.contract.exchangeable_store import Store

@@ -12,7 +12,7 @@ import pytest
 from proof.trials.driver import StoreLocation
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.shared.orphans import process_name
-from rowmerge_nb.engine.catalog.orphans import orphans_of
+from rowmerge_nb.engine.catalog.leftovers import orphans_of
 from rowmerge_nb.engine.errors.translate import translate
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.spark.marks import orphaned_marks, put_mark

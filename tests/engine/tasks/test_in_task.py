@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rowmerge_nb.base.errors import ExecutionError
 from rowmerge_nb.engine.tasks import replicated
 from rowmerge_nb.engine.tasks.join_keys import JoinKeys
 from rowmerge_nb.engine.tasks.key_index import MOST_PAIRS
@@ -30,7 +31,6 @@ from rowmerge_nb.engine.tasks.replicated import (
 from rowmerge_nb.engine.tasks.returned_rows import ReturnedRows
 from rowmerge_nb.engine.tasks.scan import POSITION, cell_of
 from rowmerge_nb.engine.tasks.searched_case import PageBranch, PageCase
-from rowmerge_nb.base.errors import ExecutionError
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.tree.statements import Span
 

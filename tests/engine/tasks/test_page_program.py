@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.engine.tasks.page_program import (
     AssignedColumn,
     PageEvaluator,
@@ -22,10 +23,9 @@ from rowmerge_nb.engine.tasks.page_program import (
     require_duckdb,
     translated,
 )
-from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.sql.analyzer.expressions import in_lists
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError, once
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
-from rowmerge_nb.sql.duckdb.text import UnprintableError, once
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed.expressions import Apply, Constant, references, walk
 from tests.engine.tasks.page_expressions import computed, regexp, same, table, tree_of, values_of, wide_table

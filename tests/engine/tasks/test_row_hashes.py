@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.engine.tasks.audit import NET, NetPass
+from rowmerge_nb.engine.tasks.audit_passes import NET, NetPass
 from rowmerge_nb.engine.tasks.bags import Bag
 from rowmerge_nb.engine.tasks.row_hashes import row_hashes
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.engine.spark.types import spark_schema
+from rowmerge_nb.engine.spark.spark_types import spark_schema
 from rowmerge_nb.engine.tasks.xxhash import xxhash64
 
 if TYPE_CHECKING:

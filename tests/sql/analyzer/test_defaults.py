@@ -10,7 +10,7 @@ import pytest
 from rowmerge_nb.base.errors import ParseError
 from rowmerge_nb.spi.alterations import AddColumn, DropDefault, SetDefault
 from rowmerge_nb.sql.analyzer.analysis import CreateTableAnalysis, DefinitionAnalysis, InsertAnalysis, MergeAnalysis, TableBinding
-from rowmerge_nb.sql.parser.statements import parse
+from rowmerge_nb.sql.parser.statement_reader import parse
 from tests.sql.support import FakeTables, meaning, refusal, spark_text
 
 EXTENDED = "extended"

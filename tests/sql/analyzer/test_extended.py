@@ -10,7 +10,7 @@ import pytest
 from rowmerge_nb.base.errors import ParseError
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
-from rowmerge_nb.sql.parser.statements import parse
+from rowmerge_nb.sql.parser.statement_reader import parse
 from rowmerge_nb.sql.tree import statements as st
 from tests.sql.support import FakeTables, meaning, place, refusal
 

@@ -7,7 +7,7 @@ from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import parse_type
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis, TableBinding
 from rowmerge_nb.sql.spark.printer import print_spark
-from rowmerge_nb.sql.spark.queries import print_query
+from rowmerge_nb.sql.spark.query_printer import print_query
 from tests.sql.support import ACCOUNTS, FakeTables, meaning, place, refusal, unmarked
 
 DOCUMENT = """MERGE INTO accounts t USING monthly_accounts_update s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rowmerge_nb.sql.analyzer.analysis import UpdateAnalysis
 from rowmerge_nb.sql.analyzer.queries.named_queries import NamedQueries
-from rowmerge_nb.sql.parser.statements import parse_query
+from rowmerge_nb.sql.parser.statement_reader import parse_query
 from rowmerge_nb.sql.tree.syntax import NamedQuery
 from tests.sql.support import FakeTables, meaning, refusal
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rowmerge_nb.spi.types import parse_type
-from rowmerge_nb.sql.typed.casts import can_cast
-from rowmerge_nb.sql.typed.types import is_assignable
+from rowmerge_nb.sql.typed.cast_rules import can_cast
+from rowmerge_nb.sql.typed.type_rules import is_assignable
 from tests.sql.support import FakeTables, meaning, refusal
 
 TYPES = {

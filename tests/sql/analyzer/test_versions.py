@@ -13,7 +13,7 @@ from rowmerge_nb.spi import ConnectorTableVersion, PointerType, parse_type
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.sql.analyzer.analysis import TableBinding
 from rowmerge_nb.sql.analyzer.statements.statement import analyze
-from rowmerge_nb.sql.parser.statements import parse
+from rowmerge_nb.sql.parser.statement_reader import parse
 from tests.sql.support import FakeTables
 
 NOW = dt.datetime(2026, 6, 1, 12, tzinfo=dt.UTC)

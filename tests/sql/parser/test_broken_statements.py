@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.sql.parser.statements import parse, split_statements
+from rowmerge_nb.sql.parser.statement_reader import parse, split_statements
 from rowmerge_nb.sql.parser.tokens import tokenize
 from rowmerge_nb.sql.tree.depth import DEEPEST, DEEPEST_TREE
 from tests.sql.support import ACCOUNTS, FakeTables, meaning

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb.base.errors import ParseError
-from rowmerge_nb.sql.parser.statements import parse
+from rowmerge_nb.sql.parser.statement_reader import parse
 from rowmerge_nb.sql.tree import syntax as s
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rowmerge_nb.base.errors import ParseError
-from rowmerge_nb.sql.parser import definitions
-from rowmerge_nb.sql.parser.statements import parse
+from rowmerge_nb.sql.parser import definition_reader as definitions
+from rowmerge_nb.sql.parser.statement_reader import parse
 
 REFUSED = {
     "SET PATH a": "leave it out",

@@ -4,7 +4,7 @@ import pytest
 
 from rowmerge_nb.base.errors import AnalysisError, ParseError
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.sql.parser.statements import parse, split_statements
+from rowmerge_nb.sql.parser.statement_reader import parse, split_statements
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 

@@ -8,10 +8,10 @@ import pytest
 
 from rowmerge_nb.base.errors import ParseError
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, QueryAnalysis, UpdateAnalysis
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
-from rowmerge_nb.sql.duckdb.text import UnprintableError
-from rowmerge_nb.sql.parser import expressions as grammar
-from rowmerge_nb.sql.parser.statements import parse
+from rowmerge_nb.sql.parser import expression_reader as grammar
+from rowmerge_nb.sql.parser.statement_reader import parse
 from rowmerge_nb.sql.tree import depth, syntax
 from rowmerge_nb.sql.tree.depth import LONGEST_CHAIN, NESTED_CHAIN
 from rowmerge_nb.sql.tree.statements import Delete, Update

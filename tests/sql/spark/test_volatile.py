@@ -13,7 +13,7 @@ from rowmerge_nb.sql.functions.signatures import resolve
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.spark.volatile import calls
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.casts import can_cast, is_cast_supported
+from rowmerge_nb.sql.typed.cast_rules import can_cast, is_cast_supported
 from tests.sql.support import meaning
 
 KINDS = [

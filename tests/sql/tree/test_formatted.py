@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rowmerge_nb.sql.parser.statements import parse_expression, parse_query
+from rowmerge_nb.sql.parser.statement_reader import parse_expression, parse_query
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.tree.formatted_queries import formatted_query
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from rowmerge_nb.sql.parser.statements import parse
+from rowmerge_nb.sql.parser.statement_reader import parse
 from rowmerge_nb.sql.parser.tokens import Kind, Runs, tokenize
 from rowmerge_nb.sql.tree.literal_runs import LiteralRun
 from tests.sql.literals import at_once, rows

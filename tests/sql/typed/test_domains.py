@@ -14,7 +14,7 @@ from rowmerge_nb.spi.page_source import ColumnDomain
 from rowmerge_nb.spi.types import Type, parse_type
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, TableBinding
 from rowmerge_nb.sql.analyzer.statements.statement import analyze
-from rowmerge_nb.sql.parser.statements import parse
+from rowmerge_nb.sql.parser.statement_reader import parse
 from rowmerge_nb.sql.typed.domains import constraint_of
 
 COLUMNS = {

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from rowmerge_nb.spi.types import parse_type
-from rowmerge_nb.sql.typed.casts import can_cast
-from rowmerge_nb.sql.typed.types import arithmetic_type, can_coerce, common_type
+from rowmerge_nb.sql.typed.cast_rules import can_cast
+from rowmerge_nb.sql.typed.type_rules import arithmetic_type, can_coerce, common_type
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from enum import StrEnum
     from pathlib import Path
 
-    from rowmerge_nb.trace.nodes import NodeFacts
+    from rowmerge_nb.trace.node_records import NodeFacts
 
 
 MUTATIONS = 400

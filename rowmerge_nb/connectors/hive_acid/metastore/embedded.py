@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote as percent
 
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.connectors.hive_acid.layout_names import BUCKET_LIMIT, escape, highest_visibility
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
     COMPACTION_PATIENCE_SECONDS,
     Changes,
@@ -24,12 +26,10 @@ from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
     is_abandoned,
     schema_not_found,
 )
-from rowmerge_nb.connectors.hive_acid.names import BUCKET_LIMIT, escape, highest_visibility
-from rowmerge_nb.connectors.hive_acid.state import ValidTransactions, ValidWriteIds, folder_errors
+from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidTransactions, ValidWriteIds, folder_errors
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
-from rowmerge_nb.base.errors import AnalysisError, ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import parse_type

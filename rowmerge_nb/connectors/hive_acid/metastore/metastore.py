@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from rowmerge_nb.connectors.hive_acid.names import DEFAULT_PARTITION, escape, unescape
-from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
-from rowmerge_nb.connectors.shared.orphans import has_died, this_process
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.hive_acid.layout_names import DEFAULT_PARTITION, escape, unescape
+from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidWriteIds
+from rowmerge_nb.connectors.shared.orphans import has_died, this_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pymetastore.hive_metastore import ttypes
 
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.hive_acid.layout_names import DEFAULT_PARTITION
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
     COMPACTION_PATIENCE_SECONDS,
     HiveTable,
@@ -33,10 +35,8 @@ from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import (
     thrift_partition,
     thrift_table,
 )
-from rowmerge_nb.connectors.hive_acid.names import DEFAULT_PARTITION
-from rowmerge_nb.connectors.hive_acid.state import ValidTransactions, ValidWriteIds
+from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidTransactions, ValidWriteIds
 from rowmerge_nb.connectors.shared.orphans import this_process
-from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:

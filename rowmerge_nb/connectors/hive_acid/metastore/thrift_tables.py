@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pymetastore.hive_metastore import ttypes
 
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.hive_acid.layout_names import BUCKET_LIMIT, DEFAULT_PARTITION
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, partition_texts
 from rowmerge_nb.connectors.hive_acid.metastore.thrift_types import hive_type_name, type_of_hive
-from rowmerge_nb.connectors.hive_acid.names import BUCKET_LIMIT, DEFAULT_PARTITION
-from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.metadata import ColumnMetadata
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.connectors.hive_acid.values import lowered, with_numbers
 from rowmerge_nb.base.errors import ExecutionError
+from rowmerge_nb.connectors.hive_acid.orc_values import lowered, with_numbers
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 
 if TYPE_CHECKING:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.connectors.hive_acid.names import encode_bucket
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.hive_acid.layout_names import encode_bucket
 from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
 from rowmerge_nb.connectors.hive_acid.orc.exact import ExactWriter
-from rowmerge_nb.connectors.hive_acid.orc.reading import RowKeys, reading
+from rowmerge_nb.connectors.hive_acid.orc.orc_reading import RowKeys, reading
 from rowmerge_nb.connectors.hive_acid.orc.tail import complete_footer
+from rowmerge_nb.connectors.hive_acid.orc_values import bounded_texts, file_type, has_early_fractions, to_file
 from rowmerge_nb.connectors.hive_acid.placing import make_folder
-from rowmerge_nb.connectors.hive_acid.values import bounded_texts, file_type, has_early_fractions, to_file
 from rowmerge_nb.connectors.shared.disk import writing
-from rowmerge_nb.base.errors import ConnectorError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
-from rowmerge_nb.connectors.jdbc.postgresql.orphans import orphans, remove_orphans
-from rowmerge_nb.connectors.jdbc.postgresql.store import PostgresStore
-from rowmerge_nb.connectors.jdbc.postgresql.transaction import PostgresTransaction
 from rowmerge_nb.base.errors import checked
+from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
+from rowmerge_nb.connectors.jdbc.postgresql.orphaned_stages import orphans, remove_orphans
+from rowmerge_nb.connectors.jdbc.postgresql.postgres_store import PostgresStore
+from rowmerge_nb.connectors.jdbc.postgresql.postgres_transaction import PostgresTransaction
 from rowmerge_nb.spi.connector import Orphan
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from rowmerge_nb.connectors.jdbc.dsn import redacted
-from rowmerge_nb.connectors.jdbc.postgresql.session import LOCK_SECONDS
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
+from rowmerge_nb.connectors.jdbc.dsn import redacted
+from rowmerge_nb.connectors.jdbc.postgresql.postgres_session import LOCK_SECONDS
 
 _RETRY: Final = "Run the statement again."
 _GRANT: Final = "GRANT the right to the connection's user."

@@ -6,15 +6,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.base.errors import ConnectorError, checked_path
 from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
 from rowmerge_nb.connectors.jdbc.sqlite.spool import orphans, remove_orphans
-from rowmerge_nb.connectors.jdbc.sqlite.transaction import SqliteTransaction
-from rowmerge_nb.base.errors import ConnectorError, checked_path
+from rowmerge_nb.connectors.jdbc.sqlite.sqlite_transaction import SqliteTransaction
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Orphan
     from rowmerge_nb.spi.transactions import NumberedTransactionHandle
-from rowmerge_nb.connectors.jdbc.sqlite.store import SqliteStore
+from rowmerge_nb.connectors.jdbc.sqlite.sqlite_store import SqliteStore
 
 
 class SqliteConnector(JdbcConnector):

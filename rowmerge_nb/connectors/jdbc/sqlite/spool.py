@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
+from rowmerge_nb.base.private import opened_own_directory, opened_own_file
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.orphans import orphaned_path, this_process
-from rowmerge_nb.base.private import opened_own_directory, opened_own_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -30,9 +30,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.engine.spark.java.options import available_cores, driver_memory, java_options
 from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.base.private import opened_own_directory
+from rowmerge_nb.engine.spark.java.java_options import available_cores, driver_memory, java_options
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.spark.java.runtime import Java

@@ -20,11 +20,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.engine.spark.java.class_cache import MAKING, ClassCache, java_settings, remove_cache, remove_superfluous
-from rowmerge_nb.engine.spark.java.options import python_path
-from rowmerge_nb.engine.spark.memory import free_memory
 from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.base.private import is_full, opened_own_directory, opened_own_file
+from rowmerge_nb.engine.spark.java.class_cache import MAKING, ClassCache, java_settings, remove_cache, remove_superfluous
+from rowmerge_nb.engine.spark.java.java_options import python_path
+from rowmerge_nb.engine.spark.memory import free_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -10,8 +10,8 @@ from rowmerge_nb.sql.functions.formats import ISO_DATE, FormatError, Moment, arg
 from rowmerge_nb.sql.functions.regexp_groups import structure
 from rowmerge_nb.sql.functions.signatures import resolve
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.casts import can_cast
-from rowmerge_nb.sql.typed.types import is_text
+from rowmerge_nb.sql.typed.cast_rules import can_cast
+from rowmerge_nb.sql.typed.type_rules import is_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

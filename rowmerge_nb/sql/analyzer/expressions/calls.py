@@ -11,8 +11,8 @@ from rowmerge_nb.spi.types import INTEGER, UNKNOWN, Type
 from rowmerge_nb.sql.analyzer.expressions.call_checks import checked
 from rowmerge_nb.sql.analyzer.expressions.inline_functions import call_inline
 from rowmerge_nb.sql.analyzer.expressions.moment_calls import moment_function
-from rowmerge_nb.sql.analyzer.queries.named_queries import NamedQueries
 from rowmerge_nb.sql.analyzer.expressions.special_forms import SPECIAL_FORMS
+from rowmerge_nb.sql.analyzer.queries.named_queries import NamedQueries
 from rowmerge_nb.sql.analyzer.queries.windows import (
     DISTINCT_OVER_WINDOWS,
     analyzed_window,
@@ -26,7 +26,7 @@ from rowmerge_nb.sql.functions.signatures import candidates, is_absent, lambda_p
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import (
+from rowmerge_nb.sql.typed.type_rules import (
     can_coerce,
     common_type,
     has_map,

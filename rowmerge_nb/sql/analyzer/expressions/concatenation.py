@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import LONGEST_CHAR, common_type, is_text, listed_types
+from rowmerge_nb.sql.typed.type_rules import LONGEST_CHAR, common_type, is_text, listed_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,10 +13,12 @@ from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, VARCHAR, Type, array_of, row_of
 from rowmerge_nb.sql.analyzer.expressions.calls import CallAnalyzer
 from rowmerge_nb.sql.analyzer.expressions.concatenation import concatenated
-from rowmerge_nb.sql.analyzer.rows.constant_columns import constant_of
 from rowmerge_nb.sql.analyzer.expressions.in_lists import long_list
 from rowmerge_nb.sql.analyzer.expressions.json_calls import json_lookup
 from rowmerge_nb.sql.analyzer.expressions.json_constructors import json_constructor
+from rowmerge_nb.sql.analyzer.expressions.moment_zones import at_time_zone
+from rowmerge_nb.sql.analyzer.expressions.quantified import EXTREMES_OF, quantified
+from rowmerge_nb.sql.analyzer.expressions.subscripts import subscript
 from rowmerge_nb.sql.analyzer.expressions.typed_literals import (
     decimal_literal,
     far_moment,
@@ -26,18 +28,16 @@ from rowmerge_nb.sql.analyzer.expressions.typed_literals import (
     moment_constant,
     typed_literal,
 )
-from rowmerge_nb.sql.analyzer.expressions.moment_zones import at_time_zone
-from rowmerge_nb.sql.analyzer.expressions.quantified import EXTREMES_OF, quantified
-from rowmerge_nb.sql.analyzer.expressions.subscripts import subscript
+from rowmerge_nb.sql.analyzer.rows.constant_columns import constant_of
 from rowmerge_nb.sql.functions.overloads import is_aggregate, is_window
-from rowmerge_nb.sql.parser.definitions import ABSENT_TYPES, read_type
-from rowmerge_nb.sql.tree import json as j
+from rowmerge_nb.sql.parser.definition_reader import ABSENT_TYPES, read_type
+from rowmerge_nb.sql.tree import json_expressions as j
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.depth import DEEPEST_TREE, too_deep
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.casts import can_cast, is_cast_supported
+from rowmerge_nb.sql.typed.cast_rules import can_cast, is_cast_supported
 from rowmerge_nb.sql.typed.readings import outer_columns
-from rowmerge_nb.sql.typed.types import (
+from rowmerge_nb.sql.typed.type_rules import (
     INTERVAL_DAY,
     INTERVAL_YEAR,
     MAX_PRECISION,

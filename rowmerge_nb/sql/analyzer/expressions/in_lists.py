@@ -14,7 +14,7 @@ from rowmerge_nb.sql.analyzer.rows.values_rows import literal_columns
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.constant_set import ConstantSet
-from rowmerge_nb.sql.typed.types import common_type, instant
+from rowmerge_nb.sql.typed.type_rules import common_type, instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

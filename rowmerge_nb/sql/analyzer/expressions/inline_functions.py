@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.spi.types import BOOLEAN, Type
 from rowmerge_nb.sql.analyzer.scope import Scope
-from rowmerge_nb.sql.parser.definitions import read_type
+from rowmerge_nb.sql.parser.definition_reader import read_type
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import can_coerce, listed_types
+from rowmerge_nb.sql.typed.type_rules import can_coerce, listed_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.sql.analyzer.expressions.calls import CallAnalyzer
     from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.analyzer.expressions.calls import CallAnalyzer
     from rowmerge_nb.sql.tree.statements import Span
 
 _MOST_PARTS: Final = 1_000

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
-from rowmerge_nb.sql.parser.definitions import read_type
+from rowmerge_nb.sql.parser.definition_reader import read_type
 from rowmerge_nb.sql.parser.json_sequences import PathRefusedError, PathSyntaxError, parse_path
-from rowmerge_nb.sql.tree import json as j
+from rowmerge_nb.sql.tree import json_expressions as j
 from rowmerge_nb.sql.tree.json_paths import Variable, parts_of_path
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.json import Looked
-from rowmerge_nb.sql.typed.types import can_coerce, is_numeric, is_text, too_precise
+from rowmerge_nb.sql.typed.json_call_types import Looked
+from rowmerge_nb.sql.typed.type_rules import can_coerce, is_numeric, is_text, too_precise
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.expressions.calls import CallAnalyzer

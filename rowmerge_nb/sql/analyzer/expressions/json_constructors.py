@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR
 from rowmerge_nb.sql.analyzer.expressions.json_calls import output_type, read_as_json
-from rowmerge_nb.sql.tree import json as j
+from rowmerge_nb.sql.tree import json_expressions as j
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.casts import can_cast
-from rowmerge_nb.sql.typed.json import Constructed
-from rowmerge_nb.sql.typed.types import is_numeric, is_text
+from rowmerge_nb.sql.typed.cast_rules import can_cast
+from rowmerge_nb.sql.typed.json_call_types import Constructed
+from rowmerge_nb.sql.typed.type_rules import is_numeric, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from rowmerge_nb.spi.types import BIGINT, DATE, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer.expressions.moment_zones import ZONE_MAKERS, written, zone_argument
 from rowmerge_nb.sql.functions.date_patterns import PatternError, Token, joda_tokens, mysql_tokens
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import can_coerce, common_type, is_exact, is_text, is_zoned, varchar_of, zoned
+from rowmerge_nb.sql.typed.type_rules import can_coerce, common_type, is_exact, is_text, is_zoned, varchar_of, zoned
 from rowmerge_nb.sql.typed.zones import session_zone
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.spi.types import BIGINT, DATE, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import INTERVAL_DAY, is_text, is_zoned, zoned
+from rowmerge_nb.sql.typed.type_rules import INTERVAL_DAY, is_text, is_zoned, zoned
 from rowmerge_nb.sql.typed.zones import EMPTY_ZONE, UNKNOWN_ZONES, canonical_zone, session_zone
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from rowmerge_nb.sql.analyzer.expressions.concatenation import concat
 from rowmerge_nb.sql.analyzer.expressions.typed_literals import moment_constant
 from rowmerge_nb.sql.parser.json_paths import JsonPathError, is_supported, path_tokens
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import can_coerce, common_type, is_orderable, is_text
+from rowmerge_nb.sql.typed.type_rules import can_coerce, common_type, is_orderable, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

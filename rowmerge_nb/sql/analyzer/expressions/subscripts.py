@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.spi.types import BIGINT, INTEGER, UNKNOWN, map_of
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import common_type, is_integer
+from rowmerge_nb.sql.typed.type_rules import common_type, is_integer
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer

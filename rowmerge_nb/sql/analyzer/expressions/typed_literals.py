@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BOOLEAN, DATE, DOUBLE, JSON, REAL, UUID, VARCHAR, Type, decimal_of
 from rowmerge_nb.sql.typed.expressions import Constant
-from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, MOST_MICROSECONDS, precision_of, zoned
+from rowmerge_nb.sql.typed.type_rules import INTERVAL_DAY, INTERVAL_YEAR, MOST_MICROSECONDS, precision_of, zoned
 from rowmerge_nb.sql.typed.zones import canonical_zone, session_zone, to_utc, zone_info
 
 if TYPE_CHECKING:

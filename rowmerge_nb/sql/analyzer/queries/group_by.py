@@ -13,15 +13,15 @@ from rowmerge_nb.sql.analyzer.queries.select_list import numbered_output
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import is_zoned
+from rowmerge_nb.sql.typed.type_rules import is_zoned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
-    from rowmerge_nb.sql.analyzer.scope import ScopeField
     from rowmerge_nb.sql.analyzer.queries.select_list import Output
+    from rowmerge_nb.sql.analyzer.scope import ScopeField
 
 
 def with_keys(node: s.Select, outputs: Sequence[Output]) -> s.Select:

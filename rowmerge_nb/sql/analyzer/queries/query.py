@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
-from rowmerge_nb.sql.analyzer.rows.computed_rows import FEW_ROWS, computed_rows
-from rowmerge_nb.sql.analyzer.queries.group_by import check_groups, grouped_by, grouping_operations, with_keys, with_sets_once
 from rowmerge_nb.sql.analyzer.expressions.inline_functions import define_functions
+from rowmerge_nb.sql.analyzer.queries.group_by import check_groups, grouped_by, grouping_operations, with_keys, with_sets_once
 from rowmerge_nb.sql.analyzer.queries.named_queries import NamedQueries, check_columns
 from rowmerge_nb.sql.analyzer.queries.recursion import AnalyzedQuery, analyzed, recursion_of, recursive_rows
 from rowmerge_nb.sql.analyzer.queries.relation import QueryResult, RelationAnalyzer, RelationResult
-from rowmerge_nb.sql.analyzer.scope import ScopeField
 from rowmerge_nb.sql.analyzer.queries.select_list import Output, numbered_output, outputs_by_name, select_list
-from rowmerge_nb.sql.analyzer.rows.values_rows import WrittenRow, common_row, constant_rows, values_rows
 from rowmerge_nb.sql.analyzer.queries.windows import named_windows
+from rowmerge_nb.sql.analyzer.rows.computed_rows import FEW_ROWS, computed_rows
+from rowmerge_nb.sql.analyzer.rows.values_rows import WrittenRow, common_row, constant_rows, values_rows
+from rowmerge_nb.sql.analyzer.scope import ScopeField
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.types import common_type, instant, is_orderable
+from rowmerge_nb.sql.typed.type_rules import common_type, instant, is_orderable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,7 +13,7 @@ from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.readings import outer_columns
-from rowmerge_nb.sql.typed.types import can_coerce, instant
+from rowmerge_nb.sql.typed.type_rules import can_coerce, instant
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type

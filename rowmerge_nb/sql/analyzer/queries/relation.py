@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.base.errors import AnalysisError, RowMergeError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, Type
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
-from rowmerge_nb.sql.analyzer.queries.correlation import is_separable
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.queries.correlation import is_separable
 from rowmerge_nb.sql.analyzer.queries.named_queries import NamedQueries
-from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.queries.table_functions import kept_columns, sequence_rows, table_arguments
 from rowmerge_nb.sql.analyzer.queries.table_versions import version_of
-from rowmerge_nb.sql.parser.statements import parse_query
+from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.parser.statement_reader import parse_query
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.readings import is_cut, is_deterministic, outer_columns, subquery
-from rowmerge_nb.sql.typed.types import common_type, instant
+from rowmerge_nb.sql.typed.type_rules import common_type, instant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.spi.types import BIGINT, UNKNOWN
+from rowmerge_nb.sql.analyzer.context import Context
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.constancy import refuse_subqueries
-from rowmerge_nb.sql.analyzer.context import Context
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.expressions.typed_literals import decimal_literal
 from rowmerge_nb.sql.analyzer.scope import Scope
 from rowmerge_nb.sql.parser.parameters import Place, parameter_places
-from rowmerge_nb.sql.parser.statements import parse_expression
+from rowmerge_nb.sql.parser.statement_reader import parse_expression
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import can_coerce
+from rowmerge_nb.sql.typed.type_rules import can_coerce
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.spi.types import BIGINT
 from rowmerge_nb.sql.analyzer.scope import ScopeField
 from rowmerge_nb.sql.tree import syntax as s
-from rowmerge_nb.sql.typed.types import can_coerce
+from rowmerge_nb.sql.typed.type_rules import can_coerce
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

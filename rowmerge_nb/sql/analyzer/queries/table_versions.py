@@ -16,7 +16,7 @@ from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import is_integer
+from rowmerge_nb.sql.typed.type_rules import is_integer
 from rowmerge_nb.sql.typed.zones import zone_info
 
 if TYPE_CHECKING:

@@ -12,7 +12,15 @@ from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce, common_type, is_exact, is_numeric, is_orderable
+from rowmerge_nb.sql.typed.type_rules import (
+    INTERVAL_DAY,
+    INTERVAL_YEAR,
+    can_coerce,
+    common_type,
+    is_exact,
+    is_numeric,
+    is_orderable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,7 +13,7 @@ from rowmerge_nb.sql.analyzer.rows.constant_rows import ConstantRows
 from rowmerge_nb.sql.analyzer.rows.values_rows import LiteralRows, constant_rows
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.types import is_text
+from rowmerge_nb.sql.typed.type_rules import is_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
-    from rowmerge_nb.sql.analyzer.scope import ScopeField
     from rowmerge_nb.sql.analyzer.rows.values_rows import Part, WrittenRow
+    from rowmerge_nb.sql.analyzer.scope import ScopeField
     from rowmerge_nb.sql.tree import syntax as s
     from rowmerge_nb.sql.tree.statements import Span
 

@@ -16,7 +16,7 @@ from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, UNKNOWN, Typ
 from rowmerge_nb.sql.analyzer.expressions.typed_literals import decimal_literal, typed_literal
 from rowmerge_nb.sql.typed.clocks import instants_of
 from rowmerge_nb.sql.typed.expressions import Apply, Constant
-from rowmerge_nb.sql.typed.types import MAX_PRECISION, common_type, is_exact, is_zoned, varchar_of
+from rowmerge_nb.sql.typed.type_rules import MAX_PRECISION, common_type, is_exact, is_zoned, varchar_of
 from rowmerge_nb.sql.typed.zones import session_zone
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.sql.typed.types import is_float, is_integer, is_text
+from rowmerge_nb.sql.typed.type_rules import is_float, is_integer, is_text
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata

@@ -13,7 +13,7 @@ from rowmerge_nb.sql.analyzer.rows.constant_columns import BadLiteral, ConstantC
 from rowmerge_nb.sql.analyzer.rows.constant_rows import ConstantRows
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import common_type
+from rowmerge_nb.sql.typed.type_rules import common_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

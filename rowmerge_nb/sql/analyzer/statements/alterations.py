@@ -29,8 +29,8 @@ from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.statements import altered_fields as fields
 from rowmerge_nb.sql.analyzer.context import dotted
+from rowmerge_nb.sql.analyzer.statements import altered_fields as fields
 from rowmerge_nb.sql.analyzer.statements.column_defaults import default_text
 from rowmerge_nb.sql.analyzer.statements.table_procedures import table_execute
 from rowmerge_nb.sql.tree import statements as st

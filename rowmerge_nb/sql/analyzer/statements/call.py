@@ -11,11 +11,11 @@ from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.constancy import refuse_subqueries
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
-from rowmerge_nb.sql.analyzer.statements.returning import typed
 from rowmerge_nb.sql.analyzer.scope import Scope
-from rowmerge_nb.sql.catalogs import unknown_catalog
+from rowmerge_nb.sql.analyzer.statements.returning import typed
+from rowmerge_nb.sql.missing_catalog import unknown_catalog
 from rowmerge_nb.sql.tree import statements as st
-from rowmerge_nb.sql.typed.types import can_coerce
+from rowmerge_nb.sql.typed.type_rules import can_coerce
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.procedures import Procedure

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
-from rowmerge_nb.sql.analyzer.rows.constant_columns import constant_of
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.rows.constant_columns import constant_of
 from rowmerge_nb.sql.analyzer.scope import Scope
-from rowmerge_nb.sql.parser.statements import parse_expression
+from rowmerge_nb.sql.parser.statement_reader import parse_expression
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import common_type, is_integer, is_text
+from rowmerge_nb.sql.typed.type_rules import common_type, is_integer, is_text
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata

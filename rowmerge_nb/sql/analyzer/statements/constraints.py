@@ -8,11 +8,11 @@ from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.context import Context
+from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
-from rowmerge_nb.sql.parser.statements import parse_expression
+from rowmerge_nb.sql.parser.statement_reader import parse_expression
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e

@@ -15,13 +15,13 @@ from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
-from rowmerge_nb.sql.catalogs import unknown_catalog
 from rowmerge_nb.sql.functions.signatures import listed_functions
-from rowmerge_nb.sql.parser.statements import parse_query
+from rowmerge_nb.sql.missing_catalog import unknown_catalog
+from rowmerge_nb.sql.parser.statement_reader import parse_query
 from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree.formatted_queries import formatted_query
-from rowmerge_nb.sql.typed.types import parts_of
+from rowmerge_nb.sql.typed.type_rules import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.base.names import did_you_mean
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
-from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
-from rowmerge_nb.sql.analyzer.statements.column_defaults import default_value
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
-from rowmerge_nb.sql.analyzer.statements.fields_by_name import FieldMismatchError, with_fields_of
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
-from rowmerge_nb.sql.analyzer.statements.returning import analyze_returning, typed
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.analyzer.statements.column_defaults import default_value
+from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
+from rowmerge_nb.sql.analyzer.statements.fields_by_name import FieldMismatchError, with_fields_of
+from rowmerge_nb.sql.analyzer.statements.returning import analyze_returning, typed
 from rowmerge_nb.sql.analyzer.statements.terms import typed_condition
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.domains import conjuncts, key_column, same_values
-from rowmerge_nb.sql.typed.types import instant, is_assignable, is_float, parts_of
-from rowmerge_nb.base.words import plural
+from rowmerge_nb.sql.typed.type_rules import instant, is_assignable, is_float, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

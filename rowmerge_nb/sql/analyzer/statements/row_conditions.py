@@ -9,14 +9,14 @@ from rowmerge_nb.base.errors import AnalysisError, RowMergeError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.types import BOOLEAN
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
-from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.context import Context
+from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.constants import NoConstantError, constant
-from rowmerge_nb.sql.parser.statements import parse_expression
+from rowmerge_nb.sql.parser.statement_reader import parse_expression
 from rowmerge_nb.sql.typed.expressions import has_subquery, is_deterministic
-from rowmerge_nb.sql.typed.types import is_text
+from rowmerge_nb.sql.typed.type_rules import is_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

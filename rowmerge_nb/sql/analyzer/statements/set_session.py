@@ -16,7 +16,7 @@ from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import INTERVAL_DAY, can_coerce
+from rowmerge_nb.sql.typed.type_rules import INTERVAL_DAY, can_coerce
 from rowmerge_nb.sql.typed.zones import canonical_zone
 
 if TYPE_CHECKING:

@@ -11,12 +11,14 @@ from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.statements.unsupported import analyze_table, rename_schema
-from rowmerge_nb.sql.analyzer.statements.alterations import alter_table, comment_on
-from rowmerge_nb.sql.analyzer.rows.constant_rows import ConstantRows
-from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.context import Context
+from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
+from rowmerge_nb.sql.analyzer.rows.constant_rows import ConstantRows
+from rowmerge_nb.sql.analyzer.rows.stored_rows import StoredRows
+from rowmerge_nb.sql.analyzer.statements.alterations import alter_table, comment_on
+from rowmerge_nb.sql.analyzer.statements.call import call
 from rowmerge_nb.sql.analyzer.statements.column_defaults import default_value
+from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.statements.definitions import (
     create_schema,
     create_view,
@@ -27,18 +29,22 @@ from rowmerge_nb.sql.analyzer.statements.definitions import (
     truncate,
 )
 from rowmerge_nb.sql.analyzer.statements.merge import analyze_merge
-from rowmerge_nb.sql.analyzer.statements.prepared import COLUMN_COLUMNS, PARAMETER_COLUMNS, column_rows, parameter_rows, result_columns
-from rowmerge_nb.sql.analyzer.statements.call import call
-from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
+from rowmerge_nb.sql.analyzer.statements.prepared import (
+    COLUMN_COLUMNS,
+    PARAMETER_COLUMNS,
+    column_rows,
+    parameter_rows,
+    result_columns,
+)
 from rowmerge_nb.sql.analyzer.statements.returning import inserted_returning
 from rowmerge_nb.sql.analyzer.statements.set_session import set_session, set_time_zone
-from rowmerge_nb.sql.analyzer.rows.stored_rows import StoredRows
 from rowmerge_nb.sql.analyzer.statements.table_definitions import create_table, drop_table
+from rowmerge_nb.sql.analyzer.statements.unsupported import analyze_table, rename_schema
 from rowmerge_nb.sql.analyzer.statements.update_delete import analyze_delete, analyze_update
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.types import is_assignable
+from rowmerge_nb.sql.typed.type_rules import is_assignable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

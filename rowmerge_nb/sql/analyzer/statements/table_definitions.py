@@ -10,14 +10,14 @@ from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.statements.alterations import constants_of, defined_column, refuse_comment
 from rowmerge_nb.sql.analyzer.context import dotted
-from rowmerge_nb.sql.analyzer.statements.definitions import query_columns
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
+from rowmerge_nb.sql.analyzer.statements.alterations import constants_of, defined_column, refuse_comment
+from rowmerge_nb.sql.analyzer.statements.definitions import query_columns
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, instant, parts_of, too_precise
+from rowmerge_nb.sql.typed.type_rules import INTERVAL_DAY, INTERVAL_YEAR, instant, parts_of, too_precise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

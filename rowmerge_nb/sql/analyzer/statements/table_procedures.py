@@ -15,7 +15,7 @@ from rowmerge_nb.sql.analyzer.queries.relation import table_tree
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed.domains import conjuncts, constraint_of
-from rowmerge_nb.sql.typed.types import can_coerce
+from rowmerge_nb.sql.typed.type_rules import can_coerce
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

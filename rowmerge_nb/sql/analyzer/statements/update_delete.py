@@ -11,14 +11,14 @@ from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
-from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.statements.merge import as_field, first_unfit, unfit
 from rowmerge_nb.sql.analyzer.statements.returning import analyze_returning, typed
-from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.statements.terms import typed_condition
 from rowmerge_nb.sql.tree import statements as st
-from rowmerge_nb.sql.typed.types import is_assignable
+from rowmerge_nb.sql.typed.type_rules import is_assignable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import DATE, Type
 from rowmerge_nb.sql.functions.date_patterns import ISO_DATE, mysql_tokens
-from rowmerge_nb.sql.spark.casts.moments import from_micros, instant_of, local, micros, rounded, with_zone, zone_of
-from rowmerge_nb.sql.spark.casts.text import canonical_zone, is_too_far, shown_moment
+from rowmerge_nb.sql.spark.casts.moment_casts import from_micros, instant_of, local, micros, rounded, with_zone, zone_of
+from rowmerge_nb.sql.spark.casts.text_casts import canonical_zone, is_too_far, shown_moment
+from rowmerge_nb.sql.spark.dates.date_formats import formatting
 from rowmerge_nb.sql.spark.dates.parsing import malformed, parsing, two_digit_pivot
-from rowmerge_nb.sql.spark.dates.patterns import formatting
 from rowmerge_nb.sql.spark.dates.zones import ZONES, offset_minutes, offset_name
 from rowmerge_nb.sql.spark.text import groups, once
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import is_zoned, precision_of, spark_type
+from rowmerge_nb.sql.typed.type_rules import is_zoned, precision_of, spark_type
 from rowmerge_nb.sql.typed.zones import session_zone
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.spark.casts.moments import with_zone
-from rowmerge_nb.sql.spark.casts.text import canonical_zone, is_too_far, is_zone
+from rowmerge_nb.sql.spark.casts.moment_casts import with_zone
+from rowmerge_nb.sql.spark.casts.text_casts import canonical_zone, is_too_far, is_zone
 from rowmerge_nb.sql.spark.text import groups, once
 from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.zones import session_zone

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.spark.casts.moments import at_clock, instant_of, local, with_zone, zone_of
-from rowmerge_nb.sql.spark.casts.text import canonical_zone, is_too_far, is_zone
+from rowmerge_nb.sql.spark.casts.moment_casts import at_clock, instant_of, local, with_zone, zone_of
+from rowmerge_nb.sql.spark.casts.text_casts import canonical_zone, is_too_far, is_zone
 from rowmerge_nb.sql.spark.text import once
 from rowmerge_nb.sql.typed.expressions import text_literal
-from rowmerge_nb.sql.typed.types import is_zoned
+from rowmerge_nb.sql.typed.type_rules import is_zoned
 from rowmerge_nb.sql.typed.zones import EMPTY_ZONE, UNKNOWN_ZONES
 
 if TYPE_CHECKING:

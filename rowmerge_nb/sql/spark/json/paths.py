@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.functions.json import escaped
+from rowmerge_nb.sql.functions.json_functions import escaped
 from rowmerge_nb.sql.spark.text import once
 from rowmerge_nb.sql.typed.expressions import text_literal
 

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.names import backquoted
-from rowmerge_nb.sql.functions.json import escaped
+from rowmerge_nb.sql.functions.json_functions import escaped
 from rowmerge_nb.sql.tree import json_paths as t
 from rowmerge_nb.sql.typed.expressions import text_literal
 

@@ -15,12 +15,12 @@ from pymetastore.hive_metastore import ThriftHiveMetastore, ttypes
 from thrift.transport.TTransport import TTransportException
 
 from rowmerge_nb import Engine, HiveAcidConnector
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid.metastore import thrift_metastore
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, HiveTable, new_compaction
 from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import folder_of, hive_table_of, thrift_table
 from rowmerge_nb.connectors.hive_acid.reader import splits_of
 from rowmerge_nb.connectors.shared.orphans import this_process
-from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
 from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
 from tests.connectors.hive_acid.kit import (

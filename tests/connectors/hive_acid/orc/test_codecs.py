@@ -9,8 +9,8 @@ import pyorc
 import pytest
 
 from rowmerge_nb import HiveAcidConnector
-from rowmerge_nb.connectors.hive_acid.orc.tail import read_tail
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.hive_acid.orc.tail import read_tail
 from tests.connectors.hive_acid.kit import contents, inserted, make_table, merge, row_ids
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import Any
 import pyorc
 import pytest
 
+from rowmerge_nb.base.errors import ExecutionError
 from rowmerge_nb.connectors.hive_acid.orc import writing as orc_writing
 from rowmerge_nb.connectors.hive_acid.orc.tail import read_tail
-from rowmerge_nb.base.errors import ExecutionError
 from tests.connectors.hive_acid.kit import Statement, contents, events, inserted, make_table, merge, row_ids
 
 at = dt.datetime.fromisoformat

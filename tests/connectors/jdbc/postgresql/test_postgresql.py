@@ -12,8 +12,8 @@ import pytest
 
 from rowmerge_nb import PostgresConnector, RowMergeError, SetupError
 from rowmerge_nb.connectors.jdbc.postgresql import errors as postgresql_errors
-from rowmerge_nb.connectors.jdbc.postgresql import session as postgresql_session
-from rowmerge_nb.connectors.jdbc.postgresql import transaction as postgresql
+from rowmerge_nb.connectors.jdbc.postgresql import postgres_session as postgresql_session
+from rowmerge_nb.connectors.jdbc.postgresql import postgres_transaction as postgresql
 from rowmerge_nb.spi import Constraint
 from tests.connectors.jdbc.support import SESSION, Database, Statement, merge
 from tests.connectors.jdbc.test_calls import content, insert

@@ -11,9 +11,9 @@ import pytest
 
 from proof.engines import postgresql as servers
 from rowmerge_nb import PostgresConnector, RowMergeError
-from rowmerge_nb.connectors.jdbc.postgresql import transaction as module
-from rowmerge_nb.connectors.jdbc.store import Session
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.connectors.jdbc.database import Session
+from rowmerge_nb.connectors.jdbc.postgresql import postgres_transaction as module
 from tests.connectors.jdbc.support import Database, Statement
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import RowMergeError, SetupError, SqliteConnector
-from rowmerge_nb.connectors.jdbc.sqlite import store
-from rowmerge_nb.connectors.jdbc.sqlite import transaction as sqlite
+from rowmerge_nb.connectors.jdbc.sqlite import sqlite_store as store
+from rowmerge_nb.connectors.jdbc.sqlite import sqlite_transaction as sqlite
 from rowmerge_nb.spi import ConnectorTableMetadata, Constraint, SchemaTableName
 from tests.connectors.jdbc.support import SESSION, Database, Statement, merge
 from tests.connectors.jdbc.test_calls import content, create, insert

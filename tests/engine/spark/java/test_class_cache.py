@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.engine.spark.java import class_cache as module
 from rowmerge_nb.engine.spark.java.class_cache import ClassCache, NoClassCache, cache_home, class_cache_of, remove_superfluous
 from rowmerge_nb.engine.spark.java.runtime import Java
-from rowmerge_nb.base.errors import SetupError
 
 CONTENT = b"classes" * 1000
 JAVA = Java(Path("/opt/java"), 25, "JAVA_HOME")

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from rowmerge_nb.base.errors import RowMergeError, SetupError, StatementInterrupted
 from rowmerge_nb.engine.spark.java import making as module
 from rowmerge_nb.engine.spark.java.class_cache import ClassCache
 from rowmerge_nb.engine.spark.java.making import IdleMaking, make_class_cache, why_not_in_background
-from rowmerge_nb.base.errors import RowMergeError, SetupError, StatementInterrupted
 
 ROOT = Path(__file__).resolve().parents[4]
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from rowmerge_nb.engine.spark import session as module
-from rowmerge_nb.engine.spark.java.options import available_cores, java_options
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.engine.spark import spark_session as module
+from rowmerge_nb.engine.spark.java.java_options import available_cores, java_options
 from rowmerge_nb.machine import doctor
 
 

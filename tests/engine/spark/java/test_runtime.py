@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.engine.spark.java import runtime as module
 from rowmerge_nb.engine.spark.java.runtime import Java, find_java, make_java_home, rejections
-from rowmerge_nb.base.errors import SetupError
 
 
 def make_jdk(directory: Path, version: str | None, *, says: str = "") -> Path:

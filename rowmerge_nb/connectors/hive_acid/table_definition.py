@@ -1,0 +1,228 @@
+"""What a Hive table may be: its columns and properties, checked before it is made or registered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import AnalysisError, RowMergeError, checked
+from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
+from rowmerge_nb.connectors.hive_acid.layout_names import BUCKET_LIMIT
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
+from rowmerge_nb.connectors.hive_acid.orc_values import check_column_type, check_partition_type
+from rowmerge_nb.connectors.shared.properties import listed_names
+from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.types import Type, parse_type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.spi.handles import SchemaTableName
+
+TABLE_PROPERTIES: Final = {
+    "format": "'ORC', the only one",
+    "transactional": "rows can be changed: true (default) or false",
+    "partitioned_by": "columns whose values make the folders, the last ones of the table, ARRAY['...']",
+    "bucketed_by": "columns whose hash decides the bucket, ARRAY['...']",
+    "bucket_count": "how many buckets there are",
+    "bucketing_version": "which of Hive's bucket functions: 1 (default) or 2",
+}
+"""The table properties that CREATE TABLE accepts."""
+
+_INVALID: Final = "INVALID_TABLE_PROPERTY"
+
+
+def defined_table(
+    identity: str,
+    name: SchemaTableName,
+    columns: Sequence[ColumnMetadata],
+    properties: Mapping[str, Any],
+    location: str,
+    *,
+    managed: bool,
+    comment: str | None = None,
+) -> HiveTable:
+    """Check what a table is to be, and give it.
+
+    Args:
+        identity: tells it from all other tables.
+        name: schema and table.
+        columns: its columns.
+        properties: those of `TABLE_PROPERTIES`.
+        location: the folder of its files.
+        managed: the files belong to the table.
+        comment: the comment on it.
+
+    Raises:
+        AnalysisError: INVALID_TABLE_PROPERTY, HIVE_COLUMN_ORDER_MISMATCH or NOT_SUPPORTED.
+    """
+    for given in properties:
+        if given not in TABLE_PROPERTIES:
+            raise AnalysisError(
+                f"Catalog 'hive' table property '{given}' does not exist",
+                code=_INVALID,
+                properties=(given,),
+                hint=f"There are: {', '.join(TABLE_PROPERTIES)}.",
+            )
+    if str(properties.get("format") or "ORC").upper() != "ORC":
+        raise AnalysisError(
+            f"Tables of format {properties['format']} are not supported; format can be 'ORC'",
+            code=_INVALID,
+            properties=("format",),
+            hint="Leave the property format out.",
+        )
+    _check_columns(columns)
+    partitioned_by = _partition_columns(columns, properties)
+    bucketed_by, count, version = _buckets(columns, partitioned_by, properties)
+    transactional = properties.get("transactional")
+    if transactional not in (None, True, False):
+        raise AnalysisError(
+            f"Invalid value for table property 'transactional': Cannot convert [{transactional}] to boolean",
+            code=_INVALID,
+            properties=("transactional",),
+            hint="It is true or false.",
+        )
+    return HiveTable(
+        identity,
+        name,
+        location,
+        tuple(columns),
+        partitioned_by,
+        bucketed_by,
+        count,
+        version,
+        managed,
+        True if transactional is None else bool(transactional),
+        comment,
+    )
+
+
+def described_columns(columns: Any) -> list[ColumnMetadata]:
+    """Return the columns that a program describes by names and types.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS.
+
+    >>> [(column.name, str(column.type)) for column in described_columns({"id": "bigint", "v": "varchar(5)"})]
+    [('id', 'bigint'), ('v', 'varchar(5)')]
+    >>> described_columns({"id": "number"})
+    Traceback (most recent call last):
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: Column 'id' cannot have the type 'number': Unknown type: number. Give names and types: columns={'id': 'bigint', 'name': 'varchar'}.
+    """
+    form = "names and types: columns={'id': 'bigint', 'name': 'varchar'}"
+    pairs = list(columns.items()) if isinstance(columns, Mapping) else columns
+    if isinstance(pairs, Iterable) and not isinstance(pairs, str | bytes):
+        pairs = list(pairs)
+    checked(pairs, "columns", lambda given: isinstance(given, list) and bool(given) and all(map(_is_column, given)), form)
+    described = []
+    for name, kind in pairs:
+        try:
+            described.append(ColumnMetadata(name, parse_type(kind) if isinstance(kind, str) else kind))
+        except ValueError as error:
+            raise RowMergeError(
+                f"Column '{name}' cannot have the type '{kind}': {error}", code="INVALID_ARGUMENTS", hint=f"Give {form}."
+            ) from error
+    repeated = [name for name, count in Counter(column.name.lower() for column in described).items() if count > 1]
+    if repeated:
+        raise RowMergeError(
+            f"Column '{repeated[0]}' is there twice",
+            code="INVALID_ARGUMENTS",
+            hint="Give each column a name of its own, whatever the case of its letters.",
+        )
+    return described
+
+
+def _is_column(pair: Any) -> bool:
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        return False
+    name, kind = pair
+    return isinstance(name, str) and bool(name.strip()) and isinstance(kind, str | Type)
+
+
+def _check_columns(columns: Sequence[ColumnMetadata]) -> None:
+    for column in columns:
+        check_column_type(column.name, column.type)
+        if column.default is not None:
+            raise AnalysisError(
+                f"Column '{column.name}' has a default value, which Hive tables do not have here",
+                code="NOT_SUPPORTED",
+                hint="Leave DEFAULT out, and name the value in INSERT.",
+            )
+
+
+def _partition_columns(columns: Sequence[ColumnMetadata], properties: Mapping[str, Any]) -> tuple[str, ...]:
+    listed = _names(columns, properties, "partitioned_by", "Partition")
+    if not listed:
+        return ()
+    if len(listed) == len(columns):
+        raise AnalysisError(
+            "Table contains only partition columns; partitioned_by names all of them",
+            code=_INVALID,
+            properties=("partitioned_by",),
+            hint="Leave one column at least out of partitioned_by.",
+        )
+    last = tuple(column.name for column in columns[len(columns) - len(listed) :])
+    if last != listed:
+        msg = f"Partition keys must be the last columns in the table and in the same order as the table properties: [{', '.join(listed)}]"
+        ordered = [*(c.name for c in columns if c.name not in listed), *listed]
+        raise AnalysisError(
+            msg, code="HIVE_COLUMN_ORDER_MISMATCH", hint=f"Write the columns of partitioned_by last: {', '.join(ordered)}."
+        )
+    for column in columns[-len(listed) :]:
+        check_partition_type(column.name, column.type)
+    return listed
+
+
+def _buckets(
+    columns: Sequence[ColumnMetadata], partitioned_by: Sequence[str], properties: Mapping[str, Any]
+) -> tuple[tuple[str, ...], int | None, int]:
+    listed = _names(columns, properties, "bucketed_by", "Bucketing")
+    count, version = properties.get("bucket_count"), properties.get("bucketing_version") or 1
+    if type(version) is not int or version not in {1, 2}:
+        raise AnalysisError(
+            f"bucketing_version must be 1 or 2, not {version}",
+            code=_INVALID,
+            properties=("bucketing_version",),
+            hint="It is 2 for tables that Hive 3 has made, and 1 for older ones.",
+        )
+    if (not listed) != (not count) or (count and (type(count) is not int or not 1 <= count <= BUCKET_LIMIT)):
+        raise AnalysisError(
+            f"bucketed_by = {list(listed)} and bucket_count = {count} do not go together",
+            code=_INVALID,
+            properties=("bucketed_by", "bucket_count"),
+            hint=f"Give both, with a bucket_count from 1 to {BUCKET_LIMIT}, or neither.",
+        )
+    both = [name for name in listed if name in partitioned_by]
+    if both:
+        raise AnalysisError(
+            f"Bucketing columns {both} are also used as partition columns",
+            code=_INVALID,
+            hint="All rows of a partition have one value there: bucket by another column.",
+        )
+    for name in listed:
+        check_bucket_type(name, next(column.type for column in columns if column.name == name))
+    return listed, count or None, int(version)
+
+
+def _names(columns: Sequence[ColumnMetadata], properties: Mapping[str, Any], name: str, what: str) -> tuple[str, ...]:
+    """Return the columns that a property names, as they were written when the table was defined."""
+    given = listed_names(properties, name)
+    written = {column.name.lower(): column.name for column in columns}
+    missing = [column for column in given if column.lower() not in written]
+    if missing:
+        raise AnalysisError(
+            f"{what} columns [{', '.join(missing)}] of {name} not present in schema",
+            code=_INVALID,
+            properties=(name,),
+            hint=f"The columns are: {', '.join(written.values())}.",
+        )
+    names = tuple(written[column.lower()] for column in given)
+    if len(set(names)) < len(names):
+        raise AnalysisError(
+            f"Table property '{name}' names a column twice: {', '.join(names)}",
+            code=_INVALID,
+            properties=(name,),
+            hint="Name each column once.",
+        )
+    return names

@@ -1,0 +1,412 @@
+"""Which directories of a table a reader looks at: Hive's rules of visibility, told by write ids."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, checked
+from rowmerge_nb.connectors.hive_acid.layout_names import (
+    COMPACTED_FILE,
+    STREAM_LENGTH,
+    VERSION_FILE,
+    AcidDirectory,
+    bucket_of_delta_file,
+    bucket_of_original,
+    parse_directory,
+)
+from rowmerge_nb.connectors.shared.arguments import is_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+@dataclass(frozen=True)
+class ValidTransactions:
+    """The transactions whose compactions a reader may use, by Hive's rule for directories with the suffix ``_vN``.
+
+    Args:
+        high_watermark: the largest transaction that existed when the reader began.
+        uncommitted: transactions that were open or aborted then.
+
+    >>> known = ValidTransactions(9, frozenset({7}))
+    >>> known.is_valid(7), known.is_valid(8), known.is_valid(10)
+    (False, True, False)
+    """
+
+    high_watermark: int
+    uncommitted: frozenset[int] = field(default_factory=frozenset)
+
+    def is_valid(self, transaction: int) -> bool:
+        """Return whether a transaction was committed when the reader began."""
+        return transaction <= self.high_watermark and transaction not in self.uncommitted
+
+
+@dataclass(frozen=True)
+class ValidWriteIds:
+    """What a reader of a table may see.
+
+    Args:
+        high_watermark: the largest write id that was given out when the reader began.
+        open: write ids of transactions that were still running.
+        aborted: write ids of transactions that came to nothing.
+        transactions: the transactions whose compactions count; None if all of them do.
+
+    >>> ids = ValidWriteIds(5, frozenset({4}), frozenset({2}))
+    >>> [number for number in range(1, 8) if ids.is_valid(number)]
+    [1, 3, 5]
+    """
+
+    high_watermark: int
+    open: frozenset[int] = field(default_factory=frozenset)
+    aborted: frozenset[int] = field(default_factory=frozenset)
+    transactions: ValidTransactions | None = field(default=None, repr=False)
+
+    def is_visible(self, directory: AcidDirectory) -> bool:
+        """Return whether a directory counts: the compaction that wrote it was committed, or no name says that there was one."""
+        return directory.visibility is None or self.transactions is None or self.transactions.is_valid(directory.visibility)
+
+    def is_valid(self, write_id: int) -> bool:
+        """Return whether what was written under an id counts."""
+        return write_id <= self.high_watermark and write_id not in self.open and write_id not in self.aborted
+
+    def any_valid(self, lowest: int, highest: int) -> bool:
+        """Return whether an id of a range counts."""
+        hidden = sum(1 for number in self.open | self.aborted if lowest <= number <= min(highest, self.high_watermark))
+        return min(highest, self.high_watermark) - lowest + 1 > hidden
+
+    def is_valid_base(self, directory: AcidDirectory, *, compacted: bool) -> bool:
+        """Return whether a base counts: a compacted one may hold aborted ids (left out of it), but none that was open."""
+        if compacted:
+            return directory.highest <= self.high_watermark and directory.highest < min(self.open, default=directory.highest + 1)
+        return self.is_valid(directory.highest)
+
+
+def stated_write_ids(given: Any) -> ValidWriteIds:
+    """Return what a program states of a table's write ids, in the words of a metastore.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS.
+
+    >>> stated_write_ids({"highWatermark": 6, "open": [5], "aborted": [2]})
+    ValidWriteIds(high_watermark=6, open=frozenset({5}), aborted=frozenset({2}))
+    """
+    form = 'write ids as their metastore tells them: {"highWatermark": 6, "open": [5], "aborted": [2]}, open and aborted only if there are any'
+    checked(given, "write_ids", Mapping, form)
+    unknown = sorted(map(repr, given.keys() - {"highWatermark", "open", "aborted"}))
+    if unknown or "highWatermark" not in given:
+        raise RowMergeError(
+            f"write_ids has {unknown[0]}, which means nothing" if unknown else "write_ids has no highWatermark",
+            code="INVALID_ARGUMENTS",
+            hint=f"Give {form}.",
+        )
+    highest = checked(
+        given["highWatermark"], "write_ids['highWatermark']", _is_write_id, "the largest write id, a number from 0 on"
+    )
+    hidden = []
+    for state in ("open", "aborted"):
+        numbers = given.get(state) or ()
+        checked(
+            numbers, f"write_ids['{state}']", lambda ids: isinstance(ids, list | tuple | set | frozenset), "a list of write ids"
+        )
+        for number in numbers:
+            checked(number, f"a write id in write_ids['{state}']", _is_write_id, "a number from 1 on")
+        hidden.append(frozenset(numbers))
+    still_open, aborted = hidden
+    return ValidWriteIds(highest, still_open, aborted)
+
+
+def _is_write_id(value: Any) -> bool:
+    """Return whether a value is a number that fits into the 64 bits that Hive has for write ids."""
+    return is_number(value) and value < 1 << 63
+
+
+@dataclass(frozen=True)
+class AcidState:
+    """What a reader of one table or partition reads.
+
+    Args:
+        base: the base, or None.
+        deltas: the deltas with rows, in the order of their write ids.
+        delete_deltas: the directories of delete events.
+        originals: files without row ids of their own, by path.
+        overlaps: by the name of a delta, the largest write id whose rows are read from another directory; only of deltas that overlap.
+    """
+
+    base: AcidDirectory | None
+    deltas: tuple[AcidDirectory, ...]
+    delete_deltas: tuple[AcidDirectory, ...]
+    originals: tuple[Path, ...]
+    overlaps: Mapping[str, int] = field(default_factory=dict)
+
+
+def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
+    """Look at a table's or partition's folder.
+
+    Raises:
+        ConnectorError: HIVE_FILE_NOT_FOUND if the folder is gone; HIVE_INVALID_BUCKET_FILES if it holds a file that is no bucket;
+            HIVE_BAD_DATA if it has bases and none of them may be seen, or a delta of which a part may.
+    """
+    directories: list[AcidDirectory] = []
+    originals: list[Path] = []
+    for entry in _entries(folder):
+        if entry.is_dir():
+            directory = parse_directory(entry.name)
+            if directory is not None:
+                directories.append(directory)
+        elif _size(entry):
+            if bucket_of_original(entry.name) is None:
+                raise ConnectorError(
+                    f"Cannot get the bucket number out of the name of file '{entry.path}'",
+                    code="HIVE_INVALID_BUCKET_FILES",
+                    hint="Files of a table are named 000000_0 or bucket_00000; move others away.",
+                )
+            originals.append(Path(entry.path))
+    _require_known(folder, directories, valid, has_originals=bool(originals))
+    directories = list(filter(valid.is_visible, directories))
+    base = _base(folder, [d for d in directories if d.kind == "base"], valid)
+    above = base.highest if base is not None else 0
+    deltas = _whole(folder, [d for d in directories if d.kind != "base" and d.highest > above], valid)
+    inserts = visible_deltas([d for d in deltas if d.kind == "delta"], valid, above)
+    deletes = visible_deltas([d for d in deltas if d.kind == "delete_delta"], valid, above)
+    return AcidState(
+        base,
+        tuple(d for d, _ in inserts),
+        tuple(d for d, _ in deletes),
+        () if base is not None else tuple(originals),
+        {d.name: elsewhere for d, elsewhere in inserts if elsewhere},
+    )
+
+
+def _require_known(folder: Path, directories: Sequence[AcidDirectory], valid: ValidWriteIds, *, has_originals: bool) -> None:
+    """Raise if a compaction is newer than all that the metastore knows, and what it replaced is gone.
+
+    A compaction that began after the reader did leaves the directories that it replaces, and a base the files without row ids. So the
+    metastore is an older copy.
+
+    Raises:
+        ConnectorError: HIVE_BAD_DATA.
+    """
+    newest = valid.transactions.high_watermark if valid.transactions is not None else None
+    for directory in directories:
+        if newest is None or directory.visibility is None or directory.visibility <= newest:
+            continue
+        if directory.kind == "base" and has_originals:
+            continue
+        others = (d for d in directories if d.visibility != directory.visibility)
+        if directory.lowest <= valid.high_watermark and not any(
+            directory.lowest <= d.highest <= directory.highest for d in others
+        ):
+            raise ConnectorError(
+                f"'{folder / directory.name}' was written by transaction {directory.visibility}, which the metastore does not know",
+                code="HIVE_BAD_DATA",
+                hint="Bring back the metastore's newest copy, or register the folder in another one by register_table.",
+            )
+
+
+def visible(folder: Path) -> list[Path]:
+    """Return the entries of a folder that Hive does not call hidden, by name.
+
+    Raises:
+        ConnectorError: HIVE_FILE_NOT_FOUND if there is no such folder.
+    """
+    return [folder / entry.name for entry in _entries(folder)]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """Return what `visible` does, with what the folder says of each entry: another process may remove it meanwhile."""
+    with folder_errors(folder), os.scandir(folder) as entries:
+        return sorted((entry for entry in entries if not entry.name.startswith(("_", "."))), key=lambda entry: entry.name)
+
+
+def _size(entry: os.DirEntry[str]) -> int:
+    """Return the size of a file, 0 if it has just been removed or a link leads nowhere."""
+    with folder_errors(Path(entry.path)), suppress(FileNotFoundError):
+        return entry.stat().st_size
+    return 0
+
+
+@contextmanager
+def folder_errors(folder: Path) -> Iterator[None]:
+    """Raise the store's errors for those of the disk while a table's folder is looked at.
+
+    Raises:
+        ConnectorError: HIVE_FILE_NOT_FOUND if it does not exist, HIVE_FILESYSTEM_ERROR if it cannot be read.
+
+    >>> with folder_errors(Path("w/t")):
+    ...     raise PermissionError(13, "Permission denied")
+    Traceback (most recent call last):
+    rowmerge_nb.base.errors.ConnectorError: HIVE_FILESYSTEM_ERROR: 'w/t' of a Hive table cannot be read: Permission denied. Check that ...
+    """
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ConnectorError(
+            f"Directory '{error.filename or folder}' of a Hive table does not exist",
+            code="HIVE_FILE_NOT_FOUND",
+            hint="Bring it back, or DROP TABLE and register the table where its files are.",
+        ) from error
+    except (OSError, RuntimeError) as error:
+        # A RuntimeError: links that lead to themselves, before Python 3.13.
+        raise ConnectorError(
+            f"'{getattr(error, 'filename', None) or folder}' of a Hive table cannot be read: {getattr(error, 'strerror', None) or error}",
+            code="HIVE_FILESYSTEM_ERROR",
+            hint="Check that driver and workers reach the directory and may read it.",
+        ) from error
+
+
+def data_files(folder: Path) -> list[Path]:
+    """Return the files of a base or delta: not hidden, and not in a folder below.
+
+    Raises:
+        ConnectorError: HIVE_BAD_DATA if one of them is empty, or is named like a bucket and no file. Every writer of transactional tables
+            ends its files with a footer; only streams, which say in another file how far theirs have come, begin with an empty one.
+    """
+    entries = _entries(folder)
+    lengths = {entry.name.removesuffix(STREAM_LENGTH) for entry in entries if entry.name.endswith(STREAM_LENGTH)}
+    files = []
+    for entry in entries:
+        if entry.name.endswith(STREAM_LENGTH) or (entry.is_dir() and bucket_of_delta_file(entry.name) is None):
+            continue
+        if not entry.is_file():
+            _refuse(entry, "is no file")
+        if _size(entry):
+            files.append(Path(entry.path))
+        elif entry.name not in lengths:
+            _refuse(entry, "is empty")
+    return files
+
+
+def _refuse(entry: os.DirEntry[str], wrong: str) -> NoReturn:
+    raise ConnectorError(
+        f"'{entry.path}' should hold rows of a Hive table, and {wrong}",
+        code="HIVE_BAD_DATA",
+        hint="Bring the file back; if it never held rows, remove it.",
+    )
+
+
+def _whole(folder: Path, deltas: Sequence[AcidDirectory], valid: ValidWriteIds) -> list[AcidDirectory]:
+    """Omit deltas in which a compaction has put together what may be read and what came later, and read what they replace.
+
+    Raises:
+        ConnectorError: HIVE_BAD_DATA if what they replace is gone.
+    """
+
+    def is_later(delta: AcidDirectory) -> bool:
+        return delta.lowest <= valid.high_watermark < delta.highest
+
+    def is_mixed(delta: AcidDirectory) -> bool:
+        return delta.lowest < delta.highest and any(delta.lowest <= number <= delta.highest for number in valid.open)
+
+    whole = [delta for delta in deltas if not is_later(delta) and not is_mixed(delta)]
+    streams = []
+    for delta in deltas:
+        end = min(valid.high_watermark, delta.highest)
+        if delta in whole or any(one.kind == delta.kind and delta.lowest <= one.highest <= end for one in whole):
+            continue
+        if is_later(delta):
+            raise ConnectorError(
+                f"Not enough history available in '{folder}': {delta.name} has what was written after write id {valid.high_watermark} as well",
+                code="HIVE_BAD_DATA",
+                hint="A compaction has put it together; read the table as it is now.",
+            )
+        streams.append(delta)
+    return [*whole, *streams]
+
+
+def _base(folder: Path, bases: Sequence[AcidDirectory], valid: ValidWriteIds) -> AcidDirectory | None:
+    usable = [
+        base
+        for base in bases
+        if valid.is_valid_base(base, compacted=base.compacted or (folder / base.name / COMPACTED_FILE).exists())
+    ]
+    if bases and not usable:
+        names = ", ".join(base.name for base in bases)
+        raise ConnectorError(
+            f"Not enough history available in '{folder}': none of {names} may be read up to write id {valid.high_watermark}",
+            code="HIVE_BAD_DATA",
+            hint="Run the statement again when the open transactions have ended.",
+        )
+    return max(usable, key=lambda base: base.highest, default=None)
+
+
+def visible_deltas(directories: Iterable[AcidDirectory], valid: ValidWriteIds, above: int = 0) -> list[tuple[AcidDirectory, int]]:
+    """Choose among deltas of one kind, so that each event is read once.
+
+    Of directories that overlap the widest is read. What no other directory covers as a whole is read as well, less the write ids that
+    the others have.
+
+    Args:
+        directories: deltas, or delete deltas. Each kind is chosen by itself: events of one kind never replace those of the other.
+        valid: what a reader may see.
+        above: the highest write id that the base has.
+
+    Returns:
+        The chosen directories in the order of their write ids, each with the largest write id whose rows others have, or 0.
+
+    >>> def chosen(*names, above=0):
+    ...     directories = [d for d in map(parse_directory, names) if d is not None]
+    ...     return [(d.name, elsewhere) for d, elsewhere in visible_deltas(directories, ValidWriteIds(9), above)]
+    >>> chosen("delta_1_1", "delta_1_3", "delta_3_3", "delta_4_4")
+    [('delta_1_3', 0), ('delta_4_4', 0)]
+    >>> chosen("delta_1_4", "delta_3_6_v9"), chosen("delta_2_5_v7", above=3)
+    ([('delta_1_4', 0), ('delta_3_6_v9', 4)], [('delta_2_5_v7', 3)])
+    """
+    chosen: list[tuple[AcidDirectory, int]] = []
+    current = above
+    last: AcidDirectory | None = None
+    for directory in sorted(directories, key=_width):
+        if not valid.any_valid(directory.lowest, directory.highest):
+            continue
+        if directory.highest > current:
+            chosen.append((directory, current if directory.lowest <= current else 0))
+            current = directory.highest
+        elif last is not None and _is_next_statement(last, directory):
+            chosen.append((directory, 0))
+        else:
+            continue
+        last = directory
+    return chosen
+
+
+def _width(directory: AcidDirectory) -> tuple[int, int, int, int, str]:
+    """Return what directories are sorted by: the widest of those with one lowest write id first, and the latest compaction."""
+    statement = -1 if directory.statement is None else directory.statement
+    return directory.lowest, -directory.highest, statement, -(directory.visibility or 0), directory.name
+
+
+def _is_next_statement(last: AcidDirectory, directory: AcidDirectory) -> bool:
+    """Return whether two directories of one range have rows of different statements."""
+    return (
+        (last.lowest, last.highest) == (directory.lowest, directory.highest)
+        and last.statement is not None
+        and directory.statement != last.statement
+    )
+
+
+def declared_version(folder: Path) -> int | None:
+    """Return the format version that a base or delta declares; None if it does not.
+
+    Raises:
+        ConnectorError: HIVE_BAD_DATA if what it declares is not a number.
+    """
+    file = folder / VERSION_FILE
+    try:
+        text = file.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConnectorError(
+            f"'{file}' cannot be read: {error}", code="HIVE_BAD_DATA", hint="It holds the one digit 2; restore it."
+        ) from error
+    if not text.isdigit():
+        raise ConnectorError(
+            f"'{file}' should hold the number of a format version, and holds {text[:20]!r}",
+            code="HIVE_BAD_DATA",
+            hint="It holds the one digit 2; restore it.",
+        )
+    return int(text)

@@ -1,0 +1,266 @@
+"""ALTER TABLE and COMMENT of Iceberg tables: a schema, a partitioning or a property more in the table's metadata.
+
+Files stay as they are: readers go by the ids of fields, and each file knows the partitioning that it was written by.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import ConnectorError, error_text
+from rowmerge_nb.connectors.iceberg.iceberg_types import names_apart, schema_of
+from rowmerge_nb.connectors.iceberg.replacing import order_updates
+from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys, sort_fields
+from rowmerge_nb.connectors.iceberg.table_definition import (
+    COMMENT,
+    FORMAT_VERSION,
+    ISOLATION,
+    PROPERTIES,
+    RETRIES,
+    property_text,
+    transforms_of,
+    written_transform,
+)
+from rowmerge_nb.connectors.shared.properties import listed_names
+from rowmerge_nb.spi.alterations import (
+    AddColumn,
+    AddField,
+    ColumnPosition,
+    DropColumn,
+    DropField,
+    DropNotNull,
+    RenameColumn,
+    RenameField,
+    SetColumnComment,
+    SetColumnType,
+    SetFieldType,
+    SetProperties,
+    SetTableComment,
+)
+from rowmerge_nb.spi.metadata import ColumnMetadata
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyiceberg.table import Transaction
+    from pyiceberg.table.update.schema import UpdateSchema
+    from pyiceberg.types import IcebergType
+
+    from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+    from rowmerge_nb.spi.alterations import Alteration
+    from rowmerge_nb.spi.types import Type
+
+_WIDER: Final = "Types can become wider (integer to bigint, real to double, more digits of a decimal), and nothing else."
+
+
+def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction) -> None:
+    """Add a change of a table's columns, properties or comments to a transaction of pyiceberg.
+
+    Raises:
+        ConnectorError: NOT_SUPPORTED for what Iceberg does not allow: a type that is no promotion of the old one, a required new column of a
+            table that has rows, a column dropped that the partitioning names.
+    """
+    from pyiceberg.exceptions import ValidationError
+
+    if isinstance(alteration, SetTableComment):
+        if alteration.comment is not None:
+            transaction.set_properties({COMMENT: alteration.comment})
+        elif COMMENT in transaction.table_metadata.properties:
+            transaction.remove_properties(COMMENT)
+        return
+    if isinstance(alteration, SetProperties):
+        try:
+            _set_properties(handle, alteration.properties, transaction)
+        except ValueError as error:
+            raise ConnectorError(
+                f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}",
+                code="NOT_SUPPORTED",
+                hint="CREATE TABLE AS makes a table with other properties.",
+            ) from error
+        return
+    if isinstance(alteration, AddColumn) and not alteration.column.nullable:
+        raise ConnectorError(
+            "This connector does not support adding not null columns",
+            code="NOT_SUPPORTED",
+            hint="Add it without NOT NULL: rows that are there have NULL in it.",
+        )
+    try:
+        with names_apart(), transaction.update_schema() as update:
+            match alteration:
+                case AddColumn(column=column, position=position, after=after):
+                    field = schema_of([column]).fields[0]
+                    update.add_column((column.name,), field.field_type, doc=field.doc, required=field.required)
+                    if position is ColumnPosition.FIRST:
+                        update.move_first((column.name,))
+                    elif position is ColumnPosition.AFTER:
+                        update.move_after((column.name,), (after,))
+                case DropColumn(column=name):
+                    _refuse_partitioned(handle, name, transaction)
+                    _refuse_sorted(name, transaction)
+                    update.delete_column((name,))
+                case RenameColumn(column=name, name=new):
+                    update.rename_column((name,), new)
+                case SetColumnType(column=name, type=kind):
+                    _change_type(update, transaction, (name,), _iceberg_type(kind))
+                case AddField(within=path, name=name, type=kind):
+                    update.add_column((*path, name), _iceberg_type(kind))
+                case DropField(path=path):
+                    _refuse_partitioned(handle, ".".join(path), transaction)
+                    update.delete_column(path)
+                case RenameField(path=path, name=new):
+                    update.rename_column(path, new)
+                case SetFieldType(path=path, type=kind):
+                    if not transaction.table_metadata.schema().find_type(".".join(path)).is_primitive:
+                        raise ConnectorError(
+                            "Iceberg doesn't support changing field type from non-primitive types",
+                            code="NOT_SUPPORTED",
+                            hint=_WIDER,
+                        )
+                    update.update_column(path, _iceberg_type(kind))
+                case DropNotNull(column=name):
+                    update.make_column_optional((name,))
+                case SetColumnComment(column=name, comment=comment):
+                    # None would leave the old one.
+                    update.update_column((name,), doc=comment or "")
+    except (ValidationError, ValueError) as error:
+        if isinstance(alteration, SetColumnType | SetFieldType):
+            what = "column" if isinstance(alteration, SetColumnType) else "field"
+            raise ConnectorError(f"Failed to set {what} type: {error}", code="ICEBERG_COMMIT_ERROR", hint=_WIDER) from error
+        raise ConnectorError(
+            f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}", code="NOT_SUPPORTED", hint=_WIDER
+        ) from error
+
+
+def _iceberg_type(kind: Type) -> IcebergType:
+    return schema_of([ColumnMetadata("x", kind)]).fields[0].field_type
+
+
+def _change_type(update: UpdateSchema, transaction: Transaction, path: tuple[str, ...], wanted: IcebergType) -> None:
+    """Change the type of a column. Fields of a row are changed, added, dropped and moved by their names.
+
+    Raises:
+        ValueError: for anything else but a wider type.
+    """
+    from pyiceberg.types import StructType
+
+    has = transaction.table_metadata.schema().find_type(".".join(path))
+    if not (isinstance(has, StructType) and isinstance(wanted, StructType)):
+        if has.is_primitive != wanted.is_primitive or (not has.is_primitive and str(has) != str(wanted)):
+            raise ValueError(f"Cannot change type from {has} to {wanted}")
+        if has.is_primitive:
+            update.update_column(path, wanted)
+        return
+    there = {field.name for field in has.fields}
+    names = [field.name for field in wanted.fields]
+    for name in there.difference(names):
+        update.delete_column((*path, name))
+    for field in wanted.fields:
+        if field.name in there:
+            _change_type(update, transaction, (*path, field.name), field.field_type)
+        else:
+            update.add_column((*path, field.name), field.field_type)
+    for before, name in zip(["", *names], names, strict=False):
+        if before:
+            update.move_after((*path, name), (*path, before))
+        else:
+            update.move_first((*path, name))
+
+
+def stage_columns(columns: Sequence[ColumnMetadata], transaction: Transaction) -> None:
+    """Add new columns, behind all others, to a transaction of pyiceberg.
+
+    Raises:
+        AnalysisError: NOT_SUPPORTED for a type that Iceberg does not have, and for names that it cannot tell apart.
+    """
+    with names_apart(), transaction.update_schema() as update:
+        for field in schema_of(columns).fields:
+            update.add_column((field.name,), field.field_type, doc=field.doc, required=field.required)
+
+
+def stage_drops(handle: IcebergTableHandle, names: Sequence[str], transaction: Transaction) -> None:
+    """Add the removal of columns to a transaction of pyiceberg.
+
+    Raises:
+        ConnectorError: NOT_SUPPORTED for a column that partitions are made of.
+    """
+    with transaction.update_schema() as update:
+        for name in names:
+            _refuse_partitioned(handle, name, transaction)
+            update.delete_column((name,))
+
+
+def _set_properties(handle: IcebergTableHandle, properties: Mapping[str, Any], transaction: Transaction) -> None:
+    """Set what was checked before; None is the default."""
+    if "format_version" in properties:
+        version: Any = properties["format_version"] or FORMAT_VERSION
+        if version != transaction.table_metadata.format_version:
+            transaction.upgrade_table_version(version)
+    if "isolation_level" in properties:
+        level = properties["isolation_level"]
+        if level is not None:
+            transaction.set_properties(dict.fromkeys(ISOLATION, str(level).lower()))
+        else:
+            transaction.remove_properties(*(name for name in ISOLATION if name in transaction.table_metadata.properties))
+    for name in PROPERTIES.keys() & properties.keys():
+        own, value = PROPERTIES[name], properties[name]
+        value = RETRIES if value is None and name == "max_commit_retry" else value
+        if value is not None:
+            transaction.set_properties({own: property_text(value)})
+        elif own in transaction.table_metadata.properties:
+            transaction.remove_properties(own)
+    if "sorted_by" in properties:
+        order = order_of(parse_keys(listed_names(properties, "sorted_by")), transaction.table_metadata.schema())
+        transaction._apply(tuple(order_updates(transaction.table_metadata, order.fields)), ())  # noqa: SLF001
+    if "partitioning" in properties:
+        _set_partitioning(handle, properties, transaction)
+
+
+def _set_partitioning(handle: IcebergTableHandle, properties: Mapping[str, Any], transaction: Transaction) -> None:
+    """Change the partitioning of rows written from now on: fields that are no longer named are dropped, new ones follow the others."""
+    from pyiceberg.transforms import VoidTransform, parse_transform
+
+    metadata = transaction.table_metadata
+    columns = [ColumnMetadata(field.name, field.type) for field in handle.fields]
+    wanted = {
+        (metadata.schema().find_field(transform.column).field_id, written_transform(transform)): transform.column
+        for transform in transforms_of(properties, columns)
+    }
+    # Tables of format 1 keep the places of what has gone.
+    kept = (
+        field for field in metadata.spec().fields if metadata.format_version > 1 or not isinstance(field.transform, VoidTransform)
+    )
+    there = {(field.source_id, str(field.transform)): field.name for field in kept}
+    with transaction.update_spec() as update:
+        for key, name in there.items():
+            if key not in wanted:
+                update.remove_field(name)
+        for key, column in wanted.items():
+            if key not in there:
+                # The name is Iceberg's: that of a field which has gone may not be used again.
+                update.add_field(column, parse_transform(key[1]))
+
+
+def _refuse_sorted(name: str, transaction: Transaction) -> None:
+    """Refuse to drop a column by which rows are sorted."""
+    metadata = transaction.table_metadata
+    number = metadata.schema().find_field(name).field_id
+    for part in sort_fields(metadata):
+        if part.source_id == number:
+            way = f"{part.transform}({number}) {part.direction.name} {part.null_order.name.replace('_', ' ')}"
+            raise ConnectorError(
+                f"Failed to drop column: Cannot find source column for sort field: {way}",
+                code="ICEBERG_COMMIT_ERROR",
+                hint="ALTER TABLE ... SET PROPERTIES sorted_by = DEFAULT before it.",
+            )
+
+
+def _refuse_partitioned(handle: IcebergTableHandle, name: str, transaction: Transaction) -> None:
+    """Refuse to drop a column by which rows are partitioned or were: older files could not be read any more."""
+    metadata = transaction.table_metadata
+    field = metadata.schema().find_field(name)
+    if any(part.source_id == field.field_id for spec in metadata.partition_specs for part in spec.fields):
+        raise ConnectorError(
+            f"Column '{name}' of table '{handle.name}' cannot be dropped: its partitions are made of it",
+            code="NOT_SUPPORTED",
+            hint="CREATE TABLE AS makes a table with other partitions.",
+        )

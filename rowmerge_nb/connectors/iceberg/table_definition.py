@@ -1,0 +1,329 @@
+"""What a new table is to be: the properties of CREATE TABLE, its schema and its partitioning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.connectors.iceberg.iceberg_types import schema_of
+from rowmerge_nb.connectors.iceberg.servers import local_path
+from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys, shown_keys
+from rowmerge_nb.connectors.shared.properties import listed_names
+from rowmerge_nb.connectors.shared.transforms import Transform, parse_transforms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+    from pyiceberg.table.sorting import SortOrder
+
+    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+
+TABLE_PROPERTIES: Final = {
+    "format": "'PARQUET', the only one",
+    "format_version": "version of the table's format: 2 (default), or 1, whose rows cannot be changed",
+    "location": "where the table's files go; by default a folder of the warehouse",
+    "partitioning": "columns and transforms of columns whose values make the partitions, ARRAY['region', 'bucket(id, 4)', 'month(day)']",
+    "sorted_by": "columns by which the rows of every data file are sorted, ARRAY['id', 'v DESC NULLS FIRST']",
+    "max_commit_retry": "how often a commit is tried again that others have overtaken, 4 by default",
+    "object_store_layout_enabled": "data files lie in folders of hashed names, as object stores like it; false by default",
+    "data_location": "where data files go, with that layout",
+    "isolation_level": "what MERGE, UPDATE and DELETE guard against: 'serializable' (default) or 'snapshot'",
+}
+"""The table properties that CREATE TABLE accepts."""
+
+FORMAT_VERSION: Final = 2
+"""The format of a table that is made without a word about it."""
+
+ISOLATION: Final = ("write.merge.isolation-level", "write.update.isolation-level", "write.delete.isolation-level")
+"""Iceberg's own properties for it; the first one that is set counts here."""
+
+_INVALID: Final = "INVALID_TABLE_PROPERTY"
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A table in the making."""
+
+    schema: Schema
+    spec: PartitionSpec
+    order: SortOrder
+    location: str | None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+PROPERTIES: Final = {
+    "max_commit_retry": "commit.retry.num-retries",
+    "object_store_layout_enabled": "write.object-storage.enabled",
+    "data_location": "write.data.path",
+}
+"""Properties that are one of Iceberg's own."""
+
+RETRIES: Final = 4
+"""How often a commit is tried again if nothing else is said."""
+
+_BY_ITSELF: Final = {"commit.retry.num-retries": str(RETRIES), "write.format.default": "PARQUET"}
+"""What Trino writes into the properties of every table that it makes."""
+
+_REFUSED: Final = {
+    "parquet_bloom_filter_columns": "Bloom filters are not written: not every Arrow that this works with has them",
+    "orc_bloom_filter_columns": "ORC is not written",
+    "orc_bloom_filter_fpp": "ORC is not written",
+}
+"""Properties of Trino's that are not here, and why."""
+
+
+def property_text(value: Any) -> str:
+    """Write the value of a property as Iceberg's own have it.
+
+    >>> property_text(True), property_text(4)
+    ('true', '4')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+COMMENT: Final = "comment"
+"""The property of a table that has the comment on it, as Trino and Spark have it."""
+
+
+def defined_table(metadata: ConnectorTableMetadata) -> Definition:
+    """Check what a table is to be.
+
+    Raises:
+        AnalysisError: INVALID_TABLE_PROPERTY or NOT_SUPPORTED.
+    """
+    given = _checked(metadata.properties)
+    if "data_location" in given and not given.get("object_store_layout_enabled", False):
+        raise AnalysisError(
+            "Data location can only be set when object store layout is enabled",
+            code=_INVALID,
+            properties=("data_location",),
+            hint="Add object_store_layout_enabled = true.",
+        )
+    version = given.get("format_version", FORMAT_VERSION)
+    properties = {"format-version": str(version), "write.parquet.compression-codec": "zstd", **_BY_ITSELF}
+    if "isolation_level" in given:
+        properties.update(dict.fromkeys(ISOLATION, str(given["isolation_level"]).lower()))
+    if metadata.comment is not None:
+        properties[COMMENT] = metadata.comment
+    properties.update({PROPERTIES[name]: property_text(given[name]) for name in PROPERTIES if name in given})
+    schema = schema_of(metadata.columns)
+    order = order_of(parse_keys(listed_names(given, "sorted_by")), schema)
+    location = _checked_location(str(given["location"])) if "location" in given else None
+    return Definition(schema, _spec_of(transforms_of(given, metadata.columns), schema), order, location, properties)
+
+
+def _checked_location(location: str, name: str = "location") -> str:
+    """Return a location as it is stored; one that each program would look for elsewhere is INVALID_TABLE_PROPERTY.
+
+    Args:
+        location: what the property says.
+        name: the property.
+    """
+    path, stored = local_path(location), location.rstrip("/")
+    has_host = location.startswith("file://") and not location.startswith("file:///")
+    if has_host or "\0" in location or (path is not None and not (path.startswith("/") and path.strip("/"))):
+        raise AnalysisError(
+            f"{name} must be the absolute path of a folder, or an address without a host of the local disk, not '{location}'",
+            code=_INVALID,
+            properties=(name,),
+            hint=f"Write '/folder/of/the/table' or 's3://bucket/folder', or leave the property {name} out.",
+        )
+    if not set("#?") & set(stored):
+        return stored
+    if path is None:
+        # All that the table writes would go into one file.
+        raise AnalysisError(
+            f"{name} has '#' or '?', which end the path of an address: '{location}'",
+            code=_INVALID,
+            properties=(name,),
+            hint="Name a folder without them.",
+        )
+    return path.rstrip("/")
+
+
+def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadata) -> None:
+    """Check the properties that a table is to get.
+
+    Args:
+        properties: values by name; None is the default.
+        metadata: the table as it is.
+
+    Raises:
+        AnalysisError: INVALID_TABLE_PROPERTY for what CREATE TABLE would refuse too, NOT_SUPPORTED for what a table keeps for life.
+    """
+    given = _checked(properties)
+    if "location" in properties:
+        raise AnalysisError(
+            "The following properties cannot be updated: location",
+            code="NOT_SUPPORTED",
+            properties=("location",),
+            hint="CREATE TABLE AS makes a table elsewhere.",
+        )
+    has = metadata.properties["format_version"]
+    if has > given.get("format_version", has):
+        raise AnalysisError(
+            f"Cannot downgrade v{has} table to v{given['format_version']}",
+            code="NOT_SUPPORTED",
+            properties=("format_version",),
+            hint="Leave the property format_version out.",
+        )
+    schema = schema_of(metadata.columns)
+    _spec_of(transforms_of(given, metadata.columns), schema)
+    order_of(parse_keys(listed_names(given, "sorted_by")), schema)
+
+
+def transforms_of(properties: Mapping[str, Any], columns: Sequence[ColumnMetadata]) -> tuple[Transform, ...]:
+    """Return what the property ``partitioning`` says; INVALID_TABLE_PROPERTY where the columns do not go with it."""
+    named = {column.name.lower(): (column.name, column.type) for column in columns}
+    return parse_transforms(listed_names(properties, "partitioning"), named, "partitioning")
+
+
+def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Check names, and values as far as they say nothing of columns; give those that are set."""
+    for name, value in properties.items():
+        if name == "extra_properties" and isinstance(value, dict):
+            # Trino's connector allows those that its configuration lists, and by itself none.
+            raise AnalysisError(
+                f"Illegal keys in extra_properties: [{', '.join(value)}]",
+                code=_INVALID,
+                properties=(name,),
+                hint="Set them by connector.catalog, pyiceberg's own.",
+            )
+        if name in _REFUSED:
+            raise AnalysisError(
+                f"Table property '{name}' is not supported: {_REFUSED[name]}",
+                code="NOT_SUPPORTED",
+                properties=(name,),
+                hint="Leave it out.",
+            )
+        if name not in TABLE_PROPERTIES:
+            raise AnalysisError(
+                f"Catalog 'iceberg' table property '{name}' does not exist",
+                code=_INVALID,
+                properties=(name,),
+                hint=f"There are: {', '.join(TABLE_PROPERTIES)}.",
+            )
+    given = {name: value for name, value in properties.items() if value is not None}
+    _check_one_of("format", str(given.get("format", "PARQUET")).upper(), ("PARQUET",))
+    version = given.get("format_version", FORMAT_VERSION)
+    if version not in {1, 2}:
+        raise AnalysisError(
+            f"format_version must be 1 or 2, not {version!r}: pyiceberg cannot write tables of other versions",
+            code=_INVALID,
+            properties=("format_version",),
+            hint="Leave the property format_version out.",
+        )
+    if "isolation_level" in given:
+        _check_one_of("isolation_level", str(given["isolation_level"]).lower(), ("serializable", "snapshot"))
+    _check_kinds(given)
+    if "data_location" in given:
+        given["data_location"] = _checked_location(given["data_location"], "data_location")
+    return given
+
+
+def _check_kinds(given: Mapping[str, Any]) -> None:
+    """Check the values of properties that are one of Iceberg's own."""
+    for name, kind, word in (
+        ("max_commit_retry", int, "integer"),
+        ("object_store_layout_enabled", bool, "boolean"),
+        ("data_location", str, "varchar"),
+    ):
+        value = given.get(name)
+        if value is not None and type(value) is not kind:
+            shown = f"'{value}'" if isinstance(value, str) else value
+            raise AnalysisError(
+                f"Invalid value for catalog 'iceberg' table property '{name}': Cannot convert [{shown}] to {word}",
+                code=_INVALID,
+                properties=(name,),
+                hint=f"It is of type {word}.",
+            )
+    retries = given.get("max_commit_retry", 0)
+    if retries < 0:
+        raise AnalysisError(
+            f"Unable to set catalog 'iceberg' table property 'max_commit_retry' to [{retries}]: max_commit_retry must be greater than or equal to 0",
+            code=_INVALID,
+            properties=("max_commit_retry",),
+            hint="0 tries once.",
+        )
+
+
+def _check_one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise AnalysisError(
+            f"{name} can be {' or '.join(repr(choice) for choice in choices)}, not '{value}'",
+            code=_INVALID,
+            properties=(name,),
+            hint=f"Leave the property {name} out.",
+        )
+
+
+def _spec_of(transforms: tuple[Transform, ...], schema: Schema) -> PartitionSpec:
+    from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
+    from pyiceberg.transforms import parse_transform
+
+    names = {field.name for field in schema.fields}
+    fields: list[PartitionField] = []
+    for number, transform in enumerate(transforms):
+        source = schema.find_field(transform.column)
+        name = transform.column if transform.name == "identity" else f"{transform.column}_{_word(transform.name)}"
+        if transform.name != "identity" and name in names:
+            raise AnalysisError(
+                f"Table property 'partitioning': {transform} makes a partition field '{name}', and there is a column of that name",
+                code=_INVALID,
+                properties=("partitioning",),
+                hint="Give the column another name.",
+            )
+        if any(field.name == name for field in fields):
+            raise AnalysisError(
+                f"Table property 'partitioning': two transforms make a partition field '{name}'",
+                code=_INVALID,
+                properties=("partitioning",),
+                hint="Name one of them.",
+            )
+        fields.append(
+            PartitionField(
+                source_id=source.field_id,
+                field_id=PARTITION_FIELD_ID_START + number,
+                transform=parse_transform(written_transform(transform)),
+                name=name,
+            )
+        )
+    return PartitionSpec(*fields)
+
+
+def written_transform(transform: Transform) -> str:
+    """Write a transform as Iceberg's metadata have it, ``bucket[4]``."""
+    return transform.name if transform.width is None else f"{transform.name}[{transform.width}]"
+
+
+def _word(name: str) -> str:
+    return {"truncate": "trunc", "void": "null"}.get(name, name)
+
+
+def shown_properties(table: Table) -> dict[str, Any]:
+    """Return a table's properties as CREATE TABLE would have them."""
+    schema, properties = table.schema(), table.properties
+    parts = []
+    for part in table.spec().fields:
+        name, _, width = str(part.transform).partition("[")
+        if name == "void" and table.format_version == 1:
+            continue
+        column = schema.find_column_name(part.source_id) or "?"
+        parts.append(str(Transform(name, column, int(width.rstrip("]")) if width else None)))
+    level = next((properties[name] for name in ISOLATION if name in properties), None)
+    retries = properties.get(PROPERTIES["max_commit_retry"])
+    return {
+        "data_location": properties.get(PROPERTIES["data_location"]),
+        "format": "PARQUET",
+        "format_version": table.format_version,
+        "location": table.location(),
+        "max_commit_retry": int(retries) if retries is not None and retries.isdecimal() else None,
+        "object_store_layout_enabled": properties.get(PROPERTIES["object_store_layout_enabled"], "").lower() == "true" or None,
+        "partitioning": tuple(parts),
+        "sorted_by": tuple(map(str, shown_keys(table))),
+        "isolation_level": level,
+    }

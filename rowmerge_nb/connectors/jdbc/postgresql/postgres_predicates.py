@@ -1,0 +1,69 @@
+"""How PostgreSQL compares the values of a column, where it does so as the engine does."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.names import quoted
+from rowmerge_nb.connectors.jdbc.database import literal
+from rowmerge_nb.connectors.jdbc.predicates import Terms, integer
+
+if TYPE_CHECKING:
+    from rowmerge_nb.connectors.jdbc.handles import Column
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def terms_of(column: Column, *, unicode: bool) -> Terms | None:
+    """Return the terms of a column; None if the server is not asked to compare it.
+
+    Texts are ordered by their code points, as the engine orders them, never by the column's locale; equal are texts of equal bytes,
+    and perhaps more of them where the column's collation is not deterministic.
+
+    Args:
+        column: the column.
+        unicode: the database's texts are UTF-8.
+    """
+    name, base = quoted(column.name), column.type.base
+    if base in {"smallint", "integer", "bigint"}:
+        return integer(name)
+    if base in {"varchar", "char"}:
+        own = f"{name}::text" if column.cast else name
+        # The server leaves blanks at the end of a char out of account, and so orders it otherwise.
+        ordered = f'{own} COLLATE "C"' if unicode and base == "varchar" else ""
+        return Terms(lambda value: _text(value, padded=base == "char", unicode=unicode), own, ordered)
+    if base == "uuid":
+        return Terms(lambda value: f"{literal(value)}::uuid" if _UUID.fullmatch(str(value)) else None, name)
+    written = _WRITTEN.get(base)
+    return Terms(written, name, name) if written is not None else None
+
+
+def _text(value: Any, *, padded: bool, unicode: bool) -> str | None:
+    # A text with a zero byte is none that the server could have.
+    if not isinstance(value, str) or "\0" in value or not (unicode or value.isascii()):
+        return None
+    return literal(value.rstrip(" ") if padded else value)
+
+
+def _moment(value: dt.datetime) -> str:
+    return f"TIMESTAMP '{value.replace(tzinfo=None).isoformat(' ')}'"
+
+
+def _zoned(value: dt.datetime) -> str:
+    at = value.astimezone(dt.UTC) if value.tzinfo is not None else value
+    return f"TIMESTAMP WITH TIME ZONE '{at.replace(tzinfo=None).isoformat(' ')}+00:00'"
+
+
+_WRITTEN: Final = {
+    "boolean": lambda value: str(bool(value)).lower(),
+    "decimal": lambda value: f"{value:f}::numeric" if value >= 0 else f"({value:f})::numeric",
+    "real": lambda value: f"'{float(value)!r}'::float8",
+    "double": lambda value: f"'{float(value)!r}'::float8",
+    "date": lambda value: f"DATE '{value.isoformat()}'",
+    "time": lambda value: f"TIME '{value.isoformat()}'",
+    "timestamp": _moment,
+    "timestamp with time zone": _zoned,
+    "varbinary": lambda value: f"'\\x{value.hex()}'::bytea",
+}

@@ -1,0 +1,118 @@
+"""PostgreSQL's types and ours, and how values of each travel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from rowmerge_nb.base.names import quoted
+from rowmerge_nb.connectors.jdbc.database import Reading
+from rowmerge_nb.spi.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    JSON,
+    REAL,
+    SMALLINT,
+    UUID,
+    VARBINARY,
+    VARCHAR,
+    Type,
+    decimal_of,
+)
+
+if TYPE_CHECKING:
+    from rowmerge_nb.connectors.jdbc.handles import Column
+
+_PLAIN: Final = {
+    "bool": BOOLEAN, "int2": SMALLINT, "int4": INTEGER, "int8": BIGINT, "float4": REAL, "float8": DOUBLE, "text": VARCHAR,
+    "bytea": VARBINARY, "date": DATE, "uuid": UUID, "json": JSON, "jsonb": JSON,
+}  # fmt: skip
+_TIMES: Final = {"time": "time", "timestamp": "timestamp", "timestamptz": "timestamp with time zone"}
+_WRITTEN: Final = {
+    "boolean": "boolean", "tinyint": "smallint", "smallint": "smallint", "integer": "integer", "bigint": "bigint", "real": "real",
+    "double": "double precision", "varbinary": "bytea", "date": "date", "uuid": "uuid", "json": "jsonb",
+}  # fmt: skip
+_AS_TEXT: Final = {"uuid", "json", "varchar", "char"}
+_LENGTH_OFFSET: Final = 4
+"""The server counts the header of a text in its length."""
+
+
+def type_of(base: str, category: str, modifier: int) -> Type | None:
+    """Return the type of a column.
+
+    Args:
+        base: the server's short name of the type.
+        category: ``b`` for a base type, ``e`` for an enumeration.
+        modifier: length, or precision and scale, as ``pg_attribute.atttypmod`` has them; -1 for none.
+
+    >>> str(type_of("varchar", "b", 24)), str(type_of("numeric", "b", (12 << 16 | 2) + 4)), type_of("point", "b", -1)
+    ('varchar(20)', 'decimal(12,2)', None)
+    """
+    if category == "e":
+        return VARCHAR
+    if category != "b":
+        return None
+    if base in {"varchar", "bpchar"}:
+        if modifier < 0:
+            return VARCHAR
+        return Type("varchar" if base == "varchar" else "char", (modifier - _LENGTH_OFFSET,))
+    if base == "numeric" and modifier >= 0:
+        precision, scale = (modifier - _LENGTH_OFFSET) >> 16, (modifier - _LENGTH_OFFSET) & 0x7FF
+        return decimal_of(precision, scale) if precision <= 38 and scale <= precision else None
+    if base in _TIMES:
+        return Type(_TIMES[base], (modifier if modifier >= 0 else 6,))
+    return _PLAIN.get(base)
+
+
+def declared_type(kind: Type) -> str | None:
+    """Return the type that a column is declared with; None for types that PostgreSQL has no counterpart of.
+
+    >>> declared_type(Type("timestamp with time zone", (3,))), declared_type(Type("map", (VARCHAR, BIGINT)))
+    ('timestamp(3) with time zone', None)
+    """
+    if kind.base in _WRITTEN:
+        return _WRITTEN[kind.base]
+    if kind.base == "decimal":
+        return f"numeric({kind.parameters[0]},{kind.parameters[1]})"
+    if kind.base in {"varchar", "char"}:
+        return str(kind)
+    if kind.base in _TIMES.values() and kind.parameters[0] <= 6:
+        return str(kind)
+    return None
+
+
+def cast_of(base: str, category: str, declared: str) -> str:
+    """Return what makes a staged text a value of the type; types that texts are assigned to need none."""
+    if category == "e":
+        # With the search path of this connector the server has written the schema.
+        return f"::{declared}"
+    return f"::pg_catalog.{base}" if base in {"uuid", "json", "jsonb"} else ""
+
+
+def transport_type(kind: Type) -> tuple[pa.DataType, str]:
+    """Return the types in which values are staged: Arrow's and the server's."""
+    if kind.base in _AS_TEXT:
+        return pa.string(), "text"
+    if kind.base == "tinyint":
+        return pa.int16(), "smallint"
+    declared = declared_type(kind)
+    if declared is None:
+        raise TypeError(f"{kind} has no counterpart")
+    return kind.arrow, declared
+
+
+def value_reading(column: Column) -> Reading:
+    """Return how a column is read, and which of its values have no counterpart: infinite dates, numbers that are none."""
+    name, base = quoted(column.name), column.type.base
+    if base == "decimal":
+        return Reading(f"{name}::text", pa.string(), f"{name} = 'NaN'", name)
+    if base in {"uuid", "json", "varchar", "char"}:
+        return Reading(f"{name}::text", pa.string())
+    if base in {"date", "timestamp", "timestamp with time zone"}:
+        # What is no misfit is read; the misfits must not reach the driver, which would take them for numbers.
+        return Reading(f"CASE WHEN isfinite({name}) THEN {name} END", column.type.arrow, f"NOT isfinite({name})", name)
+    return Reading(name, column.type.arrow)

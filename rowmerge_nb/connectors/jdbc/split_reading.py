@@ -1,0 +1,205 @@
+"""Reading in tasks: a query per split, its rows page by page, only the columns that are wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.jdbc.database import SHOWN, Reading, Session, Store, literal
+from rowmerge_nb.connectors.jdbc.handles import JdbcSplit, JdbcTableHandle, RowIdColumn, table_handle_of
+from rowmerge_nb.connectors.jdbc.updatable_source import JdbcUpdatablePageSource, JdbcUpdatableTableHandle
+from rowmerge_nb.spi.handles import own
+from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    from rowmerge_nb.connectors.jdbc.handles import Column
+    from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorSplit, ConnectorTableHandle
+    from rowmerge_nb.spi.handles import ConnectorTransactionHandle as TransactionHandle
+    from rowmerge_nb.spi.page import Page
+
+
+@dataclass(frozen=True)
+class JdbcPageSourceProvider(ConnectorPageSourceProvider):
+    """Opens splits; every source has a connection of its own."""
+
+    store: Store
+
+    def create_page_source(
+        self,
+        transaction_handle: TransactionHandle,
+        session: ConnectorSession,
+        split: ConnectorSplit,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnHandle],
+    ) -> ConnectorPageSource:
+        """Return a source of the wanted columns."""
+        split = own(split, JdbcSplit)
+        handle = table_handle_of(table_handle)
+        source = JdbcPageSource(self.store, handle, split, columns)
+        return JdbcUpdatablePageSource(source, self.store, handle) if isinstance(handle, JdbcUpdatableTableHandle) else source
+
+
+class JdbcPageSource(ConnectorPageSource):
+    """Reads one split."""
+
+    def __init__(self, store: Store, handle: JdbcTableHandle, split: JdbcSplit, columns: Sequence[ColumnHandle]) -> None:
+        self._store = store
+        self._handle = handle
+        self._split = split
+        self._columns = list(columns)
+        self._session: Session | None = None
+        self._pages = self._read()
+
+    def get_next_page(self) -> Page | None:
+        """Return the next page."""
+        return next(self._pages, None)
+
+    def close(self) -> None:
+        """End the query and close the connection."""
+        self._pages.close()
+        if self._session is not None:
+            self._session.close()
+
+    def _parts(self) -> list[tuple[str, list[Reading]]]:
+        """Return, per wanted column, its name and how it is read: several parts for a row id."""
+        parts = []
+        for column in self._columns:
+            if isinstance(column, RowIdColumn):
+                parts.append(("the primary key", self._store.row_id_readings(self._handle)))
+            elif not self._handle.column(column.name).added:
+                reading = self._store.reading(self._handle.column(column.name), key=False)
+                parts.append((column.name, [reading.without_misfits() if column.carried else reading]))
+        return parts
+
+    def _read(self) -> Generator[Page, None, None]:
+        parts = self._parts()
+        readings = [reading for _, group in parts for reading in group]
+        misfits = [reading.misfit for reading in readings]
+        found = " ".join(f"WHEN {misfit} THEN {number}" for number, misfit in enumerate(misfits, 1) if misfit)
+        check = Reading(f"CASE {found} ELSE 0 END" if found else "0", pa.int64())
+        source = self._store.table(self._handle)
+        conditions = [part for part in (self._store.range_of(self._split), self._split.predicate) if part]
+        filtered = f"{source} WHERE {' AND '.join(conditions)}" if conditions else source
+        names = [f"v{number}" for number in range(len(readings))]
+        sql = self._store.select([*readings, check], [*names, "misfit"], filtered)
+        self._session = self._store.connect()
+        self._store.begin_reading(self._session, self._split)
+        leading = self._store.leading_rows
+        for read in self._session.stream(sql, self._store.batch_option, f"Reading table '{self._handle.name}'"):
+            batch = read.slice(leading)
+            leading = max(leading - read.num_rows, 0)
+            if not batch.num_rows:
+                continue
+            strange = pc.max(batch.column(batch.num_columns - 1)).as_py()
+            if strange:
+                self._refuse(parts, readings, int(strange) - 1, source, conditions)
+            yield self._page(batch)
+
+    def _page(self, batch: pa.RecordBatch) -> Page:
+        arrays, first = [], 0
+        for column in self._columns:
+            if isinstance(column, RowIdColumn):
+                kind = column.type.arrow
+                kinds = [field.type for field in kind] if pa.types.is_struct(kind) else [kind]
+                values = [_plain(batch.column(first + number)).cast(wanted) for number, wanted in enumerate(kinds)]
+                arrays.append(pa.StructArray.from_arrays(values, fields=list(kind)) if pa.types.is_struct(kind) else values[0])
+                first += len(kinds)
+                continue
+            known = self._handle.column(column.name)
+            if known.added:
+                arrays.append(pa.nulls(batch.num_rows, known.type.arrow))
+                continue
+            arrays.append(self._converted(known, _plain(batch.column(first)), carried=column.carried))
+            first += 1
+        return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in self._columns])
+
+    def _converted(self, column: Column, array: pa.Array, *, carried: bool) -> pa.Array:
+        """Convert values into the column's Arrow type; of a column that is only carried along, misfits become NULL.
+
+        Raises:
+            ConnectorError: JDBC_ERROR for a value that the column's type does not have.
+        """
+
+        def convert(values: pa.Array) -> pa.Array:
+            # A text may have bytes that are no UTF-8.
+            values.validate(full=True)
+            return self._store.converted(column, values)
+
+        try:
+            return convert(array)
+        except pa.ArrowInvalid:
+            misfits = _misfits(convert, array)
+        if not carried or not misfits:
+            value = array[misfits[0]] if misfits else pa.scalar("what cannot be read")
+            raise self._misfit_error(column.name, *self._misfit_text(column, value))
+        odd = np.zeros(len(array), bool)
+        odd[misfits] = True
+        return convert(pc.if_else(pa.array(odd), pa.scalar(None, array.type), array))
+
+    def _misfit_text(self, column: Column, scalar: pa.Scalar) -> tuple[str, str]:
+        """Return a value that cannot be read as it is shown, and where its row is."""
+        if not pa.types.is_string(scalar.type):
+            return str(scalar), ""
+        value = scalar.as_buffer().to_pybytes()
+        session = self._store.connect()
+        try:
+            self._store.begin_reading(session, self._split)
+            address = self._store.address_of_text(session, self._handle, column, value)
+        finally:
+            session.close()
+        try:
+            return f"{value.decode()[:SHOWN]!r} (text)", address
+        except UnicodeDecodeError:
+            return f"the bytes {value[:SHOWN].hex(' ')} (text that is no UTF-8)", address
+
+    def _misfit_error(self, name: str, value: str, address: str) -> ConnectorError:
+        """Build the error of a value that its column's type does not have."""
+        declared = next((column for column in self._handle.columns if column.name == name), None)
+        kind = f"is declared {declared.declared} and" if declared is not None else "of this kind"
+        return ConnectorError(
+            f"Column '{name}' of {self._store.name} table '{self._handle.name}' {kind} holds {value}, "
+            f"which is no {declared.type if declared is not None else 'usable value'}{address}",
+            code="JDBC_ERROR",
+            hint="Correct the value, or declare the column otherwise.",
+        )
+
+    def _refuse(
+        self, parts: list[tuple[str, list[Reading]]], readings: list[Reading], which: int, source: str, conditions: list[str]
+    ) -> None:
+        """Raise an error that names the value that its column's declared type does not have."""
+        names = [name for name, group in parts for _ in group]
+        misfit, shown = readings[which].misfit, self._store.shown_value(readings[which])
+        address = self._store.address(self._handle)
+        where = " AND ".join([*conditions, f"({misfit})"])
+        with_session = self._store.connect()
+        try:
+            self._store.begin_reading(with_session, self._split)
+            (row,) = with_session.query(f"SELECT {shown} AS v, {address or literal('')} AS a FROM {source} WHERE {where} LIMIT 1")
+        finally:
+            with_session.close()
+        raise self._misfit_error(names[which], row["v"], f", in the row with {row['a']}" if address else "")
+
+
+def _misfits(convert: Callable[[pa.Array], pa.Array], array: pa.Array) -> list[int]:
+    """Return the places of values that cannot be converted; the whole cannot be."""
+    if len(array) == 1:
+        return [0]
+    half = len(array) // 2
+    places: list[int] = []
+    for start, part in ((0, array.slice(0, half)), (half, array.slice(half))):
+        try:
+            convert(part)
+        except pa.ArrowInvalid:
+            places += [start + place for place in _misfits(convert, part)]
+    return places
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    return array.storage if isinstance(array, pa.ExtensionArray) else array

@@ -1,0 +1,149 @@
+"""How SQLite compares the values of a column, where it does so as the engine does.
+
+SQLite keeps decimals as floating-point numbers, and moments as texts of several forms. Of such columns ranges are asked for that are a
+little wider than the engine's.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.connectors.jdbc.database import literal
+from rowmerge_nb.connectors.jdbc.predicates import Terms, integer
+from rowmerge_nb.connectors.jdbc.sqlite.sqlite_types import EXACT_DIGITS, has_text_affinity, named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.connectors.jdbc.handles import Column
+
+_MARGIN: Final = 1e-12
+"""The part of a number by which ranges of floating-point numbers are widened: SQLite may read its last digits otherwise."""
+_SINGLE: Final = 1e-6
+"""That of numbers of single precision, to which SQLite's are rounded when they are read."""
+_SMALLEST: Final = 1e-44
+
+
+def terms_of(column: Column, *, unicode: bool) -> Terms | None:
+    """Return the terms of a column; None if SQLite is not asked to compare it.
+
+    Args:
+        column: the column.
+        unicode: the file's texts are UTF-8, so that their bytes order them as their code points do.
+    """
+    name, base = named(column.name), column.type.base
+    if base in {"boolean", "tinyint", "smallint", "integer", "bigint"}:
+        return integer(name)
+    if base in {"varchar", "uuid"}:
+        return Terms(_text, name, f"{name} COLLATE BINARY" if unicode and base == "varchar" else "")
+    if base == "char":
+        return Terms(lambda value: _text(value.rstrip(" ")), f"rtrim({name}, ' ')")
+    if base == "varbinary":
+        return Terms(lambda value: f"x'{value.hex()}'", name, name)
+    if base == "date":
+        return Terms(lambda value: f"'{value.isoformat()}'", name, name)
+    if base == "timestamp":
+        return Terms(_never, low=lambda value: _from(name, value), high=lambda value: _until(name, value))
+    if base == "timestamp with time zone":
+        return Terms(_never, low=lambda value: _from_day(name, value, -1), high=lambda value: _until_day(name, value, 2))
+    if base in {"real", "double", "decimal"}:
+        return _numbers(column, name)
+    return None
+
+
+def _never(_: Any) -> None:
+    return None
+
+
+def _text(value: Any) -> str | None:
+    # A zero byte would end the statement.
+    return None if not isinstance(value, str) or "\0" in value else literal(value)
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _numbers(column: Column, name: str) -> Terms | None:
+    """Compare floating-point numbers, and what is kept as such."""
+    base, text = column.type.base, has_text_affinity(column.declared)
+    if base == "decimal" and not text:
+        precision, scale = column.type.parameters
+        if precision > EXACT_DIGITS:
+            return None
+        # A number that is a quarter of the last digit off has another value when it is read.
+        quarter = Decimal(1).scaleb(-scale) / 4
+        terms = _range(name, lambda value: (value - quarter, value + quarter))
+        whole = f"CAST(round({name} * 1e{scale}) AS INTEGER)"
+        return replace(terms, literal=lambda value: str(int(value.scaleb(scale))), equal=whole)
+    upper = column.declared.upper()
+    if base == "decimal" or any(word in upper for word in ("REAL", "FLOA", "DOUB")):
+        margin = _SINGLE if base == "real" else _MARGIN
+        return _range(f"CAST({name} AS REAL)" if text else name, lambda value: _widened(float(value), margin))
+    # Of a column without an affinity to floating-point numbers, what is kept as a whole number is rounded when it is read.
+    return None
+
+
+def _widened(value: float, margin: float) -> tuple[float, float]:
+    off = abs(value) * margin + _SMALLEST
+    return value - off, value + off
+
+
+def _range(name: str, widened: Callable[[Any], tuple[Any, Any]]) -> Terms:
+    def low(value: Any) -> str | None:
+        return f"{name} >= {_number(widened(value)[0])}" if math.isfinite(value) else None
+
+    def high(value: Any) -> str | None:
+        return f"{name} <= {_number(widened(value)[1])}" if math.isfinite(value) else None
+
+    return Terms(_never, low=low, high=high)
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, float):
+        # SQLite takes an endless number for one that is too large to be written.
+        return repr(value) if math.isfinite(value) else f"{'-' if value < 0 else ''}9e999"
+    return f"{value:f}"
+
+
+# -- moments ----------------------------------------------------------------------------------------------------------
+
+
+def _from(name: str, value: dt.datetime) -> str | None:
+    """Write the lower bound of a timestamp.
+
+    Its texts may leave out seconds and what is smaller, and have a T in the middle; the shortest text of a moment comes before all others of it.
+    """
+    text = value.replace(tzinfo=None).isoformat(" ", "microseconds")
+    short = text.rstrip("0").removesuffix(".")
+    for part in (":00", ":00", " 00"):
+        short = short.removesuffix(part)
+    return f"{name} >= '{text[:10]}' AND replace({name}, 'T', ' ') >= '{short}'"
+
+
+def _until(name: str, value: dt.datetime) -> str | None:
+    """Write the upper bound of a timestamp; the tilde comes behind all that may follow a moment's text."""
+    text = value.replace(tzinfo=None).isoformat(" ", "microseconds")
+    return f"{name} <= '{text[:10]}~' AND replace({name}, 'T', ' ') <= '{text}~'"
+
+
+def _from_day(name: str, value: dt.datetime, days: int) -> str | None:
+    """Write the lower bound of a moment, whose text may be of any zone: the day before."""
+    day = _shifted(value, days)
+    return f"{name} >= '{day}'" if day is not None else None
+
+
+def _until_day(name: str, value: dt.datetime, days: int) -> str | None:
+    day = _shifted(value, days)
+    return f"{name} < '{day}'" if day is not None else None
+
+
+def _shifted(value: dt.datetime, days: int) -> str | None:
+    try:
+        at = value.astimezone(dt.UTC) if value.tzinfo is not None else value
+        return (at.date() + dt.timedelta(days=days)).isoformat()
+    except OverflowError:
+        return None

@@ -1,0 +1,333 @@
+"""A statement's dealings with an SQLite database: one connection, its stage, and its commit."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
+from rowmerge_nb.base.names import quoted
+from rowmerge_nb.connectors.jdbc.connector import JdbcTransaction
+from rowmerge_nb.connectors.jdbc.database import Session, literal, unsupported
+from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
+from rowmerge_nb.connectors.jdbc.predicates import predicate_of
+from rowmerge_nb.connectors.jdbc.sqlite import sqlite_types as types
+from rowmerge_nb.connectors.jdbc.sqlite.spool import Spool, remove_orphans
+from rowmerge_nb.connectors.jdbc.sqlite.sqlite_store import SCHEMA, SqliteStore, rowid_of
+from rowmerge_nb.connectors.jdbc.staging import file_of
+from rowmerge_nb.spi.handles import SchemaTableName
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.spi.handles import ConnectorSession
+    from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+    from rowmerge_nb.spi.page_source import ColumnDomain
+    from rowmerge_nb.spi.types import Type
+
+
+class SqliteTransaction(JdbcTransaction):
+    """A statement on one connection, which notices commits of others.
+
+    Args:
+        store: the database.
+        create: make the file if it is not there.
+        repeatable: several statements read in it. SQLite keeps no state for them all, as tasks have connections of their own: what they read is
+            right as long as no commit of others comes between.
+    """
+
+    def __init__(self, store: SqliteStore, *, create: bool, repeatable: bool = False) -> None:
+        self._store = store
+        self._create = create
+        self._repeatable = repeatable
+        self._session: Session | None = None
+        self._writing = False
+        self._version = 0
+        self._spool: Spool | None = None
+
+    def reader(self) -> Session:
+        """Return the connection."""
+        if self._session is None:
+            creating = not self._store.is_there() and self._create
+            writing = not creating and os.access(self._store.path, os.W_OK)
+            self._session = self._store.connect(writing=writing, create=creating)
+            self._version = self._session.value("PRAGMA data_version")
+        elif self._repeatable:
+            self._check_repeatable(self._session)
+        return self._session
+
+    def _check_repeatable(self, session: Session) -> None:
+        if session.value("PRAGMA data_version") != self._version:
+            raise ConnectorError(
+                f"SQLite database {self._store.shown} was changed by another connection since START TRANSACTION",
+                code="TRANSACTION_CONFLICT",
+                hint="ROLLBACK, and read again.",
+            )
+
+    def writer(self) -> Session:
+        """Begin a transaction that writes: from here on others have to wait."""
+        session = self.reader()
+        if not self._writing:
+            if not os.access(self._store.path, os.W_OK):
+                raise self._store.read_only()
+            session.execute("BEGIN IMMEDIATE", "Beginning to write")
+            self._writing = True
+        return session
+
+    def find(self, name: SchemaTableName) -> JdbcTableHandle | None:
+        """Find a table or view."""
+        if name.schema != SCHEMA:
+            return None
+        # SQLite itself ignores the case of ASCII letters alone.
+        found = [row for row in self._tables() if row["name"].lower() == name.table]
+        if not found:
+            return None
+        if len(found) > 1:
+            raise ConnectorError(
+                f"SQLite has several tables '{name}' that differ in case only: {', '.join(row['name'] for row in found)}",
+                code="AMBIGUOUS_NAME",
+                hint="Rename all but one, or make a view of another name.",
+            )
+        spelled, kind = found[0]["name"], found[0]["type"]
+        rows = self.reader().query(
+            "SELECT name, type, \"notnull\" AS required, CAST(dflt_value AS TEXT) || '' AS value, pk, hidden "
+            f"FROM pragma_table_xinfo({literal(spelled)}, 'main') WHERE hidden <> 1 ORDER BY cid"
+        )
+        keys = sorted((row["pk"], row["name"]) for row in rows if row["pk"])
+        columns = tuple(self._column(str(name), row, keys, without_rowid=bool(found[0]["wr"])) for row in rows)
+        return JdbcTableHandle(
+            name,
+            (SCHEMA, spelled),
+            columns,
+            tuple(key for _, key in keys),
+            {"virtual": "virtual table"}.get(kind, kind),
+            ranges=kind == "table" and not found[0]["wr"],
+            refusing="OR ABORT " if self._resolves_conflicts(spelled) else "",
+        )
+
+    def _resolves_conflicts(self, table: str) -> bool:
+        """Return whether a table may have rows taken out, or skip rows, where a constraint is broken: nobody would hear of those."""
+        query = f"SELECT coalesce(max(sql), '') AS v FROM main.sqlite_master WHERE type = 'table' AND name = {literal(table)}"
+        return re.search(r"\bON\s+CONFLICT\b", str(self.reader().value(query)), re.IGNORECASE) is not None
+
+    def _column(self, table: str, row: dict[str, Any], keys: list[tuple[int, str]], *, without_rowid: bool) -> Column:
+        declared, default = row["type"], row["value"]
+        kind = types.type_of(declared)
+        if kind is None:
+            raise unsupported(
+                self._store,
+                table,
+                row["name"],
+                declared or "''",
+                "which has no counterpart" if declared else "no type at all",
+                "Declare it otherwise, or make a view without it.",
+            )
+        # SQLite numbers the rows of a table itself by a lone key that is declared INTEGER.
+        numbered = bool(row["pk"]) and len(keys) == 1 and declared.upper() == "INTEGER" and not without_rowid
+        nullable = numbered or not (row["required"] or (row["pk"] and without_rowid)) or default is not None
+        stands_in = f"({default})" if row["required"] and default is not None else None
+        generated = row["hidden"] in {2, 3}
+        return Column(row["name"], kind, declared, nullable, stands_in, generated, numbered=numbered)
+
+    def names(self) -> list[SchemaTableName]:
+        """Return the names of all tables and views."""
+        return [SchemaTableName(SCHEMA, row["name"].lower()) for row in self._tables()]
+
+    def _tables(self) -> list[dict[str, Any]]:
+        return self.reader().query(
+            "SELECT name, type, wr FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'view', 'virtual') "
+            "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
+        )
+
+    def schemas(self) -> list[str]:
+        """An SQLite file has one schema."""
+        return [SCHEMA]
+
+    def row_count(self, handle: JdbcTableHandle) -> int | None:
+        """Count the rows, which SQLite does by reading its smallest index."""
+        if handle.kind == "view" or Path(self._store.path).stat().st_size > COUNTED_BYTES:
+            return None
+        return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)}"))
+
+    def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> list[JdbcSplit]:
+        """Cut a large table into ranges of rowids, or of its key where it has none."""
+        unicode = bool(domains) and self.reader().value("PRAGMA encoding") == "UTF-8"
+        predicate, _ = predicate_of(handle, domains, lambda column: self._store.terms(column, unicode=unicode))
+        rows = self._rows(handle, predicate)
+        if rows is not None and rows <= SMALL_ROWS:
+            return [JdbcSplit(small=True, predicate=predicate)]
+        address = _address(handle)
+        if not address or (rows is not None and rows <= SPLIT_ROWS):
+            return [JdbcSplit(predicate=predicate)]
+        # What is no number comes behind all numbers, or is refused when it is read: the outer ranges are open.
+        conditions = [*([] if handle.ranges else [f"typeof({address}) = 'integer'"]), *([predicate] if predicate else [])]
+        source = f"{self._store.table(handle)}{' WHERE ' if conditions else ''}{' AND '.join(conditions)}"
+        # Asked for one by one, both ends are found without a scan.
+        query = f"SELECT (SELECT min({address}) FROM {source}) AS low, (SELECT max({address}) FROM {source}) AS high"
+        (ends,) = self.reader().query(query)
+        if ends["low"] is None:
+            return [JdbcSplit(predicate=predicate)]
+        count = -(-(rows or ends["high"] - ends["low"] + 1) // SPLIT_ROWS)
+        width = -(-(ends["high"] - ends["low"] + 1) // count)
+        inner = [ends["low"] + width * number for number in range(1, count) if width * number <= ends["high"] - ends["low"]]
+        return [JdbcSplit(low, high, address=address, predicate=predicate) for low, high in pairwise([None, *inner, None])]
+
+    def _rows(self, handle: JdbcTableHandle, predicate: str) -> int | None:
+        """Count the rows that matter."""
+        if not predicate:
+            return self.row_count(handle)
+        if handle.kind == "view" or Path(self._store.path).stat().st_size > COUNTED_BYTES:
+            return None
+        return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)} WHERE {predicate}"))
+
+    def declared(self, table: SchemaTableName, column: str, kind: Type) -> str:
+        """Return SQLite's name of a type."""
+        found = types.declared_type(kind)
+        if found is None:
+            raise unsupported(self._store, str(table), column, str(kind), "which SQLite cannot hold", "Use another type.")
+        return found
+
+    def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
+        """Make a table; the key's columns are NOT NULL."""
+        if metadata.name.schema != SCHEMA:
+            raise ConnectorError(
+                f"Schema '{metadata.name.schema}' does not exist; an SQLite database has the schema '{SCHEMA}' alone",
+                code="SCHEMA_NOT_FOUND",
+                hint=f"Name the table {SCHEMA}.{metadata.name.table}.",
+            )
+        parts = []
+        for column in metadata.columns:
+            declared = self.declared(metadata.name, column.name, column.type)
+            required = not column.nullable or column.name in key
+            parts.append(f"{quoted(column.name)} {declared}{' NOT NULL' if required else ''}")
+        if key:
+            parts.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
+        table = f"{SCHEMA}.{quoted(metadata.name.table)}"
+        self.writer().execute(f"CREATE TABLE {table} ({', '.join(parts)})", f"Creating table '{metadata.name}'")
+
+    # -- stages ---------------------------------------------------------------------------------------------------
+
+    def begin_stage(self, session: ConnectorSession, handle: JdbcTableHandle) -> Stage:
+        """Make a directory beside the database."""
+        self.reader()
+        if not os.access(self._store.path, os.W_OK):
+            raise self._store.read_only()
+        remove_orphans(self._store.path)
+        if self._spool is None:
+            self._spool = Spool(self._store.path, session.query_id)
+        return Stage(str(self._spool.directory))
+
+    def collect(self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]) -> str:
+        """Load the files of the attempts that count into a temporary table."""
+        session, columns = self.writer(), self._store.stage_columns(handle)
+        declared = ", ".join(f"{name} {kind}" for name, _, kind in columns)
+        session.execute(f"CREATE TEMP TABLE rowmerge_nb_stage ({declared})", "Staging rows")
+        for attempt in attempts:
+            try:
+                with pa.OSFile(str(file_of(stage.area, attempt)), "rb") as file, pa.ipc.open_stream(file) as reader:
+                    session.bind(f"INSERT INTO {STAGE} VALUES ({', '.join('?' * len(columns))})", reader, "Staging rows")
+            except OSError as error:
+                raise ConnectorError(
+                    f"Staged rows of SQLite table '{handle.name}' cannot be read from '{file_of(stage.area, attempt)}': {error}",
+                    code="JDBC_ERROR",
+                    hint="Driver and tasks must see the same directory beside the database.",
+                ) from error
+        staged = session.value(f"SELECT count(*) AS n FROM {STAGE}")
+        if staged != sum(attempts.values()):
+            raise ExecutionError(
+                f"{sum(attempts.values())} rows were staged, and {staged} of them are there", step="finish_merge"
+            )
+        return STAGE
+
+    def check_unchanged(self) -> None:
+        """Compare SQLite's count of other connections' commits with that at the begin."""
+        if self.writer().value("PRAGMA data_version") != self._version:
+            raise ExecutionError(
+                f"SQLite database {self._store.shown} was changed by another connection since the statement has read it",
+                code="TRANSACTION_CONFLICT",
+                step="finish_merge",
+                hint="Run the statement again.",
+            )
+
+    def commit(self) -> None:
+        """Commit; the stage's table is the connection's own.
+
+        Raises:
+            ConnectorError: nothing was changed; or, with ``changed=None``, nobody knows.
+        """
+        if self._session is not None and self._repeatable:
+            self._check_repeatable(self._session)
+        if self._session is not None and self._writing:
+            self._session.execute("DROP TABLE IF EXISTS temp.rowmerge_nb_stage", "Committing")
+            try:
+                self._session.execute("COMMIT", "Committing")
+            except ConnectorError as error:
+                # A full disk is met before anything counts; whatever else happens at the end of a commit may be behind that.
+                if error.code == "GENERIC_INSUFFICIENT_RESOURCES" or self._rolled_back():
+                    raise
+                self.end()
+                raise ConnectorError(
+                    f"The outcome is unknown: SQLite could not say whether the transaction was committed. {error.message}",
+                    code=error.code,
+                    hint="See what is wrong with its disk, and look at the table before you run the statement again.",
+                    changed=None,
+                ) from error
+            self._writing = False
+
+    def _rolled_back(self) -> bool:
+        """Roll back; False if there is no transaction any more, so that it may have been committed."""
+        try:
+            self._session.execute("ROLLBACK", "Rolling back") if self._session is not None else None
+        except RowMergeError:
+            return False
+        self._writing = False
+        return True
+
+    def rollback(self) -> None:
+        """Undo everything, and remove the stage."""
+        try:
+            if self._session is not None and self._writing:
+                # A failed statement may have ended the transaction already.
+                with suppress(RowMergeError):
+                    self._session.execute("ROLLBACK", "Rolling back")
+        finally:
+            self.end()
+
+    def end(self) -> None:
+        """Close the connection, and remove the stage."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+        if self._spool is not None:
+            self._spool.remove()
+            self._spool = None
+
+
+def _address(handle: JdbcTableHandle) -> str:
+    """Return what tells a table's rows apart by number: the rowid, under a name that no column has, or the first part of the key."""
+    if handle.ranges:
+        return rowid_of(handle)
+    first = next(iter(handle.key_columns), None)
+    whole = first is not None and first.type.base in {"tinyint", "smallint", "integer", "bigint"}
+    return types.named(first.name) if first is not None and whole and handle.kind == "table" else ""
+
+
+SPLIT_ROWS: Final = 500_000
+
+
+SMALL_ROWS: Final = 10_000
+
+
+COUNTED_BYTES: Final = 4 << 30
+
+
+"""The rows of larger files are not counted."""
+
+
+STAGE: Final = "temp.rowmerge_nb_stage"

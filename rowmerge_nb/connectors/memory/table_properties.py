@@ -1,0 +1,149 @@
+"""What a memory table may be: its properties, NOT NULL columns and primary key, checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.base.errors import AnalysisError, ExecutionError
+from rowmerge_nb.connectors.shared.properties import listed_names
+from rowmerge_nb.connectors.shared.transforms import parse_transforms
+from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi.values import shown_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+    from rowmerge_nb.spi.types import Type
+
+TABLE_PROPERTIES: Final = {
+    "paradigm": "row change paradigm: DELETE_ROW_AND_INSERT_ROW (default) or CHANGE_ONLY_UPDATED_COLUMNS",
+    "partitioned_by": "columns or transforms of them that decide the partition, ARRAY['region', 'bucket(id, 4)', 'month(day)']",
+    "bucketed_by": "columns whose hash decides the bucket, ARRAY['...']",
+    "bucket_count": "how many buckets there are",
+    "primary_key": "columns that identify a row; NULL and repeated keys are refused, ARRAY['...']",
+    "check_constraints": "conditions that no row may break which a statement stores, ARRAY['quantity > 0']",
+}
+"""The table properties that CREATE TABLE accepts."""
+
+
+def schema_of(columns: Sequence[ColumnMetadata]) -> pa.Schema:
+    """Return the Arrow schema of a table's columns."""
+    return pa.schema([pa.field(column.name, column.type.arrow) for column in columns])
+
+
+def fitted(rows: pa.Table, before: Sequence[ColumnMetadata], columns: Sequence[ColumnMetadata]) -> pa.Table:
+    """Return rows the columns of a table that has been given others since: what they have of them, and NULL for the rest.
+
+    Args:
+        rows: the rows.
+        before: the columns that they have.
+        columns: the columns that they get; one of the same name and another type is another column.
+    """
+    kinds = {column.name: column.type for column in before}
+    if list(kinds.items()) == [(column.name, column.type) for column in columns]:
+        return rows
+    nulls = (pa.nulls(rows.num_rows, column.type.arrow) for column in columns)
+    found = [rows.column(c.name) if kinds.get(c.name) == c.type else missing for c, missing in zip(columns, nulls, strict=True)]
+    return pa.Table.from_arrays(found, schema=schema_of(columns))
+
+
+def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata:
+    """Check a table's properties and complete them; INVALID_TABLE_PROPERTY says what is wrong."""
+    properties = dict(metadata.properties)
+    for name in properties:
+        if name not in TABLE_PROPERTIES:
+            raise AnalysisError(
+                f"Catalog 'memory' table property '{name}' does not exist",
+                code="INVALID_TABLE_PROPERTY",
+                properties=(name,),
+                hint=f"There are: {', '.join(TABLE_PROPERTIES)}.",
+            )
+    if not metadata.columns:
+        raise AnalysisError(f"Table '{metadata.name}' has no columns", code="NOT_SUPPORTED", hint="Give it one column at least.")
+    paradigm = str(properties.get("paradigm") or RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW.name).upper()
+    if paradigm not in RowChangeParadigm.__members__:
+        raise AnalysisError(
+            f"'{paradigm}' is not a row change paradigm",
+            code="INVALID_TABLE_PROPERTY",
+            properties=("paradigm",),
+            hint=f"There are: {', '.join(RowChangeParadigm.__members__)}.",
+        )
+    properties["paradigm"] = paradigm
+    written = {column.name.lower(): column.name for column in metadata.columns}
+    transforms = parse_transforms(listed_names(properties, "partitioned_by"), by_name(metadata.columns))
+    properties["partitioned_by"] = tuple(map(str, transforms))
+    for name in ("bucketed_by", "primary_key"):
+        names = listed_names(properties, name)
+        missing = [column for column in names if column.lower() not in written]
+        if missing:
+            raise AnalysisError(
+                f"Table property '{name}' names column '{missing[0]}', which the table does not have",
+                code="INVALID_TABLE_PROPERTY",
+                properties=(name,),
+                hint=f"Its columns are: {', '.join(written.values())}.",
+            )
+        properties[name] = tuple(written[column.lower()] for column in names)
+        nested = [c for c in metadata.columns if c.name in properties[name] and c.type.base in {"array", "map", "row"}]
+        if nested:
+            raise AnalysisError(
+                f"Table property '{name}' names column '{nested[0].name}' of type {nested[0].type}, by which rows cannot be placed",
+                code="INVALID_TABLE_PROPERTY",
+                properties=(name,),
+                hint="Name columns of plain types.",
+            )
+    checks = properties["check_constraints"] = listed_names(properties, "check_constraints")
+    count = properties.setdefault("bucket_count", None)
+    if (count is None) != (not properties["bucketed_by"]) or (count is not None and (not isinstance(count, int) or count < 1)):
+        raise AnalysisError(
+            f"bucketed_by = {list(properties['bucketed_by'])} and bucket_count = {count} do not go together",
+            code="INVALID_TABLE_PROPERTY",
+            properties=("bucketed_by", "bucket_count"),
+            hint="Give both, with a bucket_count of at least 1, or neither.",
+        )
+    return replace(metadata, properties=properties, check_constraints=checks)
+
+
+def by_name(columns: Iterable[ColumnMetadata]) -> dict[str, tuple[str, Type]]:
+    """Return columns by lower-case name, as reading partition transforms needs them."""
+    return {column.name.lower(): (column.name, column.type) for column in columns}
+
+
+def check_content(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
+    """Refuse content that breaks a NOT NULL column or the primary key."""
+    for column in metadata.columns:
+        if not column.nullable and data.column(column.name).null_count:
+            raise ExecutionError(
+                f"NULL value not allowed for NOT NULL column: {column.name}", code="CONSTRAINT_VIOLATION", step="finish_merge"
+            )
+    _check_key(metadata, data)
+
+
+def _check_key(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
+    """Refuse content that breaks the primary key."""
+    key = metadata.properties.get("primary_key")
+    if not key:
+        return
+    for name in key:
+        if data.column(name).null_count:
+            raise ExecutionError(
+                f"NULL value not allowed for primary key column: {name}", code="CONSTRAINT_VIOLATION", step="finish_merge"
+            )
+    # One key where SQL says "equal": Arrow's groups keep 0.0 and -0.0 apart.
+    keys = {
+        name: pc.add(data.column(name), 0) if pa.types.is_floating(data.schema.field(name).type) else data.column(name)
+        for name in key
+    }
+    counts = pa.table(keys).group_by(list(key)).aggregate([([], "count_all")])
+    repeated = counts.filter(pc.greater(counts.column("count_all"), 1))
+    if repeated.num_rows:
+        shown = ", ".join(f"{name} = {shown_value(repeated.column(name)[0])}" for name in key)
+        raise ExecutionError(
+            f"Primary key of '{metadata.name}' would be repeated: {shown} ({repeated.num_rows} in all)",
+            code="CONSTRAINT_VIOLATION",
+            step="finish_merge",
+        )

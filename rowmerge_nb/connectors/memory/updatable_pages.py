@@ -1,0 +1,113 @@
+"""The older flow of UPDATE and DELETE on memory tables: page sources that keep what is to become of the rows which they have read."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rowmerge_nb.connectors.memory.handles import MemoryTableHandle, table_handle_of
+from rowmerge_nb.connectors.memory.row_changes import encode, positions_of
+from rowmerge_nb.spi.metadata import ConnectorMetadata
+from rowmerge_nb.spi.updatable import UpdatablePageSource, values_and_row_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorTableHandle
+    from rowmerge_nb.spi.output import ConnectorOutputMetadata
+    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.page_source import ConnectorPageSource
+
+
+@dataclass(frozen=True)
+class MemoryUpdatableTableHandle(MemoryTableHandle):
+    """A version whose rows are being deleted or updated.
+
+    Args:
+        updated: the columns that are updated, in table order; None for a DELETE.
+    """
+
+    updated: tuple[str, ...] | None = None
+
+
+class MemoryUpdatablePageSource(UpdatablePageSource):
+    """Keeps the positions of deleted rows, and of updated ones the new values of the updated columns.
+
+    Args:
+        source: the ordinary source.
+        handle: the table, with the columns that are updated.
+    """
+
+    def __init__(self, source: ConnectorPageSource, handle: MemoryUpdatableTableHandle) -> None:
+        super().__init__(source)
+        names = [column.name for column in handle.metadata.columns]
+        self._columns = [str(names.index(name)) for name in handle.updated or ()]
+        self._deleted: list[Page] = []
+        self._updated: list[Page] = []
+
+    def delete_rows(self, row_ids: pa.Array) -> None:
+        """Keep positions."""
+        self._deleted.append(pa.RecordBatch.from_arrays([positions_of(row_ids)], names=["position"]))
+
+    def update_rows(self, page: Page, column_value_and_row_id_channels: Sequence[int]) -> None:
+        """Keep values, each under its column's number in the table, and positions."""
+        values, row_ids = values_and_row_ids(page, column_value_and_row_id_channels)
+        arrays = [*values, positions_of(row_ids)]
+        self._updated.append(pa.RecordBatch.from_arrays(arrays, names=[*self._columns, "position"]))
+
+    def finish(self) -> list[bytes]:
+        """Return what was kept."""
+        return [*encode("delete", self._deleted), *encode("values", self._updated)]
+
+    def abort(self) -> None:
+        """Drop what was kept."""
+        self._deleted.clear()
+        self._updated.clear()
+
+
+class UpdatableMemoryMetadata(ConnectorMetadata):
+    """The calls of the older flow."""
+
+    @abstractmethod
+    def _apply(self, handle: MemoryTableHandle, fragments: Collection[bytes]) -> ConnectorOutputMetadata:
+        """Make the next version of a table out of fragments."""
+
+    def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
+        """Return the row id, which is that of a MERGE: a position, or bucket and position."""
+        return self.get_merge_row_id_column_handle(session, table_handle)
+
+    def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> MemoryUpdatableTableHandle:
+        """Begin a DELETE on the version that the handle names."""
+        return _updatable(table_handle, None)
+
+    def finish_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata:
+        """Make the next version out of the fragments; it becomes visible with the commit."""
+        return self._apply(table_handle_of(table_handle), fragments)
+
+    def get_update_row_id_column_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
+    ) -> ColumnHandle:
+        """Return the row id: rows are updated where they are, so that nothing else of them is needed."""
+        return self.get_merge_row_id_column_handle(session, table_handle)
+
+    def begin_update(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
+    ) -> MemoryUpdatableTableHandle:
+        """Begin an UPDATE on the version that the handle names."""
+        return _updatable(table_handle, tuple(column.name for column in updated_columns))
+
+    def finish_update(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata:
+        """Make the next version out of the fragments; it becomes visible with the commit."""
+        return self._apply(table_handle_of(table_handle), fragments)
+
+
+def _updatable(table_handle: ConnectorTableHandle, updated: tuple[str, ...] | None) -> MemoryUpdatableTableHandle:
+    handle = table_handle_of(table_handle)
+    return MemoryUpdatableTableHandle(handle.name, handle.version, handle.metadata, updated=updated)

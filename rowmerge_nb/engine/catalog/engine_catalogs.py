@@ -1,0 +1,330 @@
+"""An engine's catalogs: the connectors by name, the tables in memory and what they were made of, views, and copies."""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from collections import ChainMap
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError, checked, checked_name
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.engine.catalog.dataframes import whole_frame
+from rowmerge_nb.engine.catalog.faulty import StatementFault
+from rowmerge_nb.engine.catalog.inputs import names_of, user_name
+from rowmerge_nb.engine.catalog.name_resolution import StatementTables
+from rowmerge_nb.engine.catalog.transaction import StatementTransaction
+from rowmerge_nb.engine.catalog.views import Views
+from rowmerge_nb.engine.options import Options
+from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+from rowmerge_nb.spi.types import UNKNOWN
+from rowmerge_nb.sql.session_properties import TIME_ZONE
+from rowmerge_nb.sql.typed.type_rules import parts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from rowmerge_nb.engine.catalog.explicit import ExplicitTransaction
+    from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
+
+TableName = tuple[str, str, str]
+"""Catalog, schema and table, in lower case."""
+
+
+class Catalogs:
+    """The catalogs of one engine; ``memory`` is always there.
+
+    Args:
+        catalog: the default catalog.
+        schema: the default schema.
+        spark: gives the Spark session; not called before rows are needed.
+
+    Attributes:
+        connectors: the connectors by their catalogs' names.
+        memory: the connector of the catalog ``memory``.
+        views: the views of all catalogs.
+        default: the default catalog and schema.
+    """
+
+    def __init__(self, catalog: str, schema: str, spark: Callable[[], Any]) -> None:
+        checked(catalog, "catalog", str, "the name of a catalog")
+        checked(schema, "schema", str, "the name of a schema")
+        self.default = (catalog.lower(), schema.lower())
+        self.memory = MemoryConnector(schemas=("default", self.default[1]) if self.default[0] == "memory" else ("default",))
+        self.views = Views()
+        self.connectors: dict[str, Connector] = {"memory": self.memory}
+        self.settings: Mapping[str, str] = {}
+        """The values of session properties that were set, by their names."""
+        self._spark = spark
+        self._registered: dict[str, int] = {}
+        self._copies: Mapping[TableName, TableName] = {}
+
+    def add(self, name: str, connector: Connector) -> None:
+        """Add a catalog.
+
+        Raises:
+            ConnectorError: ALREADY_EXISTS if there is a catalog of that name.
+            RowMergeError: INVALID_ARGUMENTS if that is no name, or no connector.
+        """
+        checked(name, "name", lambda given: isinstance(given, str) and bool(given), "the name of a catalog")
+        checked(
+            connector,
+            "connector",
+            lambda given: hasattr(given, "begin_transaction") and not isinstance(given, type),
+            "a connector, as IcebergConnector('warehouse')",
+        )
+        if name.lower() in self.connectors:
+            raise ConnectorError(
+                f"There is a catalog '{name.lower()}' already",
+                code="ALREADY_EXISTS",
+                hint=f"Choose a name other than: {', '.join(self.connectors)}.",
+            )
+        self.connectors[name.lower()] = connector
+
+    def with_copies(self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]) -> Catalogs:
+        """Return the same catalogs and further ones, with tables in whose place others are read and changed.
+
+        Args:
+            connectors: the further catalogs.
+            copies: full names of tables, and of those that are taken instead.
+        """
+        twin = copy.copy(self)
+        twin.connectors = {**self.connectors, **connectors}
+        # What is given may get further names later: it is looked into, and not copied.
+        twin._copies = ChainMap(cast("Any", copies), cast("Any", self._copies))  # noqa: SLF001 - it is one of us
+        return twin
+
+    @property
+    def time_zone(self) -> str:
+        """The time zone of the session, by its canonical name."""
+        return self.settings.get(TIME_ZONE, "UTC")
+
+    def close(self) -> dict[str, Exception]:
+        """Free what the connectors hold; give what went wrong, by what could not be closed."""
+        failures: dict[str, Exception] = {}
+        for name, connector in self.connectors.items():
+            try:
+                connector.close()
+            except Exception as error:  # noqa: BLE001 - the others are closed all the same; it is told by who has asked
+                failures[f"catalog '{name}'"] = error
+        return failures
+
+    def register(
+        self,
+        name: str,
+        frame: Any,
+        *,
+        paradigm: Any,
+        partitioned_by: Sequence[str],
+        bucketed_by: Sequence[str],
+        bucket_count: int | None,
+        primary_key: Sequence[str],
+        not_null: Sequence[str],
+        check_constraints: Sequence[str],
+    ) -> None:
+        """Make a table in memory out of a DataFrame, or replace one; see `rowmerge_nb.engine.engine.Engine.register`."""
+        checked(name, "name", str, "'table' or 'schema.table'")
+        checked(bucket_count, "bucket_count", (int, type(None)), "a whole number")
+        schema, table = self._memory_name(name)
+        identity = id(frame)
+        data = whole_frame(name, frame)
+        if untyped := next((column.name for column in data.columns if UNKNOWN in parts_of(column.type)), None):
+            raise AnalysisError(
+                f"Column type is unknown: {untyped}. No value of DataFrame '{name}' says what the column holds",
+                code="COLUMN_TYPE_UNKNOWN",
+                hint="Give the column a type, as frame.astype({...}) does.",
+            )
+        known = [column.name.lower() for column in data.columns]
+        required = {column.lower() for column in (*names_of(not_null, "not_null"), *names_of(primary_key, "primary_key"))}
+        if missing := sorted(required - set(known)):
+            raise AnalysisError(
+                f"'{missing[0]}' is to be NOT NULL, and the table has no such column",
+                code="COLUMN_NOT_FOUND",
+                hint=f"Its columns are: {', '.join(column.name for column in data.columns)}.",
+            )
+        properties = {
+            "paradigm": getattr(paradigm, "name", paradigm),
+            "partitioned_by": names_of(partitioned_by, "partitioned_by"),
+            "bucketed_by": names_of(bucketed_by, "bucketed_by"),
+            "bucket_count": bucket_count,
+            "primary_key": names_of(primary_key, "primary_key"),
+            "check_constraints": names_of(check_constraints, "check_constraints", "a condition in SQL, or a list of conditions"),
+        }
+        metadata = ConnectorTableMetadata(
+            SchemaTableName(schema, table),
+            tuple(replace(column, nullable=column.name.lower() not in required) for column in data.columns),
+            properties,
+        )
+        self._check_constraints(metadata)
+        self.memory.put(metadata, data.table)
+        self._registered[f"memory.{schema}.{table}"] = identity
+
+    def _check_constraints(self, metadata: ConnectorTableMetadata) -> None:
+        """Read the CHECK constraints of a table in memory that is to be made: each must be a condition over its columns."""
+        checks = tuple(metadata.properties["check_constraints"])
+        if not checks:
+            return
+        from rowmerge_nb.sql.analyzer.analysis import TableBinding
+        from rowmerge_nb.sql.analyzer.statements.constraints import read_constraints
+
+        name = ("memory", metadata.name.schema, metadata.name.table)
+        table = TableBinding(name[-1], name[0], name, metadata.columns, "", metadata=replace(metadata, check_constraints=checks))
+        transaction = self.transaction(Options())
+        try:
+            read_constraints("", self.tables(transaction, {}), table)
+        finally:
+            transaction.rollback()
+
+    def _memory_name(self, name: str) -> tuple[str, str]:
+        """Split the name of a table in memory into schema and table."""
+        parts = str(name).lower().split(".")
+        if len(parts) == 3 and parts[0] == "memory":
+            parts = parts[1:]
+        if len(parts) > 2 or not all(parts):
+            raise RowMergeError(
+                f"'{name}' is not a name for a table in memory", code="INVALID_ARGUMENTS", hint="Give 'table' or 'schema.table'."
+            )
+        return (self.default[1], parts[0]) if len(parts) == 1 else (parts[0], parts[1])
+
+    def full_name(self, name: str) -> TableName:
+        """Complete a name of one to three parts by the default catalog and schema.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS for more parts, and for what is no name.
+        """
+        parts = checked_name(name, "name", "table").lower().split(".")
+        if len(parts) > 3:
+            raise RowMergeError(
+                f"'{name}' has {len(parts)} parts; a table's name has one to three: catalog.schema.table",
+                code="INVALID_ARGUMENTS",
+                hint="Leave out what is too much.",
+            )
+        catalog, schema, table = (*self.default[: 3 - len(parts)], *parts)
+        return catalog, schema, table
+
+    def transaction(
+        self, options: Options, changes: str = "", explicit: ExplicitTransaction | None = None
+    ) -> StatementTransaction:
+        """Begin a statement's dealings with connectors.
+
+        Args:
+            options: how the statement is run.
+            changes: the catalog that it changes, whose calls are those that a fault counts; ``""`` for all.
+            explicit: the transaction of several statements in which it reads; None for one of its own.
+        """
+        properties: dict[str, Any] = {"era": str(options.era)}
+        if options.paradigm is not None:
+            properties["row_change_paradigm"] = options.paradigm.name
+        session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", user_name(), self.time_zone, properties)
+        fault = None if options.fault is None else StatementFault(options.fault, changes)
+        return StatementTransaction(dict(self.connectors), session, self._spark, fault, explicit)
+
+    def tables(
+        self,
+        transaction: StatementTransaction,
+        namespace: Mapping[str, Any],
+        versions: Mapping[TableName, ConnectorTableVersion] | None = None,
+    ) -> StatementTables:
+        """Return what looks tables up for one statement.
+
+        Args:
+            transaction: the statement's transaction.
+            namespace: DataFrames that the statement may name.
+            versions: the versions of tables that are meant where the statement names none.
+        """
+        return StatementTables(
+            transaction,
+            dict(self.connectors),
+            self.default,
+            namespace,
+            self._spark,
+            self._registered,
+            self.views,
+            self._copies,
+            versions,
+            self.settings,
+        )
+
+    def store(self, name: TableName | None) -> str:
+        """Return the kind of store that a table is in; ``""`` for no table, and for a DataFrame of the notebook."""
+        return self.connectors[name[0]].name if name and name[0] in self.connectors else ""
+
+    def metadata(self, name: TableName, options: Options) -> ConnectorTableMetadata | None:
+        """Return a table's columns and properties; None if there is no such table.
+
+        Args:
+            name: the table.
+            options: those of the transaction in which it is looked up.
+
+        Raises:
+            ConnectorError: CATALOG_NOT_FOUND if there is no such catalog.
+        """
+        if name[0] not in self.connectors:
+            raise ConnectorError(
+                f"Catalog '{name[0]}' does not exist", code="CATALOG_NOT_FOUND", hint=f"There are: {', '.join(self.connectors)}."
+            )
+        transaction = self.transaction(options)
+        try:
+            metadata = transaction.metadata(name[0])
+            handle = metadata.get_table_handle(transaction.session, SchemaTableName(name[1], name[2]))
+            return None if handle is None else metadata.get_table_metadata(transaction.session, handle)
+        finally:
+            transaction.rollback()
+
+    def rows(self, name: TableName | None, options: Options, version: ConnectorTableVersion | None, most: int) -> pa.Table | None:
+        """Read a table as any reader would after the commit; None if it has more rows than are wanted. See `row_count`."""
+        if name is None:
+            return None
+        transaction = self.transaction(options)
+        try:
+            handle = self._committed(transaction, name, version)
+            columns = transaction.metadata(name[0]).get_column_handles(transaction.session, handle)
+            return transaction.scans.rows_up_to(name[0], handle, columns, most)
+        finally:
+            with suppress(Exception):
+                transaction.rollback()
+
+    @staticmethod
+    def _committed(
+        transaction: StatementTransaction, name: TableName, version: ConnectorTableVersion | None
+    ) -> ConnectorTableHandle:
+        metadata, table = transaction.metadata(name[0]), SchemaTableName(name[1], name[2])
+        if version is None:
+            handle = metadata.get_table_handle(transaction.session, table)
+        else:
+            handle = metadata.get_versioned_table_handle(transaction.session, table, version)
+        if handle is None:
+            missing = "" if version is None else f" in version {version.version}"
+            raise ConnectorError(
+                f"Table '{table}' is not there{missing}",
+                code="TABLE_NOT_FOUND",
+                hint=f"SHOW TABLES FROM {name[0]}.{name[1]} lists those that are there.",
+            )
+        return handle
+
+    def row_count(self, name: TableName | None, options: Options, version: ConnectorTableVersion | None) -> int | None:
+        """Ask for a table's rows in a transaction of its own, as any reader would after the commit.
+
+        Args:
+            name: the table.
+            options: those of the transaction.
+            version: the version that was committed, others may have come since; None where the connector keeps no versions.
+
+        Raises:
+            ConnectorError: TABLE_NOT_FOUND, the version is not there; and whatever else the connector raises.
+        """
+        if name is None:
+            return None
+        transaction = self.transaction(options)
+        try:
+            handle = self._committed(transaction, name, version)
+            return transaction.metadata(name[0]).row_count(transaction.session, handle)
+        finally:
+            with suppress(Exception):
+                transaction.rollback()

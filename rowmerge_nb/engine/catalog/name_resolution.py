@@ -1,0 +1,436 @@
+"""Names to tables: catalogs, the default catalog and schema, and the notebook's DataFrames."""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.base.names import did_you_mean
+from rowmerge_nb.engine.catalog.dataframes import read_frame, spark_columns
+from rowmerge_nb.engine.catalog.information_schema import information_rows
+from rowmerge_nb.engine.errors.translate import translate
+from rowmerge_nb.engine.spark.constants import constants
+from rowmerge_nb.engine.spark.frames import frame_name, is_frame, is_spark_frame
+from rowmerge_nb.engine.spark.job import collect
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA, TABLES, TABLES_OF_ROLES
+from rowmerge_nb.spi.metadata import ColumnMetadata, SystemTable, TableStatistics
+from rowmerge_nb.sql.analyzer.analysis import Notice, TableBinding, ViewBinding
+from rowmerge_nb.sql.missing_catalog import unknown_catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rowmerge_nb.engine.catalog.transaction import StatementTransaction
+    from rowmerge_nb.engine.catalog.views import Views
+    from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorTableHandle, ConnectorTableVersion
+    from rowmerge_nb.spi.metadata import ConnectorMetadata
+    from rowmerge_nb.spi.procedures import Procedure, TableProcedure
+    from rowmerge_nb.sql.typed.expressions import Typed
+
+_views = itertools.count(1)
+
+
+class StatementTables:
+    """Looks tables up for one statement (`rowmerge_nb.sql.analyzer.analysis.Tables`).
+
+    Args:
+        transaction: the statement's transaction, in which tables are looked up.
+        connectors: the engine's catalogs.
+        default: the default catalog and schema.
+        namespace: DataFrames by name; a table of the same name wins.
+        spark: gives the Spark session.
+        registered: per table the identity of the DataFrame that it was made from: of that one no notice is needed.
+        views: the views of all catalogs.
+        copies: tables that are read and changed in place of others, full names to full names.
+        versions: the versions of tables that are meant where a statement names none.
+        settings: the values of session properties that were set.
+    """
+
+    def __init__(
+        self,
+        transaction: StatementTransaction,
+        connectors: Mapping[str, Connector],
+        default: tuple[str, str],
+        namespace: Mapping[str, Any],
+        spark: Callable[[], Any],
+        registered: Mapping[str, int],
+        views: Views,
+        copies: Mapping[tuple[str, str, str], tuple[str, str, str]] | None = None,
+        versions: Mapping[tuple[str, str, str], ConnectorTableVersion] | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self._settings = settings or {}
+        self._versions = versions or {}
+        self._copies = {} if copies is None else copies
+        self._registered = registered
+        self._views = views
+        self.notices: list[Notice] = []
+        self._transaction = transaction
+        self._connectors = connectors
+        self._default = default
+        self._namespace = namespace
+        self._spark = spark
+        self._found: dict[tuple[tuple[str, ...], ConnectorTableVersion | None], TableBinding | None] = {}
+
+    def resolve(self, parts: Sequence[str], version: ConnectorTableVersion | None = None) -> TableBinding | None:
+        """Find a table, or a DataFrame of the notebook.
+
+        Args:
+            parts: the name.
+            version: which of its versions is meant; None for the table as it is.
+        """
+        frames = self._frame_names(parts[0]) if len(parts) == 1 else ()
+        # Which of several frames is meant depends on how the name is written.
+        name = tuple(part.lower() for part in parts) if len(frames) < 2 else tuple(parts)
+        if (name, version) not in self._found:
+            self._found[name, version] = self._resolve(name, frames, version)
+        return self._found[name, version]
+
+    def _resolve(
+        self, written: tuple[str, ...], frames: Sequence[str], version: ConnectorTableVersion | None
+    ) -> TableBinding | None:
+        named = self._completed(written)
+        former = self._versions.get(named) if version is None else None
+        # A copy has no past: what the statement asks of it is in the table itself.
+        catalog, schema, table = self._copies.get(named, named) if version is None and former is None else named
+        if schema == INFORMATION_SCHEMA:
+            return self._information(written, named, version) if table in TABLES else None
+        told = (
+            None
+            if "$" not in table
+            else self._transaction.metadata(catalog).get_system_table(self._transaction.session, SchemaTableName(schema, table))
+        )
+        if told is not None:
+            return self._told(written, named, told, version)
+        session, metadata = self._transaction.session, self._transaction.metadata(catalog)
+        name = SchemaTableName(schema, table)
+        if former is not None:
+            version, handle = former, metadata.get_former_table_handle(session, name, former)
+        elif version is None:
+            handle = metadata.get_table_handle(session, name)
+        else:
+            handle = metadata.get_versioned_table_handle(session, name, version)
+        if handle is None:
+            return self._frame(str(frame_name(written[0], frames)), version) if frames else None
+        qualified = f"{catalog}.{schema}.{table}"
+        if any(self._registered.get(qualified) != id(self._namespace[frame]) for frame in frames):
+            self.notices.append(Notice(f"'{written[0]}' is the table {qualified}; the DataFrame of that name is not read"))
+        known = metadata.get_table_metadata(session, handle)
+        rows = metadata.row_count(session, handle)
+        return TableBinding(
+            display=".".join(written),
+            catalog=catalog,
+            name=(catalog, schema, table),
+            columns=known.columns,
+            view=f"rowmerge_{next(_views)}_view",
+            handle=handle,
+            metadata=known,
+            row_count=rows,
+            statistics=cache(partial(_statistics, metadata, session, handle)),
+            is_read_by_tasks=cache(partial(self._transaction.scans.is_read_by_tasks, catalog, handle)),
+            version=version,
+            checks_reads=metadata.checks_reads,
+        )
+
+    def _information(
+        self, written: tuple[str, ...], name: tuple[str, str, str], version: ConnectorTableVersion | None
+    ) -> TableBinding:
+        """Return a table that tells of a catalog."""
+        catalog, _, table = name
+        transaction = self._transaction
+        rows = information_rows(table, catalog, transaction.metadata(catalog), transaction.session, self._views)
+        return self._told(written, name, SystemTable(TABLES[table], rows), version)
+
+    def _told(
+        self, written: tuple[str, ...], name: tuple[str, str, str], told: SystemTable, version: ConnectorTableVersion | None
+    ) -> TableBinding:
+        """Return a table whose rows are made here, and read as those of a DataFrame are."""
+        if version is not None:
+            raise AnalysisError(f"'{'.'.join(written)}' has no versions", code="NOT_SUPPORTED", hint="Leave FOR ... AS OF out.")
+        return TableBinding(
+            display=".".join(written),
+            catalog="",
+            name=name,
+            columns=told.columns,
+            view=f"rowmerge_{next(_views)}_view",
+            dataframe=told.rows,
+            row_count=told.rows.num_rows,
+            is_read_by_tasks=partial(self._transaction.scans.is_read_by_tasks, "", None, told.rows),
+        )
+
+    def _frame_names(self, written: str) -> Sequence[str]:
+        """Return the names of the DataFrames that a name may mean, compared without case."""
+        named = (name for name in self._namespace if isinstance(name, str) and name.lower() == written.lower())
+        return tuple(name for name in named if is_frame(self._namespace[name]))
+
+    def _frame(self, name: str, version: ConnectorTableVersion | None) -> TableBinding:
+        if version is not None:
+            raise AnalysisError(
+                f"'{name}' is a DataFrame of the notebook, which has no versions",
+                code="NOT_SUPPORTED",
+                hint="Leave FOR ... AS OF out.",
+            )
+        frame = self._namespace[name]
+        read = spark_columns(name, frame) if is_spark_frame(frame) else read_frame(name, frame)
+        return TableBinding(
+            display=name,
+            catalog="",
+            name=(name,),
+            columns=read.columns,
+            view=f"rowmerge_{next(_views)}_view",
+            dataframe=frame if read.table is None else read.table,
+            refused=read.refused,
+            row_count=None if read.table is None else read.table.num_rows,
+            deterministic=read.table is not None,
+            is_read_by_tasks=partial(self._transaction.scans.is_read_by_tasks, "", None, frame),
+        )
+
+    def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
+        """Complete a name by the default catalog and schema, and see that there are such."""
+        catalog, schema, table = self._completed(parts)
+        if not self.has_schema(catalog, schema):
+            known = self.schemas(catalog)
+            raise AnalysisError(
+                f"Schema '{schema}' does not exist",
+                code="SCHEMA_NOT_FOUND",
+                hint=did_you_mean(schema, known) or f"CREATE SCHEMA makes one. There are: {', '.join(known)}.",
+            )
+        return catalog, schema, table
+
+    def columns(self, parts: Sequence[str]) -> Sequence[ColumnMetadata] | None:
+        """Return the columns of a table or view, and ask for nothing else of it; None if there is none of that name."""
+        catalog, schema, table = self._completed(parts)
+        if schema == INFORMATION_SCHEMA:
+            return TABLES.get(table)
+        session, metadata = self._transaction.session, self._transaction.metadata(catalog)
+        handle = metadata.get_table_handle(session, SchemaTableName(schema, table))
+        if handle is not None:
+            return metadata.get_table_metadata(session, handle).columns
+        view = self.view(parts)
+        return None if view is None else view.definition.columns
+
+    def wait_for_turn(self, parts: Sequence[str], seconds: float) -> bool:
+        """Wait until no statement before this one changes a table; see `rowmerge_nb.spi.ConnectorMetadata.wait_for_turn`.
+
+        A name that no catalog has waits for nothing: the analyzer reports it.
+        """
+        names = tuple(part.lower() for part in parts)
+        if len(names) > len(self._default) + 1:
+            return True
+        catalog, schema, table = (*self._default[: 3 - len(names)], *names)
+        if catalog not in self._connectors:
+            return True
+        catalog, schema, table = self._copies.get((catalog, schema, table), (catalog, schema, table))
+        metadata, session = self._transaction.metadata(catalog), self._transaction.session
+        return metadata.wait_for_turn(session, SchemaTableName(schema, table), seconds)
+
+    def below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
+        """Return the names that may follow the first parts of a table's name, each with ``table``, ``schema`` or ``catalog``.
+
+        One catalog is asked at most, or the default one and that of the name.
+        """
+        catalog, schema = self._default
+        named = tuple(part.lower() for part in parts)
+        tables: Sequence[str] = ()
+        schemas: Sequence[str] = ()
+        match named:
+            case ():
+                tables, schemas = self.relations(catalog, schema), self.schemas(catalog)
+            case (first,):
+                schemas = self.schemas(first) if first in self._connectors else ()
+                tables = self.relations(catalog, first)
+            case (first, second) if first in self._connectors:
+                tables = self.relations(first, second)
+        catalogs = () if named else self.catalogs()
+        kinds = (("table", tables), ("schema", schemas), ("catalog", catalogs))
+        return [(name, kind) for kind, names in kinds for name in names]
+
+    def view(self, parts: Sequence[str]) -> ViewBinding | None:
+        """Find a view."""
+        catalog, schema, name = self._completed(parts)
+        metadata = self._transaction.metadata(catalog)
+        found = self._views.get(catalog, metadata, self._transaction.session, SchemaTableName(schema, name))
+        return None if found is None else ViewBinding((catalog, schema, name), found)
+
+    def catalogs(self) -> Sequence[str]:
+        """Return the names of all catalogs, sorted."""
+        return sorted(self._connectors)
+
+    def default(self) -> tuple[str, str]:
+        """Return the default catalog and schema."""
+        return self._default
+
+    def settings(self) -> Mapping[str, str]:
+        """Return the values of session properties that were set, by their names."""
+        return self._settings
+
+    def user(self) -> str:
+        """Return the name of who runs the statement."""
+        return self._transaction.session.user
+
+    def schemas(self, catalog: str) -> Sequence[str]:
+        """Return the names of a catalog's schemas, sorted, that which the engine adds among them."""
+        return sorted({*self._transaction.metadata(catalog).list_schemas(self._transaction.session), INFORMATION_SCHEMA})
+
+    def has_schema(self, catalog: str, schema: str) -> bool:
+        """Return whether a catalog has a schema of this name."""
+        return schema == INFORMATION_SCHEMA or self._transaction.metadata(catalog).schema_exists(
+            self._transaction.session, schema
+        )
+
+    def cascades(self, catalog: str) -> bool:
+        """Return whether a schema of a catalog can be dropped with all that it holds."""
+        return self._transaction.metadata(catalog).cascades_schemas
+
+    def stores_comments(self, catalog: str) -> bool:
+        """Return whether a catalog's tables and columns keep comments."""
+        return self._transaction.metadata(catalog).stores_comments
+
+    def alters_fields(self, catalog: str) -> bool:
+        """Return whether fields of rows can be added, dropped and renamed in a catalog's tables."""
+        return self._transaction.metadata(catalog).alters_fields
+
+    def evolves_tables(self, catalog: str) -> bool:
+        """Return whether a MERGE can add columns to a catalog's tables."""
+        return self._transaction.metadata(catalog).evolves_tables
+
+    def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
+        """Return a table as it will be with new columns behind its own.
+
+        Raises:
+            RowMergeError: the store cannot have them; or GENERIC_INTERNAL_ERROR, if the connector gives other columns.
+        """
+        metadata, session, handle = self._transaction.metadata(table.catalog), self._transaction.session, table.handle
+        if handle is None:
+            raise ValueError(f"'{table.display}' has no handle")
+        given = self._transaction.log.call(
+            "get_evolved_table_handle",
+            lambda: metadata.get_evolved_table_handle(session, handle, columns),
+            ", ".join(f"{column.name} {column.type}" for column in columns),
+        )
+        known = metadata.get_table_metadata(session, given)
+        wanted = [*(column.name.lower() for column in (*table.columns, *columns))]
+        if [column.name.lower() for column in known.columns] != wanted:
+            has = ", ".join(column.name for column in known.columns)
+            raise ConnectorError(
+                f"{type(metadata).__name__}.get_evolved_table_handle gave a handle of a table with the columns {has}; it gives one with {', '.join(wanted)}",
+                code="GENERIC_INTERNAL_ERROR",
+            )
+        return replace(table, columns=known.columns, handle=given, metadata=known)
+
+    def stores_defaults(self, catalog: str) -> bool:
+        """Return whether columns of a catalog's tables keep default values."""
+        return self._transaction.metadata(catalog).stores_defaults
+
+    def replaces_tables(self, catalog: str) -> bool:
+        """Return whether CREATE OR REPLACE TABLE works in a catalog."""
+        return self._transaction.metadata(catalog).replaces_tables
+
+    def keeps_sizes(self, catalog: str) -> bool:
+        """Return whether CREATE TABLE AS keeps lengths and precisions in a catalog."""
+        return self._transaction.metadata(catalog).keeps_sizes
+
+    def hidden(self, table: TableBinding) -> tuple[ColumnHandle, ...]:
+        """Return a table's columns that can be read by their names alone."""
+        if table.handle is None:
+            return ()
+        found = self._transaction.metadata(table.catalog).get_hidden_column_handles(self._transaction.session, table.handle)
+        names = {column.name.lower() for column in table.columns}
+        return tuple(column for column in found if column.name not in names)
+
+    def relations(self, catalog: str, schema: str) -> Sequence[str]:
+        """Return the names of a schema's tables and views, sorted."""
+        if schema == INFORMATION_SCHEMA:
+            return sorted(TABLES)
+        return sorted(name.table for name in self._listed(catalog) if name.schema == schema)
+
+    def procedures(self, catalog: str) -> Sequence[Procedure]:
+        """Return the procedures of a catalog."""
+        return self._connectors[catalog].get_procedures()
+
+    def table_procedures(self, catalog: str) -> Sequence[TableProcedure]:
+        """Return the procedures of a catalog's tables."""
+        return self._connectors[catalog].get_table_procedures()
+
+    def procedures_below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
+        """Return the names that may follow the first parts of a procedure's name; below a whole name its arguments with their types."""
+        if not parts:
+            return [(name, "catalog") for name in self.catalogs() if self.procedures(name)]
+        catalog, *rest = parts
+        known = self.procedures(catalog) if catalog in self._connectors else ()
+        match rest:
+            case []:
+                return [(schema, "schema") for schema in sorted({one.schema for one in known})]
+            case [schema]:
+                return [(one.name, "procedure") for one in known if one.schema == schema]
+            case [schema, name]:
+                found = (one for one in known if (one.schema, one.name) == (schema, name))
+                return [(argument.name, str(argument.type)) for one in found for argument in one.arguments]
+        return []
+
+    def table_properties(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
+        """Return the properties that tables of a catalog may have, sorted, and what each means."""
+        catalog, _, _ = self._completed(parts)
+        return sorted((name, str(meaning)) for name, meaning in self._connectors[catalog].get_table_properties().items())
+
+    def _listed(self, catalog: str) -> Sequence[SchemaTableName]:
+        session, metadata = self._transaction.session, self._transaction.metadata(catalog)
+        return (*metadata.list_tables(session), *self._views.names(catalog, metadata, session))
+
+    def _completed(self, parts: Sequence[str]) -> tuple[str, str, str]:
+        names = tuple(part.lower() for part in parts)
+        catalog, schema, table = (*self._default[: 3 - len(names)], *names)
+        if catalog not in self._connectors:
+            raise unknown_catalog(catalog, self._connectors)
+        if schema == INFORMATION_SCHEMA and table in TABLES_OF_ROLES:
+            raise AnalysisError(
+                f"The table {INFORMATION_SCHEMA}.{table} is not supported by this engine",
+                code="NOT_SUPPORTED",
+                hint=f"{INFORMATION_SCHEMA} has the tables {', '.join(TABLES)}.",
+            )
+        return catalog, schema, table
+
+    def names(self) -> Sequence[str]:
+        """Return all names that could have been meant: short where the default catalog and schema complete them."""
+        found = [name for name, value in self._namespace.items() if is_frame(value)]
+        for catalog in self._connectors:
+            listed: Sequence[SchemaTableName] = ()
+            # Names are for hints only: a catalog that does not answer offers none.
+            with suppress(Exception):
+                listed = self._listed(catalog)
+            for name in listed:
+                if (catalog, name.schema) == self._default:
+                    found.append(name.table)
+                else:
+                    found.append(f"{catalog}.{name}")
+        return found
+
+    def evaluate(self, values: Sequence[Typed]) -> Sequence[Any]:
+        """Compute expressions that read no columns, by Spark."""
+        transaction, spark = self._transaction, self._spark()
+        tag, cancelled = transaction.session.query_id, transaction.cancelled
+        try:
+            return constants(spark, values, lambda rows: collect(spark, rows, tag, cancelled))
+        except Exception as error:
+            raise translate(error, "analyze") from error
+
+
+def _statistics(metadata: ConnectorMetadata, session: ConnectorSession, handle: ConnectorTableHandle) -> TableStatistics:
+    """Ask a connector for the size of a table.
+
+    Raises:
+        ConnectorError: GENERIC_INTERNAL_ERROR if it gives something else.
+    """
+    given: object = metadata.get_table_statistics(session, handle)
+    if not isinstance(given, TableStatistics):
+        raise ConnectorError(
+            f"{type(metadata).__name__}.get_table_statistics gave {type(given).__name__}; it gives TableStatistics",
+            code="GENERIC_INTERNAL_ERROR",
+        )
+    return given

@@ -1,0 +1,446 @@
+"""From a plan that one task executes to the task: expressions are printed for pages, nodes become the parts of one pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from rowmerge_nb.engine.spark.printed_expressions import answer
+from rowmerge_nb.engine.tasks.channels import ChangeChannels, DeleteChannels
+from rowmerge_nb.engine.tasks.insert import InsertedRows
+from rowmerge_nb.engine.tasks.join_keys import JoinKeys
+from rowmerge_nb.engine.tasks.page_join import KeyJoin
+from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageExpression, PageProgram, PageQuery
+from rowmerge_nb.engine.tasks.page_query import QueryRows
+from rowmerge_nb.engine.tasks.page_row_change import JoinTask, RowTask
+from rowmerge_nb.engine.tasks.partitioned import SOURCE, TARGET, PartitionedJoinTask, PartitionedOutputPass
+from rowmerge_nb.engine.tasks.replicated import (
+    ReplicatedJoinTask,
+    ReplicatedSource,
+    UnmatchedPass,
+    UnmatchedRows,
+    UnmatchedWriterPass,
+)
+from rowmerge_nb.engine.tasks.returned_rows import ReturnedRows
+from rowmerge_nb.engine.tasks.scan import POSITION
+from rowmerge_nb.engine.tasks.searched_case import PageBranch, PageCase
+from rowmerge_nb.plan.extended import SOURCE_PRESENT, returned_on_pages
+from rowmerge_nb.plan.join_keys import key_sets
+from rowmerge_nb.plan.page_execution import rest_of_on, without_refusal
+from rowmerge_nb.plan.plan_nodes import (
+    CheckConstraints,
+    DeleteProject,
+    DuplicateCheck,
+    Filter,
+    Join,
+    MergeProcessor,
+    Project,
+    Symbol,
+)
+from rowmerge_nb.plan.rules import chain, join_of
+from rowmerge_nb.spi.operations import STORING
+from rowmerge_nb.spi.page import ROW_ID
+from rowmerge_nb.spi.types import BOOLEAN
+from rowmerge_nb.sql.duckdb.printer import PagePrinter, is_null
+from rowmerge_nb.sql.typed.expressions import Column, references, replaced, walk
+from rowmerge_nb.trace.node_records import JoinType
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from rowmerge_nb.engine.spark.lowering_context import LoweringContext
+    from rowmerge_nb.engine.tasks.exchange import LocalExchange
+    from rowmerge_nb.engine.tasks.merge_passes import MergePass
+    from rowmerge_nb.engine.tasks.scan import ScanPass
+    from rowmerge_nb.plan.join_keys import PageKey
+    from rowmerge_nb.plan.plan_nodes import CaseBranch, PageRows, SearchedCase, TableWriter
+    from rowmerge_nb.sql.analyzer.analysis import CheckConstraint
+    from rowmerge_nb.sql.typed.expressions import Typed
+
+TOLD_COLUMNS: Final = 8
+"""Of a row that breaks a CHECK constraint so many columns are told, those first that the constraint reads; of one without a key as many."""
+
+
+def row_task(
+    node: MergeProcessor | DeleteProject,
+    target: ScanPass,
+    tasks: int,
+    above: MergePass,
+    exchange: LocalExchange | None,
+    context: LoweringContext,
+) -> tuple[RowTask, list[str]]:
+    """Return the pass of an UPDATE or DELETE, and the texts of the answers of subqueries that it is sent.
+
+    Args:
+        node: what is below the writer or its exchange.
+        target: reads the target.
+        tasks: how many tasks there are.
+        above: the pass of the processor.
+        exchange: the exchange within the task, if it is there.
+        context: with which the plan is lowered.
+    """
+    where = next((inner for inner in chain(node) if isinstance(inner, Filter)), None)
+    printer = PagePrinter(names_of(context).columns)
+    condition = None if where is None else page_expression(where.predicate, printer, condition=True, names=names_of(context))
+    if isinstance(node, DeleteProject):
+        kept = dict(zip(node.redistribution_columns, (symbol.name for symbol in node.kept), strict=True))
+        channels: ChangeChannels | DeleteChannels = DeleteChannels(
+            schema=above.output_schema,
+            kept=tuple(kept.get(column.name) for column in node.columns),
+            row_id=ROW_ID,
+            witness=context.witness_type,
+            shown=_shown(context),
+        )
+    else:
+        channels = _channels(node, above, context, printer)
+    return RowTask(target, tasks, _program(printer, condition), channels, above, exchange), _answers(printer)
+
+
+def join_task(
+    node: MergeProcessor,
+    join: Join,
+    scans: tuple[ScanPass, ScanPass | None],
+    above: MergePass,
+    exchange: LocalExchange | None,
+    context: LoweringContext,
+    *,
+    paged: bool,
+) -> tuple[JoinTask, list[str]]:
+    """Return the pass of a MERGE that one task does, and the texts of the answers of subqueries that it is sent.
+
+    Args:
+        node: what is below the writer or its exchange.
+        join: the join below.
+        scans: what reads the target, and the source; None where the source's rows arrive.
+        above: the passes from MarkDistinct to the processor.
+        exchange: the exchange within the task, if it is there.
+        context: with which the plan is lowered.
+        paged: the target is gone through page by page.
+    """
+    printer = PagePrinter(names_of(context).columns)
+    key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
+    task = JoinTask(paged, *scans, source_schema(join), key_join, _program(printer), channels, above, exchange)
+    return task, _answers(printer)
+
+
+def replicated_tasks(
+    node: MergeProcessor,
+    join: Join,
+    target: ScanPass,
+    tasks: int,
+    source: ReplicatedSource,
+    above: MergePass,
+    exchange: LocalExchange | None,
+    context: LoweringContext,
+) -> tuple[ReplicatedJoinTask, UnmatchedPass | UnmatchedWriterPass, list[str]]:
+    """Return the passes of a MERGE whose source every task has: that of the tasks, and that of the unmatched source rows.
+
+    Last come the texts of the answers of subqueries that the former is sent.
+
+    Args:
+        node: what is below the writer or its exchange.
+        join: the join below.
+        target: reads the target.
+        tasks: how many tasks there are.
+        source: the source.
+        above: the pass of the processor; without an exchange, of the writer too.
+        exchange: what rows go through to their writers; None if the tasks write them.
+        context: with which the plan is lowered.
+    """
+    printer = PagePrinter(names_of(context).columns)
+    key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
+    program = _program(printer)
+    receivers = context.partitions if exchange is None else exchange.writers
+    joined = ReplicatedJoinTask(target, tasks, source, key_join, program, channels, above, receivers)
+    unmatched = UnmatchedRows(target.schema, source, program, channels)
+    if exchange is None:
+        return joined, UnmatchedPass(tasks, unmatched, above), _answers(printer)
+    return joined, UnmatchedWriterPass(tasks, unmatched, above, exchange), _answers(printer)
+
+
+def partitioned_tasks(
+    node: MergeProcessor,
+    join: Join,
+    scans: tuple[ScanPass, ScanPass | None],
+    tasks: tuple[int, int],
+    partitions: int,
+    above: MergePass,
+    context: LoweringContext,
+) -> tuple[PartitionedOutputPass, PartitionedOutputPass, PartitionedJoinTask, list[str]]:
+    """Return the passes of a MERGE whose rows are sent by their keys: those that send the target and the source, and that of the join.
+
+    Last come the texts of the answers of subqueries that every task of the join is sent.
+
+    Args:
+        node: what is below the writer or its exchange.
+        join: the join below.
+        scans: what reads the target, and the source; None where the source's rows arrive.
+        tasks: how many tasks read the target, and the source.
+        partitions: how many tasks join.
+        above: the passes from MarkDistinct to the sink, or to the exchange.
+        context: with which the plan is lowered.
+    """
+    target, source = scans
+    read = source_schema(join).append(pa.field(POSITION, pa.int64()))
+    full = join.type is JoinType.FULL
+    printer = PagePrinter(names_of(context).columns)
+    key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
+    [(lefts, rights)] = key_join.keys
+    on = None if join.predicate.origin is None else join.predicate.origin.number
+    return (
+        PartitionedOutputPass(TARGET, target, tasks[0], target.schema, lefts, partitions, on=on, alone=full),
+        PartitionedOutputPass(SOURCE, source, tasks[1], read, rights, partitions, on=on, alone=True),
+        PartitionedJoinTask(target.schema, read, key_join, _program(printer), channels, above),
+        _answers(printer),
+    )
+
+
+def inserted_rows(node: TableWriter, pages: PageRows, scan: ScanPass | None, tasks: int) -> InsertedRows:
+    """Return what computes the rows of an INSERT within tasks.
+
+    Args:
+        node: the writer, above the rows and what checks them.
+        pages: the rows.
+        scan: reads the table; None if its pages arrive in cells.
+        tasks: how many tasks read it.
+    """
+    checking = next((inner for inner in chain(node) if isinstance(inner, CheckConstraints)), None)
+    return InsertedRows(
+        scan=scan,
+        tasks=tasks,
+        query=query_rows(pages, node.columns),
+        refusals=pages.refusals,
+        checks=() if checking is None else check_columns(checking.checks, {column.name: column.name for column in node.columns}),
+    )
+
+
+def query_rows(pages: PageRows, columns: Sequence[Symbol]) -> QueryRows:
+    """Return what computes a query on the pages of its table.
+
+    Args:
+        pages: the query.
+        columns: its columns.
+    """
+    printer = PagePrinter()
+    return QueryRows(
+        program=PageProgram(None if pages.where is None else page_expression(pages.where, printer, condition=True)),
+        schema=pa.schema([pa.field(column.name, column.type.arrow) for column in columns]),
+        values=tuple(
+            assigned_column(column, column.type.arrow, value, RowNames(), printer)
+            for column, value in zip(columns, pages.values, strict=True)
+        ),
+    )
+
+
+def _program(printer: PagePrinter, where: PageExpression | None = None) -> PageProgram:
+    """Return what computes expressions that were printed with one printer, so that a subquery has one name in all of them."""
+    named = enumerate(printer.subqueries)
+    queries = tuple(PageQuery(printer.symbol(place), query.kind, query.type.arrow) for place, query in named)
+    return PageProgram(where, queries=queries)
+
+
+def _answers(printer: PagePrinter) -> list[str]:
+    """Return the texts of the columns that carry the answers of subqueries."""
+    return [answer(query, printer.symbol(place)) for place, query in enumerate(printer.subqueries)]
+
+
+def source_schema(join: Join) -> pa.Schema:
+    """Return the channels of a join's source, without the mark of its rows, which a task has no need of."""
+    symbols = [symbol for symbol in join.right.outputs if symbol.name != SOURCE_PRESENT]
+    return pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in symbols])
+
+
+def _key_join(join: Join, context: LoweringContext, printer: PagePrinter) -> KeyJoin:
+    rest = rest_of_on(join)
+    targets, sources = names_of(context, source=False), names_of(context)
+    return KeyJoin(
+        tuple(
+            (_join_keys(keys, [key.target for key in keys], targets), _join_keys(keys, [key.source for key in keys], sources))
+            for keys in key_sets(join)
+        ),
+        None if rest is None else page_expression(rest, printer, condition=True, names=names_of(context)),
+        join.type is JoinType.FULL,
+    )
+
+
+def _join_keys(keys: Sequence[PageKey], values: Sequence[Typed], names: RowNames) -> JoinKeys:
+    return JoinKeys(
+        tuple(assigned_column(Symbol("key", value.type), value.type.arrow, value, names, PagePrinter()) for value in values),
+        tuple(key.nulls_meet for key in keys),
+    )
+
+
+def _channels(node: MergeProcessor, above: MergePass, context: LoweringContext, printer: PagePrinter) -> ChangeChannels:
+    project = next(inner for inner in chain(node) if isinstance(inner, Project) and inner.case is not None)
+    assert project.case is not None
+    schema, before = above.input_schema, node.layout.before
+    joined = join_of(node)
+    return ChangeChannels(
+        location=tuple(node.source.outputs[channel].name for channel in before.write_redistribution_columns),
+        hashed=before.hash is not None,
+        row_id=ROW_ID,
+        case=_case(project.case, node, schema.field(before.merge_row).type, joined, context, printer),
+        numbered=isinstance(node.source, DuplicateCheck),
+        marked=joined is not None and joined.type is JoinType.FULL,
+        returned=_returned(node, names_of(context), printer),
+        witness=context.witness_type,
+        shown=_shown(context),
+    )
+
+
+def _returned(node: MergeProcessor, names: RowNames, printer: PagePrinter) -> ReturnedRows | None:
+    found = returned_on_pages(chain(node))
+    if found is None:
+        return None
+    known = [(assignment.symbol, assignment.value) for assignment in found.known]
+    values = [(Symbol(f"f{index}", value.type), value) for index, value in enumerate(found.values)]
+    known_columns, value_columns = (
+        tuple(assigned_column(symbol, symbol.type.arrow, tree, names, printer) for symbol, tree in pairs)
+        for pairs in (known, values)
+    )
+    return ReturnedRows(found.fields, known_columns, value_columns)
+
+
+def _shown(context: LoweringContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the symbols of the target and of the source whose values the witness has."""
+    target, source = (tuple(symbol.name for _, symbol in side) for side in (context.target, context.source))
+    return target, source
+
+
+def _case(
+    case: SearchedCase,
+    node: MergeProcessor,
+    kind: pa.StructType,
+    join: Join | None,
+    context: LoweringContext,
+    printer: PagePrinter,
+) -> PageCase:
+    checking = next((inner for inner in chain(node) if isinstance(inner, CheckConstraints)), None)
+    checks = () if checking is None else check_columns(checking.checks, {column.name: column.name for column in node.columns})
+    branches = [
+        _branch(branch, node, kind, join, names_of(context, source=not branch.by_source), printer) for branch in case.branches
+    ]
+    branches = [replace(made, checks=checks) if made.operation in STORING else made for made in branches]
+    if case.unconditional:
+        return PageCase((), branches[0], kind)
+    return PageCase(tuple(branches[:-1]), branches[-1], kind)
+
+
+def _branch(
+    branch: CaseBranch,
+    node: MergeProcessor,
+    kind: pa.StructType,
+    join: Join | None,
+    names: RowNames,
+    printer: PagePrinter,
+) -> PageBranch:
+    sides: tuple[bool | None, bool | None] = (None, None)
+    if join is not None and branch.matched is not None:
+        sides = (True, False) if branch.by_source else (bool(branch.matched), True)
+    return PageBranch(
+        number=branch.number,
+        operation=branch.operation,
+        sides=sides,
+        condition=None if branch.test is None else page_expression(branch.test, printer, condition=True, names=names),
+        values=tuple(
+            assigned_column(column, kind.field(index).type, value, names, printer)
+            for index, (column, value) in enumerate(zip(node.columns, branch.expressions, strict=bool(branch.expressions)))
+        ),
+    )
+
+
+def assigned_column(column: Symbol, kind: pa.DataType, value: Typed, names: RowNames, printer: PagePrinter) -> AssignedColumn:
+    """Print the value of a column for pages.
+
+    Args:
+        column: the column.
+        kind: the type that its values get.
+        value: the value; where the column is NOT NULL, with what refuses NULL.
+        names: how rows are known.
+        printer: keeps the subqueries that it asks for.
+
+    Raises:
+        UnprintableError: pages cannot be asked for it.
+    """
+    tree, refusal = without_refusal(value)
+    return AssignedColumn(column.name, kind, page_expression(tree, printer, condition=False, names=names), refusal)
+
+
+def check_columns(checks: Sequence[CheckConstraint], symbols: Mapping[str, str]) -> tuple[AssignedColumn, ...]:
+    """Print CHECK constraints for pages of new rows.
+
+    Args:
+        checks: the constraints.
+        symbols: of every column of the table what its channel is called.
+
+    Raises:
+        UnprintableError: pages cannot be asked for one.
+    """
+    pairs = [
+        (part, Column(part.type, symbols[part.symbol]))
+        for check in checks
+        for part in walk(check.value)
+        if isinstance(part, Column)
+    ]
+    found = []
+    for check in checks:
+        column = assigned_column(
+            Symbol(check.text, BOOLEAN), BOOLEAN.arrow, replaced(check.value, pairs), RowNames(), PagePrinter()
+        )
+        read = column.expression.reads
+        told = sorted(symbols, key=lambda name: symbols[name] not in read)[: max(TOLD_COLUMNS, len(read))]
+        names = {symbols[name]: f"new.{name}" for name in symbols if name in told}
+        found.append(replace(column, expression=replace(column.expression, names=names)))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class RowNames:
+    """How people know the row that an expression cannot be computed for: by the columns that it reads, and by those that tell which row it is.
+
+    Args:
+        columns: what people call the columns of both sides, by their symbols.
+        keys: those that tell which row it is, by their symbols.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    keys: Collection[str] = ()
+
+    def told(self, read: Collection[str]) -> Mapping[str, str]:
+        """Return what is told of a row, by its symbols, about an expression that reads some of them."""
+        return {symbol: name for symbol, name in self.columns.items() if symbol in read or symbol in self.keys}
+
+
+def names_of(context: LoweringContext, *, source: bool = True) -> RowNames:
+    """Return how the rows of a statement are known.
+
+    Args:
+        context: with which the plan is lowered.
+        source: they have a source row, by whose key they are known; else by that of the target row.
+    """
+    sides = (("target", context.target), ("source", context.source))
+    columns = {symbol.name: f"{side}.{name}" for side, named in sides for name, symbol in named}
+    keys_of_target, keys_of_source = context.keys
+    return RowNames(columns, keys_of_source if source and context.source else keys_of_target)
+
+
+def page_expression(tree: Typed, printer: PagePrinter, *, condition: bool, names: RowNames | None = None) -> PageExpression:
+    """Print an expression for pages.
+
+    Args:
+        tree: the expression.
+        printer: keeps the subqueries that it asks for.
+        condition: it is to keep rows.
+        names: how rows are known; None where no row is to be named.
+
+    Raises:
+        UnprintableError: pages cannot be asked for it.
+    """
+    text = printer.text(tree, condition=condition)
+    span, words = (None, "") if tree.origin is None else (tree.origin.span, tree.origin.words)
+    read = references(tree)
+    known = {} if names is None else names.told(read)
+    is_plain = isinstance(tree, Column) or is_null(tree)
+    return PageExpression(text, span, words, reads=read, is_plain=is_plain, names=known, lists=dict(printer.lists))

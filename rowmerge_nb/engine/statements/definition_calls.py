@@ -1,0 +1,266 @@
+"""Running what makes or removes tables, views and schemas, TRUNCATE, SHOW, and CALL: calls of connectors alone.
+
+Spark is needed for arguments of CALL only, and of them for those that are not plain constants.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.spark.constants import constants
+from rowmerge_nb.engine.statements.statement import StatementRun
+from rowmerge_nb.spi.alterations import RenameTable
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.sql.analyzer.analysis import (
+    CallAnalysis,
+    CheckConstraint,
+    CreateTableAnalysis,
+    DefinitionAnalysis,
+    DropTableAnalysis,
+    ListingAnalysis,
+    TableBinding,
+    TypedExpression,
+)
+from rowmerge_nb.sql.typed.expressions import Apply, Constant, Typed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rowmerge_nb.sql.tree.statements import Span
+    from rowmerge_nb.trace.trace import Trace
+
+
+@dataclass(kw_only=True)
+class CreateTableRun(StatementRun):
+    """One CREATE TABLE without a query on its way."""
+
+    analysis: CreateTableAnalysis
+
+    def work(self) -> None:
+        """Make the table."""
+        with self.timed("run"):
+            self.skipped = self.analysis.exists
+            if not self.skipped and not self.options.dry_run:
+                check_defined(self, make_table(self, self.analysis, self.change), self.analysis.property_spans)
+
+
+def make_table(run: StatementRun, analysis: CreateTableAnalysis, make: Callable[..., object]) -> TableBinding:
+    """Create a table, which becomes the statement's target, and return it without a handle.
+
+    Args:
+        run: the statement's run.
+        analysis: the statement, CREATE TABLE with a query or without one.
+        make: makes the call: one that changes something, or the first of several that a rollback takes back.
+    """
+    catalog, _, table = analysis.name
+    session, metadata = run.transaction.session, run.transaction.metadata(catalog)
+    binding = TableBinding(table, catalog, analysis.name, analysis.metadata.columns, "")
+    run.transaction.target = binding
+    former = None if analysis.replaced is None else analysis.replaced.handle
+    with _placed(analysis.property_spans):
+        if former is None:
+            make("create_table", lambda: metadata.create_table(session, analysis.metadata), str(analysis.metadata.name))
+        else:
+            make(
+                "replace_table",
+                lambda: metadata.replace_table(session, former, analysis.metadata),
+                str(analysis.metadata.name),
+            )
+    return binding
+
+
+def check_defined(run: StatementRun, binding: TableBinding, property_spans: Mapping[str, Span]) -> tuple[CheckConstraint, ...]:
+    """Read the CHECK constraints of a table as the statement has made it, where its connector shows that: none may be wrong.
+
+    Args:
+        run: the statement's run, which then has their origins, and the tables that they read.
+        binding: the table.
+        property_spans: where the statement names properties.
+
+    Returns:
+        The constraints.
+    """
+    session, metadata = run.transaction.session, run.transaction.metadata(binding.catalog)
+    handle = metadata.get_table_handle(session, SchemaTableName(*binding.name[1:])) if metadata.shows_own_changes else None
+    if handle is None:
+        return ()
+    known = metadata.get_table_metadata(session, handle)
+    table = replace(binding, columns=known.columns, metadata=known)
+    checks, origins, read = run.read_constraints(table, run.analysis.origins, property_spans.get("check_constraints"))
+    run.analysis = replace(run.analysis, origins=origins, bindings=(*run.analysis.bindings, *read))
+    return checks
+
+
+@contextmanager
+def _placed(property_spans: Mapping[str, Span]) -> Iterator[None]:
+    """Add the position of a property to an error about it: the connector that raises it does not know the position."""
+    try:
+        yield
+    except AnalysisError as error:
+        span = next((span for name, span in property_spans.items() if name in error.properties), None)
+        if span is not None and error.line is None:
+            error.at(span)
+        raise
+
+
+@dataclass(kw_only=True)
+class DropTableRun(StatementRun):
+    """One DROP TABLE on its way."""
+
+    analysis: DropTableAnalysis
+
+    def work(self) -> None:
+        """Drop the table."""
+        with self.timed("run"):
+            self._drop()
+
+    def _drop(self) -> None:
+        target = self.analysis.target
+        if target is None or self.options.dry_run:
+            self.skipped = target is None
+            return
+        handle = target.handle
+        if handle is None:
+            raise AnalysisError(
+                f"'{target.display}' is a DataFrame of the notebook, not a table",
+                code="TABLE_NOT_FOUND",
+                line=1,
+                column=1,
+                hint=f"Use Python to remove it: del {target.display}",
+            )
+        self.transaction.target = target
+        session, metadata = self.transaction.session, self.transaction.metadata(target.catalog)
+        self.change("drop_table", lambda: metadata.drop_table(session, handle), target.qualified)
+
+
+@dataclass(kw_only=True)
+class DefinitionRun(StatementRun):
+    """One statement that makes or removes a view or a schema, or empties a table, on its way."""
+
+    analysis: DefinitionAnalysis
+
+    def __post_init__(self) -> None:
+        self.skipped = self.analysis.skipped
+
+    def work(self) -> None:
+        """Make the connector's call."""
+        with self.timed("run"):
+            if not self.options.dry_run and not self.skipped:
+                self._define(*self.analysis.name)
+
+    def _define(self, catalog: str, *rest: str) -> None:
+        self.transaction.target = self.analysis.target or TableBinding(rest[-1], catalog, self.analysis.name, (), "")
+        method, call = self._call(catalog, rest)
+        with _placed(self.analysis.property_spans):
+            self.change(method, call, ".".join(rest), at_once=self._keeps_view(catalog))
+        if self.analysis.alteration is not None and not isinstance(self.analysis.alteration, RenameTable):
+            check_defined(self, self.transaction.target, self.analysis.property_spans)
+
+    def _keeps_view(self, catalog: str) -> bool:
+        """Whether the statement is about a view that the engine keeps, which no transaction guards."""
+        is_of_view = self.analysis.view is not None or self.analysis.kind == "DROP VIEW" or self.analysis.cascades
+        return is_of_view and not self.transaction.metadata(catalog).stores_views
+
+    def _call(self, catalog: str, rest: tuple[str, ...]) -> tuple[str, Callable[[], Any]]:
+        """Return the method of the contract that the statement comes to, and what calls it."""
+        analysis, session, metadata = self.analysis, self.transaction.session, self.transaction.metadata(catalog)
+        if analysis.kind == "ALTER VIEW" and analysis.view is not None:
+            return "rename_view", partial(self.views.rename, catalog, metadata, session, SchemaTableName(*rest), analysis.view)
+        if analysis.view is not None:
+            return "create_view", partial(self.views.create, catalog, metadata, session, analysis.view)
+        if analysis.kind == "DROP VIEW":
+            return "drop_view", partial(self.views.drop, catalog, metadata, session, SchemaTableName(*rest))
+        if analysis.kind == "TRUNCATE TABLE":
+            handle = analysis.target.handle if analysis.target is not None else None
+            if handle is None:
+                raise ConnectorError(f"'{'.'.join(analysis.name)}' has no handle")
+            return "truncate_table", partial(metadata.truncate_table, session, handle)
+        if analysis.alteration is not None and analysis.target is not None and analysis.target.handle is not None:
+            return "alter_table", partial(metadata.alter_table, session, analysis.target.handle, analysis.alteration)
+        if analysis.kind == "CREATE SCHEMA":
+            return "create_schema", partial(metadata.create_schema, session, rest[0])
+        if analysis.cascades:
+            return "drop_schema", partial(self._drop_with_all, catalog, rest[0])
+        return "drop_schema", partial(metadata.drop_schema, session, rest[0])
+
+    def _drop_with_all(self, catalog: str, schema: str) -> None:
+        """Drop a schema with its tables and views, in the one transaction that the statement has."""
+        session, metadata = self.transaction.session, self.transaction.metadata(catalog)
+        for name in self.views.names(catalog, metadata, session):
+            if name.schema == schema:
+                self.views.drop(catalog, metadata, session, name)
+        for name in metadata.list_tables(session):
+            handle = metadata.get_table_handle(session, name) if name.schema == schema else None
+            if handle is not None:
+                metadata.drop_table(session, handle)
+        metadata.drop_schema(session, schema)
+
+
+@dataclass(kw_only=True)
+class ListingRun(StatementRun):
+    """One SHOW on its way: the analyzer has found its rows; SET and RESET have none."""
+
+    rehearsable: ClassVar[bool] = True
+    analysis: ListingAnalysis
+
+    def work(self) -> None:
+        """Set the rows of the answer as a table, if there are any columns."""
+        if not self.analysis.columns:
+            return
+        with self.timed("run"):
+            columns = zip(*self.analysis.rows, strict=True) if self.analysis.rows else ((),) * len(self.analysis.columns)
+            kinds = [(name, kind.arrow) for name, kind in self.analysis.columns]
+            arrays = [pa.array(column, kind) for column, (_, kind) in zip(columns, kinds, strict=True)]
+            self.rows = pa.Table.from_arrays(arrays, schema=pa.schema(kinds))
+
+    def result(self, trace: Trace) -> Result:
+        """Return the result: its rows, and of SHOW CREATE the statement as a text."""
+        result = super().result(trace)
+        if result.table is not None and self.analysis.kind.startswith("SHOW CREATE"):
+            result.explained = str(result.table.column(0)[0])
+        return result
+
+
+@dataclass(kw_only=True)
+class CallRun(StatementRun):
+    """One CALL on its way."""
+
+    analysis: CallAnalysis
+
+    def work(self) -> None:
+        """Call the procedure."""
+        with self.timed("run"):
+            if not self.options.dry_run:
+                self._call_procedure()
+
+    def _call_procedure(self) -> None:
+        procedure = self.analysis.procedure
+        values = {argument.name: argument.default for argument in procedure.arguments} | self._constants(self.analysis.given)
+        call = partial(procedure.call, self.transaction.session, **values)
+        name, given = f"{procedure.schema}.{procedure.name}", ", ".join(map(repr, values.values()))
+        # It begins and ends transactions of its own: what it has done lasts, and a failure may leave a part of it.
+        self.change(name, call, given, at_once=True, catalog=self.analysis.name[0], whole=False)
+
+    def _constants(self, given: Mapping[str, TypedExpression]) -> dict[str, Any]:
+        """Return the values of expressions that read no rows; Spark computes them all at once."""
+        plain = {name: text.value for name, value in given.items() if (text := _plain(value.tree)) is not None}
+        others = {name: value for name, value in given.items() if name not in plain}
+        if not others:
+            return plain
+        spark = self.spark()
+        found = constants(spark, [value.tree for value in others.values()], lambda rows: self.collect(spark, rows, 1))
+        return plain | dict(zip(others, found, strict=True))
+
+
+def _plain(value: Typed) -> Constant | None:
+    """Return a value that is a text, or NULL, as it was written; None for all others."""
+    if isinstance(value, Apply) and value.name == "cast" and str(value.type) == "varchar":
+        return _plain(value.arguments[0])
+    return value if isinstance(value, Constant) and (value.value is None or value.type.base == "varchar") else None

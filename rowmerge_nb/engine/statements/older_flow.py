@@ -1,0 +1,274 @@
+"""Running UPDATE and DELETE by the older flow: per split one page source that reads, and changes what it has read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+
+from rowmerge_nb.base.choices import Flow
+from rowmerge_nb.base.errors import MERGE_FLOW, ConnectorError, RowMergeError
+from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
+from rowmerge_nb.engine.spark.lowering import with_answers
+from rowmerge_nb.engine.spark.page_lowering import check_columns, page_expression
+from rowmerge_nb.engine.spark.printed_expressions import answer
+from rowmerge_nb.engine.statements.account import Account, check_fragments
+from rowmerge_nb.engine.statements.naming import kind_of
+from rowmerge_nb.engine.statements.row_change import (
+    NodeRows,
+    Planned,
+    act,
+    action_context,
+    call_facts,
+    checked,
+    plan_change,
+    plan_of,
+    row_change_trace,
+    target_handle,
+    target_metadata,
+)
+from rowmerge_nb.engine.statements.statement import StatementRun
+from rowmerge_nb.engine.statements.update_delete import shown_columns, target_scan
+from rowmerge_nb.engine.tasks.page_program import (
+    AssignedColumn,
+    PageEvaluator,
+    PageProgram,
+    PageQuery,
+    require_duckdb,
+)
+from rowmerge_nb.engine.tasks.updatable_pages import SplitPass
+from rowmerge_nb.plan.older_flow import QueryJoin, UpdateRows, plan_updatable, updated_columns
+from rowmerge_nb.plan.plan_nodes import CheckConstraints, Filter, Project, TableScan
+from rowmerge_nb.plan.planner import TargetFacts
+from rowmerge_nb.plan.rules import chain, estimated_rows, read_views
+from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableHandle
+from rowmerge_nb.spi.operations import Era, RowChangeParadigm
+from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
+from rowmerge_nb.sql.duckdb.printer import PagePrinter
+
+if TYPE_CHECKING:
+    from rowmerge_nb.base.choices import StatementState
+    from rowmerge_nb.engine.spark.lowering_context import LoweringContext
+    from rowmerge_nb.trace.trace import Consequence, Trace
+
+
+@dataclass(kw_only=True)
+class UpdatableRun(StatementRun):
+    """One UPDATE or DELETE on its way by the older flow.
+
+    Attributes:
+        handle: what the connector's begin call gave: splits and page sources get it.
+    """
+
+    rehearsable: ClassVar[bool] = True
+    changes_rows: ClassVar[bool] = True
+    analysis: UpdateAnalysis | DeleteAnalysis
+    handle: ConnectorTableHandle | None = None
+
+    @property
+    def verb(self) -> str:
+        """What the connector's calls are named by: ``begin_update``, ``finish_delete``."""
+        return kind_of(self.analysis).lower()
+
+    def work(self) -> Callable[[], None] | None:
+        """Plan, begin, and have the tasks' page sources change what they read, in the one Spark action."""
+        analysis = self.analysis
+        planned = plan_change(self, analysis, self._facts, lambda facts: plan_updatable(analysis, facts.row_id))
+        if self.options.dry_run:
+            return None
+        self._begin()
+        answer = act(self, lambda: self._context(planned), self._lowered)
+        # There are no sinks whose rows could be counted: what a page source has read it changes itself.
+        check_fragments(answer.account, answer.fragments)
+        return partial(self._finish, answer.fragments)
+
+    # -- steps ----------------------------------------------------------------------------------------------------
+
+    def _facts(self) -> TargetFacts:
+        """Ask the connector for the row id; there is nothing else that the planner of this flow must know."""
+        if self.options.paradigm is not None:
+            raise ConnectorError(
+                "The flow 'updatable' has no row change paradigms: page sources change what they have read",
+                hint="Leave one of the options flow and paradigm out.",
+            )
+        if self.analysis.returning is not None:
+            raise ConnectorError(
+                "The flow 'updatable' has no RETURNING: its page sources tell no more than how many rows they have changed",
+                hint=MERGE_FLOW,
+            )
+        if not self.options.dry_run:
+            require_duckdb()
+        method, metadata = f"get_{self.verb}_row_id_column_handle", target_metadata(self, self.analysis)
+        row_id: ColumnHandle = self._asked(
+            method,
+            gave=lambda column: f"{column.name} {column.type}",
+            check=lambda given: checked(metadata, method, given, ColumnHandle),
+        )
+        # The paradigm is not asked for, and nothing looks at it.
+        return TargetFacts(row_id, RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS, None, None)
+
+    def _asked(
+        self,
+        method: str,
+        given: str = "",
+        *,
+        gave: Callable[[Any], str] = lambda _: "",
+        check: Callable[[Any], Any] = lambda given: given,
+    ) -> Any:
+        """Make a call about the target; of a connector that has it not the way that may remain is told.
+
+        Args:
+            method: its name.
+            given: what it is called with, in a few words.
+            gave: says what came back.
+            check: checks what it gave, as part of the call.
+        """
+        metadata = target_metadata(self, self.analysis)
+        arguments = (self.transaction.session, target_handle(self.analysis), *self._updated())
+        try:
+            return self.transaction.log.call(method, lambda: check(getattr(metadata, method)(*arguments)), given, gave=gave)
+        except RowMergeError as error:
+            if error.code == "NOT_SUPPORTED" and error.hint is None:
+                error.hint = MERGE_FLOW
+            raise
+
+    def _updated(self) -> tuple[tuple[ColumnHandle, ...], ...]:
+        """Return the last argument of an UPDATE's calls, in the connector's own handles; a DELETE has none."""
+        if not isinstance(self.analysis, UpdateAnalysis):
+            return ()
+        return (tuple(self.transaction.scans.own_columns(self.analysis.target, updated_columns(self.analysis))),)
+
+    def _check_program(self) -> None:
+        """Check that DuckDB can parse all expressions, before anything begins."""
+        program, scan = self._program(), target_scan(plan_of(self))
+        empty = pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in scan.data_outputs]).empty_table()
+        answers = [pa.nulls(1, query.type) for query in program.queries]
+        evaluator = PageEvaluator(program, answers)
+        try:
+            evaluator.check(
+                pa.RecordBatch.from_arrays([column.combine_chunks() for column in empty.columns], schema=empty.schema)
+            )
+        finally:
+            evaluator.close()
+
+    def _begin(self) -> None:
+        """Begin; from here on splits and page sources get the handle that the connector gives."""
+        method, log = f"begin_{self.verb}", self.transaction.log
+        self.step, log.handle = method, target_handle(self.analysis)
+        self._check_program()
+        self.begin_step(method)
+        told = ", ".join(column.name for columns in self._updated() for column in columns)
+        with self.timed(method):
+            given = self._asked(method, told)
+        self.handle = log.handle = checked(target_metadata(self, self.analysis), method, given, ConnectorTableHandle)
+
+    def _context(self, planned: Planned) -> LoweringContext:
+        scan = target_scan(plan_of(self))
+        return action_context(self, planned.settings, estimated_rows(scan), shown_columns(self.analysis, scan))
+
+    @interrupts_afterwards()
+    def _lowered(self, context: LoweringContext) -> Any:
+        """One row per split, beside its number the answers of subqueries; the task works on the splits that it gets."""
+        self.begin_step("run")
+        plan, scan = plan_of(self), target_scan(plan_of(self))
+        if self.handle is None:
+            raise ValueError("The statement has not begun")
+        self.transaction.scans.make_views(self.analysis.bindings, read_views(plan))
+        provider, transaction, splits, columns = self.transaction.scans.opened_splits(scan, self.handle)
+        rows, carried = self.transaction.scans.split_rows(splits)
+        task = SplitPass(
+            provider=provider,
+            transaction=transaction,
+            session=self.transaction.session,
+            table=self.handle,
+            splits=() if carried else splits,
+            carried=carried,
+            columns=tuple(columns),
+            symbols=tuple(symbol.name for symbol in scan.data_outputs),
+            program=self._program(),
+            channels=next((node.channels for node in chain(plan) if isinstance(node, UpdateRows)), ()),
+            table_columns=tuple(pa.field(column.name, column.type.arrow) for column in self.analysis.target.columns),
+            per_clause=context.per_clause,
+            witness=context.witness,
+            keeping=context.keeping,
+        )
+        rows = with_answers(rows, len(splits), self.sql(), self.transaction.scans)
+        return self.transaction.scans.outcome_of(rows, task)
+
+    def _queries(self) -> list[QueryJoin]:
+        """Return the subqueries in the order of their symbols."""
+        return [node for node in chain(plan_of(self)) if isinstance(node, QueryJoin)][::-1]
+
+    def sql(self) -> Sequence[str]:
+        """Return the texts that Spark is given of the plan: the answers of subqueries; all else is computed on pages."""
+        return [answer(node.query, node.symbol.name) for node in self._queries()] if self.plan is not None else []
+
+    def _program(self) -> PageProgram:
+        """Print what the plan computes on pages, in the order in which the planner looked at it: so queries get the same names."""
+        nodes = chain(plan_of(self))
+        where = next((node for node in nodes if isinstance(node, Filter)), None)
+        printer = PagePrinter([field.symbol for field in self.analysis.target_fields])
+        printed = None if where is None else page_expression(where.predicate, printer, condition=True)
+        return PageProgram(printed, self._assigned(printer), self._page_queries(), checks=self._checks())
+
+    def _checks(self) -> tuple[AssignedColumn, ...]:
+        """Print the CHECK constraints over the channels that are read."""
+        checking = next((node for node in chain(plan_of(self)) if isinstance(node, CheckConstraints)), None)
+        pairs = zip(self.analysis.target.columns, self.analysis.target_fields, strict=True)
+        return () if checking is None else check_columns(checking.checks, {column.name: field.symbol for column, field in pairs})
+
+    def _assigned(self, printer: PagePrinter) -> tuple[AssignedColumn, ...]:
+        """Print the assigned values."""
+        project = next((node for node in chain(plan_of(self)) if isinstance(node, Project)), None)
+        update = next((node for node in chain(plan_of(self)) if isinstance(node, UpdateRows)), None)
+        if project is None or update is None:
+            return ()
+        # Channel 0 is the row id; the assignments follow in their order.
+        names = dict(zip(update.channels, (column.name for column in update.columns), strict=False))
+        made = {names[channel]: assignment.value for channel, assignment in enumerate(project.assignments, 1)}
+        columns = {column.name: column for column in self.analysis.target.columns if column.name in made}
+        # Subqueries are numbered in the order of the table's columns, values stand in the order in which they were written.
+        printed = {name: page_expression(made[name], printer, condition=False) for name in columns}
+        return tuple(
+            AssignedColumn(name, columns[name].type.arrow, printed[name], None if columns[name].nullable else _refusal(name))
+            for name in made
+        )
+
+    def _page_queries(self) -> tuple[PageQuery, ...]:
+        return tuple(PageQuery(node.symbol.name, node.query.kind, node.symbol.type.arrow) for node in self._queries())
+
+    def _finish(self, fragments: list[bytes]) -> None:
+        method = f"finish_{self.verb}"
+        session, metadata, handle = self.transaction.session, target_metadata(self, self.analysis), self.handle
+        self.finish(method, fragments, lambda: getattr(metadata, method)(session, handle, fragments))
+
+    # -- account --------------------------------------------------------------------------------------------------
+
+    def trace(self, state: StatementState) -> Trace:
+        """Return the trace as far as it is known; the pages of this flow are the same in every era."""
+        trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
+        return replace(trace, flow=Flow.UPDATABLE, era=str(Era.DOCUMENTS))
+
+    def facts(self) -> list[Consequence]:
+        """Return which calls of the contract had been made."""
+        return call_facts(self, self.verb, "page source")
+
+    def _sizes(self, account: Account) -> Iterator[NodeRows]:
+        """Yield, of the nodes of the plan, the rows that went in and came out."""
+        for node in chain(plan_of(self)):
+            if isinstance(node, Project | CheckConstraints):
+                yield node, (account.joined,), account.joined
+            elif isinstance(node, Filter):
+                yield node, (account.read,), account.joined
+            elif isinstance(node, QueryJoin):
+                yield node, (account.read,), account.read
+            elif isinstance(node, TableScan):
+                yield node, (), account.read
+
+
+def _refusal(column: str) -> tuple[str, str]:
+    """Return the code and the message of a NULL for a NOT NULL column."""
+    return "INVALID_ARGUMENTS", f"NULL value not allowed for NOT NULL column: {column}"

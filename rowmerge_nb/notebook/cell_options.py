@@ -1,0 +1,347 @@
+"""The options of ``%%merge``: those of statements and those of cells alone, how they are parsed, and their help."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import shlex
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from keyword import iskeyword
+from typing import Final, NoReturn
+
+from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.base.names import nearest
+from rowmerge_nb.engine.options import STATEMENT_OPTIONS, Option
+
+_OF_CELLS: Final = (
+    Option("Keep the result in this variable as well as showing it.", "output", takes="NAME", short="o"),
+    Option(
+        "Show the plan and run nothing: drawn in HTML, as text in fragments, as Trino prints it.",
+        "explain",
+        choices=("text", "dot", "json", "svg"),
+        assumed="text",
+        page="trino-differences.md#plans",
+    ),
+    Option(
+        "The parts of the report to show: outcome, check, clauses, plan, pages, stored, calls, diff, journeys, near, words, verdicts; "
+        "or short, learn, connector, each of which is several parts.",
+        "show",
+        takes="PART,PART",
+        is_setting=True,
+        default="",
+        unset="the usual parts",
+    ),
+    Option(
+        "Show the explorer beneath the report: rows are followed step by step, and what becomes of them can be guessed.",
+        "explore",
+        page="explorer.md",
+    ),
+    Option(
+        "Run a MERGE, UPDATE or DELETE in two ways on the same rows and show both side by side; nothing is committed.",
+        "compare",
+        choices=("flows", "paradigms", "duplicates"),
+        page="../README.md#two-ways-side-by-side",
+    ),
+    Option(
+        "Evaluate the statement on its target as it was before, and compare what it leaves with what another engine has committed; "
+        "nothing is written. States are versions, snapshots, tags, write ids or moments; without AFTER the table as it is.",
+        "audit",
+        takes="BEFORE..AFTER",
+        page="audit.md",
+    ),
+    Option(
+        "The variable that holds the Engine to use.",
+        "engine",
+        takes="NAME",
+        is_setting=True,
+        default="",
+        unset="the default engine",
+    ),
+    Option("Show times, which differ from run to run.", "timings", has_flag=False, is_setting=True, default=False),
+    Option(
+        "Show a line of progress while a cell takes longer than half a second.",
+        "progress",
+        has_flag=False,
+        is_setting=True,
+        default=True,
+    ),
+    Option("How many rows of a query are shown.", "max-rows", has_flag=False, is_setting=True, default=60),
+    Option(
+        "With the command doctor: list what dead processes have left behind in the stores of all catalogs.",
+        "orphans",
+        page="stores.md#leftovers",
+    ),
+    Option("With the command doctor and --orphans: remove it; what belongs to living statements stays.", "remove"),
+    Option(
+        "With the command doctor: make the cache of classes with which Java starts with half the work; takes a minute.", "prepare"
+    ),
+    Option("Show all options and commands.", "help", short="h"),
+)
+"""Options that only cells and lines have."""
+ALL_OPTIONS: Final = (*STATEMENT_OPTIONS.values(), *_OF_CELLS)
+"""The options of statements, and those of cells and lines."""
+OPTIONS: Final = tuple(option for option in ALL_OPTIONS if option.has_flag)
+"""The options that a cell or a line can write, in the order of the help page."""
+SETTINGS: Final = tuple(option for option in ALL_OPTIONS if option.is_setting)
+"""The options that ``%config MergeMagic`` and pyproject.toml set for all cells."""
+
+COMMANDS: Final[Mapping[str, str]] = {
+    "tables": "the tables of all catalogs, with their columns, rows and paradigm",
+    "undo": "takes back the last change: of a TABLE, or of the one that was changed last",
+    "doctor": "what is installed, which Java was found, and whether Spark starts",
+    "options": "the options, their values now, and their defaults",
+    "help": "all options and commands",
+}
+"""What ``%merge`` does, by its first word."""
+
+_EXAMPLE: Final = """\
+%%merge -o result --show diff,journeys
+MERGE INTO accounts a USING updates u ON a.id = u.id
+WHEN MATCHED THEN UPDATE SET balance = u.balance
+WHEN NOT MATCHED THEN INSERT (id, balance) VALUES (u.id, u.balance)"""
+_WIDTHS: Final = (14, 27, 56)
+"""How wide the columns of the table of options are: together 100 and a bit, as wide as a tooltip."""
+
+_BY_NAME: Final = {option.name: option for option in OPTIONS}
+_BY_SHORT: Final = {option.short: option for option in OPTIONS if option.short}
+FIRST_WORDS: Final = (
+    *("merge", "select", "with", "values", "table", "insert", "update", "delete", "explain", "set", "show", "desc", "describe"),
+    *("create", "drop", "alter", "truncate", "comment", "call", "use"),
+    *(
+        "prepare",
+        "execute",
+        "deallocate",
+        "analyze",
+        "grant",
+        "revoke",
+        "deny",
+        "refresh",
+        "reset",
+        "start",
+        "commit",
+        "rollback",
+    ),
+)
+"""The words with which a statement begins, as the parser has them, whose loading a first cell does not wait for."""
+STATEMENT: Final = re.compile(rf"(?i)(?:{'|'.join(FIRST_WORDS)})\b")
+
+
+@dataclass(frozen=True)
+class MagicUse:
+    """A parsed magic line.
+
+    Args:
+        values: option name to value; options without a value have ``"true"``.
+        quiet_name: the variable of ``NAME <<``; the result is kept and not shown.
+        rest: what follows the options: a command or a statement.
+    """
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    quiet_name: str = ""
+    rest: str = ""
+
+    def has(self, name: str) -> bool:
+        """Return whether an option was given."""
+        return name in self.values
+
+
+def parse_line(line: str) -> MagicUse:
+    """Read what stands behind ``%%merge`` or ``%merge``.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS, for an option or value that does not exist, with the nearest name.
+
+    >>> parse_line("--era current -o result --dry-run").values
+    {'era': 'current', 'output': 'result', 'dry-run': 'true'}
+    >>> parse_line("changes << --explain").quiet_name
+    'changes'
+    >>> parse_line("--explain svg --show=plan,pages").values
+    {'explain': 'svg', 'show': 'plan,pages'}
+    >>> parse_line("--verify SELECT 1").values
+    {'verify': 'duckdb'}
+    >>> parse_line("--verify oracle")
+    Traceback (most recent call last):
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: --verify cannot be 'oracle'. There are: duckdb, postgresql
+    >>> parse_line("--paradime x")
+    Traceback (most recent call last):
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: There is no option --paradime. Did you mean --paradigm?
+    """
+    values: dict[str, str] = {}
+    quiet_name = ""
+    rest = line.strip()
+    while rest and not STATEMENT.match(rest):
+        if assigned := re.match(r"(\w+)\s*<<\s*", rest):
+            if quiet_name:
+                _refuse("<< is there twice", "A result is kept in one variable")
+            quiet_name = _variable("<<", assigned[1])
+            rest = rest[assigned.end() :]
+        elif rest.startswith("-"):
+            word, rest = _next_word(rest)
+            option, given = _option(word)
+            if option.name in values:
+                _refuse(f"--{option.name} is there twice", "Leave one of them out")
+            taken, rest = _value(option, given, rest)
+            values[option.name] = taken
+        else:
+            break
+    return MagicUse(values, quiet_name, rest)
+
+
+def states_of(text: str) -> tuple[int | str | dt.date, int | str | dt.date | None]:
+    """Read the value of ``--audit``: what names the states before and after, None for the table as it is.
+
+    A number is a version, a snapshot or a write id; a date, or a date with a time, a moment; all else a tag or a branch.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS if that is not what is written.
+
+    >>> states_of("3..5"), states_of("before-may.."), states_of("2026-05-01..2026-05-02T08:30:00")
+    ((3, 5), ('before-may', None), (datetime.date(2026, 5, 1), datetime.datetime(2026, 5, 2, 8, 30)))
+    >>> states_of("3")
+    Traceback (most recent call last):
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: --audit needs two states, and got '3'. Write --audit BEFORE..AFTER, or --audit 3.. ...
+    """
+    before, dots, after = text.partition("..")
+    if not dots or not before or ".." in after:
+        _refuse(
+            f"--audit needs two states, and got '{text}'",
+            f"Write --audit BEFORE..AFTER, or --audit {before or 'BEFORE'}.. for the table as it is now",
+        )
+    return _state(before), _state(after) if after else None
+
+
+def _state(word: str) -> int | str | dt.date:
+    if word.isdecimal():
+        return int(word)
+    for read in (dt.date.fromisoformat, dt.datetime.fromisoformat):
+        with suppress(ValueError):
+            return read(word)
+    return word
+
+
+def _next_word(text: str) -> tuple[str, str]:
+    """Cut off the first word, which may be quoted as in a shell.
+
+    >>> _next_word("--show='plan, pages' MERGE x")
+    ('--show=plan, pages', 'MERGE x')
+    """
+    word = re.match(r"""(?:'[^']*'|"[^"]*"|\S)+""", text)
+    if word is None:
+        return "", ""
+    try:
+        return "".join(shlex.split(word[0])), text[word.end() :].lstrip()
+    except ValueError:
+        return word[0], text[word.end() :].lstrip()
+
+
+def _option(word: str) -> tuple[Option, str | None]:
+    name, equals, value = word.partition("=")
+    option = _BY_NAME.get(name[2:].replace("_", "-")) if name.startswith("--") else _BY_SHORT.get(name[1:])
+    if option is None:
+        near = nearest(name.lstrip("-"), _BY_NAME)
+        hint = f"Did you mean --{near}?" if near else "%merge help lists the options."
+        _refuse(f"There is no option {name}", hint)
+    return option, value if equals else None
+
+
+def _value(option: Option, given: str | None, rest: str) -> tuple[str, str]:
+    if not option.values:
+        if given is not None:
+            _refuse(f"--{option.name} takes no value, and got '{given}'")
+        return "true", rest
+    if given is None:
+        word, after = _next_word(rest)
+        missing = not word or word.startswith("-") or after.startswith("<<")
+        # A small word that is neither a value nor a statement is a value that does not exist.
+        follows = not word.islower() or not word.isalpha() or word in COMMANDS or STATEMENT.match(word)
+        if option.assumed is not None and (missing or (word not in option.choices and follows)):
+            return option.assumed, rest
+        if missing:
+            _refuse(f"--{option.name} needs a value", f"Write --{option.name} {option.values}")
+        given, rest = word, after
+    if option.takes == "NAME":
+        return _variable(f"--{option.name}", given), rest
+    if not option.choices:
+        return given, rest
+    words = {str(choice).lower(): str(choice) for choice in option.choices}
+    word = given.lower()
+    if word not in words:
+        near = nearest(word, words)
+        known = f"There are: {', '.join(words.values())}"
+        _refuse(f"--{option.name} cannot be '{given}'", f"Did you mean {words[near]}?" if near else known)
+    return words[word], rest
+
+
+def _variable(where: str, name: str) -> str:
+    if not name.isidentifier() or iskeyword(name):
+        _refuse(f"{where} needs the name of a Python variable, and got '{name}'")
+    return name
+
+
+def _refuse(message: str, hint: str | None = None) -> NoReturn:
+    raise RowMergeError(message, code="INVALID_ARGUMENTS", hint=hint)
+
+
+def help_text(options: Sequence[Option] = OPTIONS) -> str:
+    """Write the help page.
+
+    >>> print(help_text().splitlines()[0])
+    %%merge [options] [NAME <<]        runs the SQL statements of the cell
+    """
+    return "\n".join(_help_lines(options))
+
+
+def _help_lines(options: Sequence[Option]) -> Iterator[str]:
+    yield "%%merge [options] [NAME <<]        runs the SQL statements of the cell"
+    yield "%merge [options] STATEMENT         runs one statement"
+    for name, meaning in COMMANDS.items():
+        yield f"{f'%merge {name}':<35}{meaning}"
+    yield ""
+    yield "Options:"
+    for option in options:
+        yield f"  {option.flags}"
+        yield f"      {option.meaning}"
+    yield ""
+    yield "NAME << keeps the result in a variable and shows nothing; _merge always holds the last result, failed ones too."
+    yield "{{ expression }} inserts the value of a Python expression. DataFrames of the notebook are sources by their names."
+    yield "%config MergeMagic sets defaults for all cells, as does the table [tool.rowmerge_nb] of the nearest pyproject.toml."
+
+
+def docstring(options: Sequence[Option] = OPTIONS) -> str:
+    r"""Write what ``%merge?`` and Shift-Tab show: an example, and the options as a table.
+
+    >>> print(docstring(OPTIONS[1:2]).split("\n\n")[2])
+    option         values                      meaning
+    -------------- --------------------------- --------------------------------------------------------
+    --flow         merge                       How UPDATE and DELETE are executed: by the machinery of
+                   updatable                   MERGE, or by the older flow of updatable page sources.
+    """
+    heads = [("option", "values", "meaning"), tuple("-" * width for width in _WIDTHS)]
+    table = "\n".join(
+        _row(*cells) for cells in [*heads, *((_flag(option), _taken(option), option.meaning) for option in options)]
+    )
+    behind = "\n".join(f"%merge {name:<10}{meaning}" for name, meaning in COMMANDS.items())
+    return f"Run SQL statements, and show what happened.\n\n{_EXAMPLE}\n\n{table}\n\n{behind}"
+
+
+def _flag(option: Option) -> str:
+    return f"-{option.short}, --{option.name}" if option.short else f"--{option.name}"
+
+
+def _taken(option: Option) -> str:
+    """Write an option's values below one another."""
+    return "\n".join([*option.values.split("|"), *([f"(or nothing: {option.assumed})"] if option.assumed is not None else [])])
+
+
+def _row(*cells: str) -> str:
+    """Write a row of the table, whose cells may have several lines."""
+    wrapped = [
+        [part for line in cell.split("\n") for part in textwrap.wrap(line, width, break_long_words=False)]
+        for cell, width in zip(cells, _WIDTHS, strict=True)
+    ]
+    lines = zip_longest(*wrapped, fillvalue="")
+    return "\n".join(" ".join(f"{part:<{width}}" for part, width in zip(line, _WIDTHS, strict=True)).rstrip() for line in lines)

@@ -1,0 +1,281 @@
+"""The plans of the older flow of UPDATE and DELETE, in which the page source of a split changes the rows that it has read.
+
+Reading and changing happen in one task, by one object. So nothing may stand between them that moves rows: a filter, a projection, a
+semi join with a list of values and a join with one row are all there is.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from rowmerge_nb.base.errors import MERGE_FLOW, AnalysisError, RowMergeError
+from rowmerge_nb.plan.page_execution import without_refusal
+from rowmerge_nb.plan.plan_nodes import (
+    Assignment,
+    CheckConstraints,
+    Filter,
+    Output,
+    PlanNode,
+    Project,
+    Symbol,
+    TableFinish,
+    TableScan,
+)
+from rowmerge_nb.spi.handles import ColumnHandle
+from rowmerge_nb.spi.page import ROW_ID
+from rowmerge_nb.spi.types import BIGINT, VARBINARY
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
+from rowmerge_nb.sql.duckdb.printer import PagePrinter
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.domains import constraint_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rowmerge_nb.plan.rules import RuleSettings
+    from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, TableBinding, TypedExpression, UpdateAnalysis
+    from rowmerge_nb.sql.tree.statements import Span
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdatablePageSourceScan(TableScan):
+    """Reads a table by page sources that take the rows to change back, one instance per split."""
+
+    meaning: ClassVar[str] = (
+        "Reads the table, part by part (its splits), by page sources that later change the very rows which they have read; the row id is the last column."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryJoin(PlanNode):
+    """Brings the answer of an uncorrelated subquery to the rows: a list to look values up in, or one row.
+
+    Args:
+        source: the rows.
+        query: the query, whose answer is sent to all tasks; of a list without the value that is looked for.
+        symbol: what expressions call the answer.
+    """
+
+    meaning: ClassVar[str] = "Brings the answer of a subquery to every task, so that no row has to move."
+    source: PlanNode
+    query: e.Subquery
+    symbol: Symbol
+
+    @property
+    def name(self) -> str:
+        """The node's name as Trino prints it."""
+        return "SemiJoin" if self.query.kind == "in" else "CrossJoin"
+
+    @property
+    def expressions(self) -> tuple[e.Typed, ...]:
+        """The query."""
+        return (self.query,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ChangeRows(PlanNode):
+    source: PlanNode
+    table: TableBinding
+    row_id: Symbol
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteRows(_ChangeRows):
+    """Hands the row ids of what is left of a page back to the page source that has read it."""
+
+    meaning: ClassVar[str] = "Gives the row ids of every filtered page back to the page source that read the page: delete_rows."
+
+    @property
+    def name(self) -> str:
+        """The node's name as Trino printed it."""
+        return "Delete"
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateRows(_ChangeRows):
+    """Hands new values and row ids back to the page source that has read the rows.
+
+    Args:
+        columns: the updated columns, in table order.
+        channels: the page's channel of every updated column, and of the row id as the last entry.
+        required: positions of the updated columns that refuse NULL.
+    """
+
+    meaning: ClassVar[str] = "Gives new values and row ids of every page back to the page source that read the page: update_rows."
+    columns: tuple[ColumnHandle, ...]
+    channels: tuple[int, ...]
+    required: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The node's name as Trino printed it."""
+        return "Update"
+
+
+def updated_columns(analysis: UpdateAnalysis | DeleteAnalysis) -> tuple[ColumnHandle, ...]:
+    """Return the columns that a statement assigns, in table column order."""
+    pairs = zip(analysis.target.columns, analysis.clauses[0].values, strict=True)
+    return tuple(ColumnHandle(column.name, column.type) for column, value in pairs if value is not None)
+
+
+def plan_updatable(analysis: UpdateAnalysis | DeleteAnalysis, row_id: ColumnHandle) -> Output:
+    """Plan an UPDATE or DELETE.
+
+    Args:
+        analysis: the statement, resolved.
+        row_id: the row id's column.
+
+    Returns:
+        Output ← TableFinish ← DeleteRows or UpdateRows ← CheckConstraints? ← Project? ← Filter? ← QueryJoin* ← UpdatablePageSourceScan.
+
+    Raises:
+        RowMergeError: rows would have to move between reading and writing, or an expression cannot be computed on pages.
+    """
+    return _Planner(analysis, row_id).plan()
+
+
+class _Planner:
+    def __init__(self, analysis: UpdateAnalysis | DeleteAnalysis, row_id: ColumnHandle) -> None:
+        self.analysis = analysis
+        self.handle = row_id
+        self.row_id = Symbol(ROW_ID, row_id.type)
+        self.ids: Iterator[str] = (f"n{number}" for number in itertools.count(1))
+        self.printer = PagePrinter([field.symbol for field in analysis.target_fields])
+
+    def plan(self) -> Output:
+        target, where = self.analysis.target, self.analysis.where
+        if where is not None:
+            self._check(where, condition=True)
+        assigned = self._assigned()
+        node = self._joined(self._scan())
+        if where is not None:
+            node = Filter(id=next(self.ids), outputs=node.outputs, source=node, predicate=where.tree, text=where.text)
+        node = self._changed(node, assigned)
+        rows = (Symbol("rows", BIGINT),)
+        call = "finish_update" if assigned else "finish_delete"
+        finish = TableFinish(id=next(self.ids), outputs=rows, source=node, table=target.display, call=call)
+        return Output(id=next(self.ids), outputs=rows, source=finish)
+
+    def _scan(self) -> UpdatablePageSourceScan:
+        target, where = self.analysis.target, self.analysis.where
+        names = {field.symbol: c.name for field, c in zip(self.analysis.target_fields, target.columns, strict=True)}
+        return UpdatablePageSourceScan(
+            id=next(self.ids),
+            outputs=(*(Symbol(field.symbol, field.type) for field in self.analysis.target_fields), self.row_id),
+            table=target,
+            columns=(*(ColumnHandle(c.name, c.type) for c in target.columns), self.handle),
+            row_id=self.row_id,
+            alias="",
+            constraint=constraint_of(where.tree if where is not None else None, names),
+        )
+
+    def _assigned(self) -> list[Assignment]:
+        """Compute the values in the order in which they were written: the engine may order channels as it likes."""
+        found: list[tuple[Span, Assignment]] = []
+        for column, value in zip(self.analysis.target.columns, self.analysis.clauses[0].values, strict=True):
+            if value is not None:
+                self._check(value, condition=False)
+                symbol = Symbol(f"{column.name}_new", column.type)
+                found.append((value.span, Assignment(symbol, value.tree, value.text)))
+        return [assignment for _, assignment in sorted(found, key=lambda pair: (pair[0].line, pair[0].column))]
+
+    def _changed(self, node: PlanNode, assigned: list[Assignment]) -> PlanNode:
+        target, outputs = self.analysis.target, (Symbol("partialrows", BIGINT), Symbol("fragment", VARBINARY))
+        if not assigned:
+            return DeleteRows(id=next(self.ids), outputs=outputs, source=node, table=target, row_id=self.row_id)
+        symbols = (self.row_id, *(assignment.symbol for assignment in assigned))
+        project = self._checked(Project(id=next(self.ids), outputs=symbols, source=node, assignments=tuple(assigned)))
+        columns, order = updated_columns(self.analysis), [symbol.name for symbol in symbols]
+        channels = (*(order.index(f"{column.name}_new") for column in columns), 0)
+        nullable = {column.name: column.nullable for column in target.columns}
+        return UpdateRows(
+            id=next(self.ids),
+            outputs=outputs,
+            source=project,
+            table=target,
+            row_id=self.row_id,
+            columns=columns,
+            channels=channels,
+            required=tuple(index for index, column in enumerate(columns) if not nullable[column.name]),
+        )
+
+    def _checked(self, project: Project) -> PlanNode:
+        """Ask the CHECK constraints of the new rows, whose other columns are what was read."""
+        checks, pairs = self.analysis.checks, zip(self.analysis.target.columns, self.analysis.target_fields, strict=True)
+        for check in checks:
+            self._check_printable(without_refusal(check.value)[0], condition=False)
+        row = tuple((Symbol(column.name, column.type), e.Column(field.type, field.symbol)) for column, field in pairs)
+        if not checks:
+            return project
+        return CheckConstraints(id=next(self.ids), outputs=project.outputs, source=project, checks=checks, row=row)
+
+    def _joined(self, node: PlanNode) -> PlanNode:
+        for index, query in enumerate(self.printer.subqueries):
+            symbol = Symbol(self.printer.symbol(index), query.type)
+            outputs = node.outputs if query.kind == "in" else (*node.outputs, symbol)
+            node = QueryJoin(
+                id=next(self.ids),
+                outputs=outputs,
+                source=node,
+                query=query,
+                symbol=symbol,
+            )
+        return node
+
+    def _check(self, expression: TypedExpression, *, condition: bool) -> None:
+        """Check that an expression can be computed on pages, and which answers of queries it asks for: they are joined below."""
+        for part in e.walk(expression.tree):
+            if isinstance(part, e.Subquery) and part.outer:
+                raise _moving(part, expression)
+        self._check_printable(expression.tree, condition=condition)
+
+    def _check_printable(self, tree: e.Typed, *, condition: bool) -> None:
+        try:
+            self.printer.text(tree, condition=condition)
+        except UnprintableError as error:
+            refused = AnalysisError(
+                f"The flow 'updatable' computes on pages, where {error} is not known to mean what it means in Trino",
+                code="NOT_SUPPORTED",
+                hint=MERGE_FLOW,
+            )
+            raise refused.at(tree.origin.span) if tree.origin is not None else refused from error
+
+
+def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:
+    """Refuse a correlated subquery in the words of the engine of that time.
+
+    It named the topmost node that moved rows. A subquery of one value had MarkDistinct above its join, to find a second row, and an IN
+    predicate the aggregation that counts matches; EXISTS and aggregates were pushed below the join, where equalities correlate them.
+    """
+    node = "AggregationNode" if query.kind == "in" else "JoinNode"
+    if query.kind == "scalar" and not query.aggregates:
+        node = "MarkDistinctNode"
+    return AnalysisError(
+        f"Invalid descendant for DeleteNode or UpdateNode: io.trino.sql.planner.plan.{node}",
+        code="GENERIC_INTERNAL_ERROR",
+        hint=f"A correlated subquery moves rows between reading and writing. {MERGE_FLOW}",
+    ).at(expression.span)
+
+
+def prune_updatable_scan(plan: Output, settings: RuleSettings) -> Output:
+    """Read only those columns that expressions speak of, and the row id; not of a table so small that its old rows are shown."""
+    chain: list[PlanNode] = [plan]
+    while chain[-1].sources:
+        chain.append(chain[-1].sources[0])
+    scan = chain[-1]
+    rows = scan.table.estimated_rows if isinstance(scan, UpdatablePageSourceScan) else None
+    if not isinstance(scan, UpdatablePageSourceScan) or (rows is not None and rows <= settings.small_rows):
+        return plan
+    read = {symbol for node in chain for part in node.expressions for symbol in e.references(part)}
+    kept = [i for i, symbol in enumerate(scan.outputs) if symbol == scan.row_id or symbol.name in read]
+    dropped = {symbol for i, symbol in enumerate(scan.outputs) if i not in kept}
+    node: PlanNode = replace(scan, outputs=tuple(scan.outputs[i] for i in kept), columns=tuple(scan.columns[i] for i in kept))
+    for above in reversed(chain[:-1]):
+        # Nodes further up have symbols of their own, and a column of the table may have the name of one of them.
+        passes = isinstance(above, Filter | QueryJoin)
+        outputs = tuple(symbol for symbol in above.outputs if not passes or symbol not in dropped)
+        node = replace(above, source=node, outputs=outputs)  # type: ignore[call-arg]
+    assert isinstance(node, Output)
+    return node

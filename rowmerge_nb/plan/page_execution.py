@@ -1,0 +1,199 @@
+"""Which plans are executed on pages, in which tasks, and why others are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.plan.extended import returned_on_pages
+from rowmerge_nb.plan.join_keys import NO_KEYS, SEVERAL_KEYS, key_sets
+from rowmerge_nb.plan.plan_nodes import (
+    AssignUniqueId,
+    CheckConstraints,
+    Filter,
+    Join,
+    PhysicalForm,
+    PlanNode,
+    Project,
+    Source,
+    TableScan,
+)
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
+from rowmerge_nb.sql.duckdb.printer import PagePrinter
+from rowmerge_nb.sql.typed.domains import conjuncts
+from rowmerge_nb.sql.typed.expressions import Apply, Subquery, Typed, walk
+from rowmerge_nb.sql.typed.queries import subqueries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rowmerge_nb.plan.rules import RuleSettings
+    from rowmerge_nb.spi.types import Type
+
+
+MOST_PAIRS = 1_000_000
+"""Without equal columns in ON every row meets every other; so many pairs are made at most."""
+TEXT_BYTES = 32
+"""What a value of no fixed width is taken to need."""
+
+
+def form_of(
+    below: Sequence[PlanNode],
+    join: Join | None,
+    rows: tuple[int | None, int | None],
+    settings: RuleSettings,
+    answered: Callable[[Subquery], int | None],
+) -> PhysicalForm:
+    """Choose what executes a plan from the scan of the target to the processor.
+
+    Args:
+        below: the nodes below the writer.
+        join: the join among them; None of an UPDATE or DELETE.
+        rows: how many rows the target and the source have, where that is known; an UPDATE and a DELETE have no source.
+        settings: up to where a task takes the whole of a table.
+        answered: gives how many rows a subquery has at most, where that is known.
+    """
+    for tree, is_condition in _computed_on_pages(below):
+        try:
+            _check_printable(tree, condition=is_condition)
+            _check_answers(tree, settings.key_rows, answered)
+        except UnprintableError as error:
+            return PhysicalForm(f"pages cannot be asked for {error}")
+    target, source = rows
+    if join is None:
+        return PhysicalForm(many_tasks=target is None or target > settings.small_rows)
+    if target is not None and source is not None and max(target, source) <= settings.small_rows:
+        if not key_sets(join) and target * source > MOST_PAIRS:
+            return PhysicalForm(NO_KEYS)
+        return PhysicalForm()
+    if target is not None and source is not None and key_sets(join):
+        both = sum(_size_of(side, rows) for side, rows in zip(join.sources, (target, source), strict=True))
+        if both <= settings.one_task_bytes:
+            return PhysicalForm(paged=True)
+    return _in_many_tasks(join, target, source, settings)
+
+
+def _in_many_tasks(join: Join, target: int | None, source: int | None, settings: RuleSettings) -> PhysicalForm:
+    """Return every task all of the source, or where that is too much the rows of some keys of both sides."""
+    sets = key_sets(join)
+    if not sets:
+        return PhysicalForm(NO_KEYS)
+    form = _by_source(join, target, source, settings)
+    return PhysicalForm(SEVERAL_KEYS) if form.partitioned and len(sets) > 1 else form
+
+
+def _by_source(join: Join, target: int | None, source: int | None, settings: RuleSettings) -> PhysicalForm:
+    if source is None:
+        unknown = "nobody knows how large the source is"
+        # Of few rows Spark makes few files, since it sees how few they are before it stores them.
+        few = target is not None and target <= settings.small_rows
+        return PhysicalForm(unknown) if few else PhysicalForm(partitioned=unknown)
+    read = without_mark(join.right)
+    if isinstance(read, Source) and any(query.kind != "scalar" for query in subqueries(read.tree)):
+        # What Spark makes of some of them it does not know again when the stage of unmatched rows asks for the source's pieces.
+        return PhysicalForm(partitioned="the source is a query with IN or EXISTS, which is made once only so")
+    size, most = _size_of(join.right, source), settings.source_bytes
+    packed = settings.packed_bytes if most is None else min(settings.packed_bytes, most)
+    if size <= packed:
+        return PhysicalForm(many_tasks=True)
+    if most is None or not isinstance(read, TableScan) or not read.table.is_read_by_tasks():
+        said = "not sent to every task", packed, "packed_bytes" if packed == settings.packed_bytes else "source_bytes"
+    elif size > most:
+        said = "not read by every task", most, "source_bytes"
+    else:
+        return PhysicalForm(many_tasks=True)
+    how, bound, name = said
+    return PhysicalForm(
+        partitioned=f"the source, about {size >> 20} MiB, is {how}: that is done up to {bound >> 20} MiB ({name})"
+    )
+
+
+def without_mark(node: PlanNode) -> PlanNode:
+    """Return the rows of a source without the mark that there is one, which a task knows by itself."""
+    while isinstance(node, Project):
+        node = node.source
+    return node
+
+
+def _size_of(side: PlanNode, rows: int) -> int:
+    """Return about how many bytes the rows of a side of the join take in pages."""
+    widths = [_width(symbol.type) for symbol in side.outputs]
+    size = rows * sum(width or TEXT_BYTES for width in widths)
+    scan = side
+    while isinstance(scan, Project | AssignUniqueId):
+        scan = scan.source
+    # Texts may be longer than they are taken to be: the size of the table says so.
+    return max(size, scan.table.data_size or 0) if isinstance(scan, TableScan) and None in widths else size
+
+
+def _width(sql_type: Type) -> int | None:
+    """Return how many bytes a value takes in a page; None if that depends on the value."""
+    try:
+        return max(int(sql_type.arrow.bit_width) // 8, 1)
+    except ValueError:
+        return None
+
+
+def _check_printable(tree: Typed, *, condition: bool) -> None:
+    """Check that an expression can be computed on pages.
+
+    Raises:
+        UnprintableError: it cannot.
+    """
+    PagePrinter().text(tree, condition=condition)
+
+
+def _check_answers(tree: Typed, most: int, answered: Callable[[Subquery], int | None]) -> None:
+    """Check that the answers of subqueries can be sent to every task.
+
+    Raises:
+        UnprintableError: they cannot.
+    """
+    for query in (part for part in walk(tree) if isinstance(part, Subquery)):
+        rows = answered(query) if query.kind == "in" else 1
+        if rows is None or rows > most:
+            size = "of a size that nobody knows" if rows is None else f"of up to {rows:,} rows"
+            raise UnprintableError(f"a list {size}: a subquery's is sent to every task up to {most:,} rows (key_rows)")
+
+
+def _computed_on_pages(nodes: Sequence[PlanNode]) -> Iterator[tuple[Typed, bool]]:
+    """Yield the expressions that pages are asked for, and whether each is a condition that keeps rows."""
+    for node in nodes:
+        if isinstance(node, Filter):
+            yield node.predicate, True
+        elif isinstance(node, CheckConstraints):
+            yield from ((without_refusal(check.value)[0], False) for check in node.checks)
+        elif isinstance(node, Join):
+            rest = rest_of_on(node)
+            if rest is not None:
+                yield rest, True
+        elif isinstance(node, Project) and node.case is not None:
+            for branch in node.case.branches:
+                if branch.test is not None:
+                    yield branch.test, True
+                yield from ((without_refusal(value)[0], False) for value in branch.expressions)
+    returned = returned_on_pages(nodes)
+    if returned is not None:
+        yield from ((tree, False) for tree in (*(assignment.value for assignment in returned.known), *returned.values))
+
+
+def without_refusal(value: Typed) -> tuple[Typed, tuple[str, str] | None]:
+    """Take what refuses NULL off a value of a NOT NULL column: give the value, and the refusal's code and message."""
+    if isinstance(value, Apply) and value.name == "coalesce":
+        inner, last = value.arguments[0], value.arguments[-1]
+        if isinstance(last, Apply) and last.name == "fail":
+            return replace(inner, origin=value.origin), last.detail
+    return value, None
+
+
+def rest_of_on(join: Join) -> Typed | None:
+    """Return what ON asks for beside equal values of the keys; None if that is all."""
+    sets = key_sets(join)
+    if len(sets) > 1:
+        return join.predicate
+    keys = [key.term for keys in sets for key in keys]
+    terms = [term for term in conjuncts(join.predicate) if not any(term is key for key in keys)]
+    if not terms:
+        return None
+    whole = terms[0] if len(terms) == 1 else Apply(join.predicate.type, "and", tuple(terms))
+    return replace(whole, origin=join.predicate.origin)

@@ -1,0 +1,211 @@
+"""An audit as text and HTML: the outcome, rows in numbers, clauses, what explains the rows that differ, and these rows with their reasons."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.words import MINUS, join, number, plural
+from rowmerge_nb.report.html import render_parts, render_standing_alone
+from rowmerge_nb.report.model.journeys import journey_row
+from rowmerge_nb.report.plain_text import WIDTH
+from rowmerge_nb.report.words.columns import columns_of
+from rowmerge_nb.report.words.display_values import cell, is_number
+from rowmerge_nb.report.words.reasons import because_of
+from rowmerge_nb.trace.audit import RowFate
+from rowmerge_nb.trace.journeys import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rowmerge_nb.report.words.display_values import Cell
+    from rowmerge_nb.trace.audit import Audit, AuditedRow
+
+SHOWN: Final = 10
+"""The rows of so many keys are shown; `Audit.rows` has all that are told."""
+_SIDES: Final = 3
+"""So many rows of one key are shown of each kind."""
+_WORDS: Final = {
+    Answer.TRUE: "true",
+    Answer.FALSE: "false",
+    Answer.UNKNOWN: "unknown",
+    Answer.FAILED: "an error",
+    Answer.NOT_KNOWN: "not known",
+}
+_KINDS: Final = (("before", "was"), ("missing", "missing"), ("unexpected", "unexpected"))
+
+
+@dataclass(frozen=True)
+class ShownRow:
+    """The rows of one key: what became of them, their values, and why they ought to be otherwise."""
+
+    head: str
+    lines: tuple[tuple[str, tuple[Cell, ...]], ...]
+    about: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def audit_bundle(audit: Audit) -> dict[str, str]:
+    """Make what a notebook stores for an audit: exactly the keys ``text/plain`` and ``text/html``."""
+    text = "\n".join(_lines(audit))
+    names: dict[str, Any] = {
+        "audit": audit,
+        "states": _states(audit),
+        "numbers": _numbers(audit),
+        "clauses": _clauses(audit),
+        "explained": [(_share(one), f"{one.cause}: {one.sentence}.", one.statement) for one in audit.explanations],
+        "unexplained": _unexplained(audit),
+        "columns": [name for name, _ in audit.columns],
+        "right": _right(audit),
+        "rows": [_shown(audit, row) for row in audit.rows[:SHOWN]],
+        "more": _more(audit),
+        "notices": _notices(audit),
+    }
+    return {"text/plain": text, "text/html": render_parts("audit.html.j2", names, text, audit.statement)}
+
+
+def audit_page(audit: Audit) -> str:
+    """Write an audit as an HTML document, light or dark by the system."""
+    return render_standing_alone(f"Audit of {audit.table}", audit.statement, audit_bundle(audit)["text/html"])
+
+
+def _states(audit: Audit) -> str:
+    return f"{audit.kind} evaluated on {audit.before}, compared with {audit.after}. Nothing was begun or written."
+
+
+def _numbers(audit: Audit) -> list[tuple[str, str, str]]:
+    """Return the numbers as a table: rows before, taken away, put in, after; by the statement, and in the table."""
+    counts = audit.counts
+    wanted = counts.before - counts.to_remove + counts.to_add
+    return [
+        ("rows before", number(counts.before), number(counts.before)),
+        ("taken away", _signed(counts.to_remove, MINUS), _signed(counts.removed, MINUS)),
+        ("put in", _signed(counts.to_add, "+"), _signed(counts.added, "+")),
+        ("rows after", number(wanted), number(counts.after)),
+    ]
+
+
+def _signed(count: int, sign: str) -> str:
+    return f"{sign}{number(count)}" if count else "0"
+
+
+def _clauses(audit: Audit) -> list[tuple[str, str, str, str]]:
+    if audit.kind != "MERGE":
+        return []
+    return [(str(c.number), c.operation.name, number(c.rows or 0), " ".join((c.head or c.text).split())) for c in audit.clauses]
+
+
+def _share(one: Any) -> str:
+    return f"{number(one.rows)} of {plural(one.of, 'row')}"
+
+
+def _unexplained(audit: Audit) -> str:
+    if audit.agrees or any(one.rows == one.of for one in audit.explanations):
+        return ""
+    if not audit.explanations:
+        return "No known difference explains these rows: look at the other engine's statement, and at who else has written."
+    return "The other rows are explained by none of the known differences."
+
+
+def _notices(audit: Audit) -> list[str]:
+    found = []
+    if audit.repeated:
+        rows = sum(pattern.rows for pattern in audit.repeated)
+        found.append(
+            f"Several source rows match {plural(rows, 'target row')}: Trino ends such a statement, or leaves a version of the row for each"
+            " clause that fires. What each of them makes of the row is compared."
+        )
+    return [*found, *audit.notices]
+
+
+def _more(audit: Audit) -> str:
+    shown = sum(len(row.missing) + len(row.unexpected) for row in audit.rows[:SHOWN])
+    left = audit.differing - shown
+    return f"and {plural(left, 'row')} more" if left > 0 else ""
+
+
+def _right(audit: Audit) -> set[int]:
+    return {at for at, (_, kind) in enumerate(audit.columns) if is_number(kind)}
+
+
+def _shown(audit: Audit, row: AuditedRow) -> ShownRow:
+    names = [name for name, _ in audit.columns]
+    lines = tuple(
+        (word, tuple(cell(values[name]) for name in names)) for side, word in _KINDS for values in getattr(row, side)[:_SIDES]
+    )
+    about = [(one.head, one.reasons) for one in (journey_row(way, audit.kind == "MERGE") for way in row.journeys)] or [
+        _without_journey(audit, row)
+    ]
+    return ShownRow(_head(row), lines, tuple(about))
+
+
+def _head(row: AuditedRow) -> str:
+    """Return which row is meant, what became of it, and what explains that."""
+    key = ", ".join(f"{name} = {cell(value).text}" for name, value in row.key.items())
+    explained = f" ({join([str(cause) for cause in row.causes])}{': ' + row.remark if row.remark else ''})" if row.causes else ""
+    return f"{key}: {_fate(row)}{explained}"
+
+
+def _fate(row: AuditedRow) -> str:
+    if row.fate is RowFate.OTHER_VALUES:
+        wanted, got = row.missing[0], row.unexpected[0]
+        columns = [name for name in wanted if repr(wanted[name]) != repr(got[name])]
+        return f"other {'value' if len(columns) == 1 else 'values'} in {join(columns)}" if columns else "other values"
+    changed = row.before and row.unexpected and row.unexpected[0] not in row.before
+    sentences: Mapping[RowFate, str] = {
+        RowFate.NOT_THERE: "ought to be there, and is not",
+        RowFate.NOT_CHANGED: "ought to be changed, and is as it was",
+        RowFate.STILL_THERE: f"ought to be taken away, and is still there{', with other values' if changed else ''}",
+        RowFate.TOO_OFTEN: f"is there {plural(len(row.unexpected), 'time')} too often",
+        RowFate.TOO_RARE: f"is there {plural(len(row.missing), 'time')} too rarely",
+        RowFate.NOT_ASKED_FOR: "is there, and nothing has made it",
+    }
+    return sentences[row.fate]
+
+
+def _without_journey(audit: Audit, row: AuditedRow) -> tuple[str, tuple[str, ...]]:
+    """Describe why a row took no part."""
+    if row.where is not None:
+        return "It is not chosen", (f"WHERE is {_WORDS[row.where.answer]}{because_of(row.where)}.",)
+    if not row.before:
+        return "Nothing makes it", ("No row that took part has this key, and it was not there before.",)
+    if audit.kind == "MERGE":
+        return "It stays as it was", ("No row of the source has it for a partner.",)
+    return "It stays as it was", ("The statement does not choose it.",)
+
+
+def _lines(audit: Audit) -> Iterator[str]:
+    yield from textwrap.wrap(audit.sentence, WIDTH)
+    yield from textwrap.wrap(_states(audit), WIDTH)
+    for notice in _notices(audit):
+        yield from textwrap.wrap(f"Notice: {notice}", WIDTH)
+    yield ""
+    yield from columns_of([("", "the statement", "the table"), *_numbers(audit)], right={1, 2})
+    if clauses := _clauses(audit):
+        yield ""
+        table = columns_of([("clause", "operation", "rows", ""), *clauses], right={0, 2})
+        yield from (line[:WIDTH].rstrip() for line in table)
+    if audit.explanations or _unexplained(audit):
+        yield from ("", "What explains it")
+    for one in audit.explanations:
+        yield from textwrap.wrap(f"{_share(one)}: {one.cause}: {one.sentence}.", WIDTH)
+        if one.statement:
+            yield from ("  The table holds what this leaves, as far as these rows go:", *_indented(one.statement))
+    yield from textwrap.wrap(_unexplained(audit), WIDTH)
+    for row in audit.rows[:SHOWN]:
+        yield from ("", *_row_lines(audit, _shown(audit, row)))
+    yield from [_more(audit)] if _more(audit) else []
+
+
+def _row_lines(audit: Audit, row: ShownRow) -> Iterator[str]:
+    yield row.head
+    names = [name for name, _ in audit.columns]
+    table = [["", *names], *([word, *(one.text for one in cells)] for word, cells in row.lines)]
+    yield from columns_of(table, right={at + 1 for at in _right(audit)})
+    for head, reasons in row.about:
+        yield head
+        yield from (f"  {reason}" for reason in reasons)
+
+
+def _indented(statement: str) -> Sequence[str]:
+    return [f"    {line}".rstrip() for line in statement.split("\n")]

@@ -1,0 +1,181 @@
+"""A comparison as text and HTML: the outcome, numbers in two columns, changed rows, what the connector was handed, plans, and calls."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.report.html import render_parts
+from rowmerge_nb.report.model.alignment import aligned_plans, aligned_rows, unaligned
+from rowmerge_nb.report.model.report import build_report
+from rowmerge_nb.report.plain_text import WIDTH, diff_lines, stored_lines
+from rowmerge_nb.report.words.columns import columns_of
+from rowmerge_nb.report.words.display_values import cell
+from rowmerge_nb.trace.node_records import explain_text
+
+if TYPE_CHECKING:
+    from rowmerge_nb.report.model.alignment import AlignedRow, PlanLine
+    from rowmerge_nb.report.model.changed_rows import Stored
+    from rowmerge_nb.report.model.report import Report
+    from rowmerge_nb.report.words.display_values import Cell
+    from rowmerge_nb.trace.comparison import Comparison, Metric, Side
+    from rowmerge_nb.trace.trace import Trace
+
+SHOWN: Final = 10
+"""So many different rows are shown, and so many of a page."""
+MOST_PAGES: Final = 3
+"""The pages of so many writers are shown."""
+_TOLD_BY_STORES: Final = frozenset({"rows read", "written", "rows after"})
+"""Numbers that not every store tells: where a side that ran has none of them, it is not known."""
+
+
+def comparison_bundle(comparison: Comparison) -> dict[str, str]:
+    """Make what a notebook stores for a comparison: exactly the keys ``text/plain`` and ``text/html``."""
+    rows = aligned(comparison)
+    handed = handed_pages(comparison) if not rows else []
+    why = _unaligned(comparison) if handed else ""
+    text = "\n".join(_lines(comparison, rows, handed, why))
+    names: dict[str, Any] = {
+        "comparison": comparison,
+        "sides": [(side, error_of(side)) for side in (comparison.left, comparison.right)],
+        "differences": [(d, [cell(value) for value in d.row]) for d in comparison.differences[:SHOWN]],
+        "columns": column_names(comparison),
+        "more": max(0, len(comparison.differences) - SHOWN),
+        "report": changed_rows(comparison),
+        "aligned": rows,
+        "handed": handed,
+        "unaligned": why,
+        "plan": plan_lines(comparison),
+        "texts": [metric_texts(comparison, metric) for metric in comparison.metrics],
+        "open": True,
+        "reasons": [*reasons(comparison), *notices(comparison)],
+    }
+    return {"text/plain": text, "text/html": render_parts("comparison.html.j2", names, text, comparison.statement)}
+
+
+def error_of(side: Side) -> str:
+    """Return the sentence of a side's error; ``""`` if it has none."""
+    error = side.result.trace.error
+    return "" if error is None else f"{error.code}: {error.message}"
+
+
+def reasons(comparison: Comparison) -> list[str]:
+    """Return what the errors of failed sides say of the rows or the next step, with the side's name where only one says it."""
+    found: dict[str, list[str]] = {}
+    for side in (comparison.left, comparison.right):
+        if (error := side.result.trace.error) is not None and error.hint:
+            found.setdefault(error.hint, []).append(side.name)
+    return [hint if len(names) > 1 else f"{names[0]}: {hint}" for hint, names in found.items()]
+
+
+def notices(comparison: Comparison) -> list[str]:
+    """Return the notices of both sides, with the side's name where only one has it."""
+    found: dict[str, list[str]] = {}
+    for side in (comparison.left, comparison.right):
+        for notice in build_report(side.result.trace).notices:
+            where = "" if notice.line is None else f"line {notice.line}: "
+            found.setdefault(f"{where}{notice.message}", []).append(side.name)
+    return [f"Notice: {text}" if len(names) > 1 else f"Notice, {names[0]}: {text}" for text, names in found.items()]
+
+
+def shortened_plan(side: Side) -> list[str]:
+    """Return the lines of a plan as EXPLAIN prints them, without the layouts: these are what makes it wide."""
+    if not side.result.trace.plan:
+        return []
+    return [line for line in explain_text(side.result.trace.plan).split("\n") if "Layout: [" not in line]
+
+
+def plan_lines(comparison: Comparison) -> tuple[PlanLine, ...]:
+    """Return the lines of both plans, those that both have once."""
+    return aligned_plans(shortened_plan(comparison.left), shortened_plan(comparison.right))
+
+
+def aligned(comparison: Comparison) -> tuple[AlignedRow, ...]:
+    """Return what became of each row on both sides; nothing where that is the same, or not known of all."""
+    return aligned_rows(*_whole_traces(comparison))
+
+
+def _unaligned(comparison: Comparison) -> str:
+    return unaligned(*_whole_traces(comparison))
+
+
+def _whole_traces(comparison: Comparison) -> tuple[Trace, Trace]:
+    left, right = (side.whole or side.result.trace for side in (comparison.left, comparison.right))
+    return left, right
+
+
+def column_names(comparison: Comparison) -> list[str]:
+    """Name the columns of the rows that differ."""
+    width = max((len(d.row) for d in comparison.differences), default=0)
+    return list(comparison.columns) if width == len(comparison.columns) else ["row_id"] * width
+
+
+def metric_texts(comparison: Comparison, metric: Metric) -> tuple[str, str]:
+    """Return what is shown of a number on both sides."""
+    missing = "not known" if metric.name in _TOLD_BY_STORES else ""
+    left, right = ("" if side.failed else missing for side in (comparison.left, comparison.right))
+    return metric.left or left, metric.right or right
+
+
+def changed_rows(comparison: Comparison) -> Report | None:
+    """Return the report whose changed rows are those of both sides; None where they differ, or are not known."""
+    reports = [build_report(side.result.trace) for side in (comparison.left, comparison.right)] if comparison.same else []
+    known = [report for report in reports if report.diff is not None and report.diff.rows]
+    # Better one that has the old values, too.
+    return min(known, key=lambda report: report.diff is not None and bool(report.diff.remark), default=None)
+
+
+def handed_pages(comparison: Comparison) -> list[tuple[str, Stored]]:
+    """Return what each side hands to the connector, cut to a few rows; nothing where both hand over the same."""
+    sides = [(side.name, build_report(side.result.trace).stored) for side in (comparison.left, comparison.right)]
+    if sides[0][1] == sides[1][1]:
+        return []
+    return [(name, _shortened(stored)) for name, stored in sides if stored is not None]
+
+
+def _shortened(stored: Stored) -> Stored:
+    pages = tuple(replace(page, rows=page.rows[:SHOWN]) for page in stored.pages[:MOST_PAGES])
+    left_out = len(stored.pages) - len(pages)
+    return replace(stored, pages=pages, summary=stored.summary + (f"; the first {MOST_PAGES} are shown" if left_out else ""))
+
+
+def _lines(comparison: Comparison, both: tuple[AlignedRow, ...], handed: list[tuple[str, Stored]], why: str) -> list[str]:
+    sides = (comparison.left, comparison.right)
+    lines = [comparison.sentence, "Nothing was committed: each side ran in a transaction of its own and was rolled back."]
+    lines += [comparison.notice] if comparison.notice else []
+    lines += [f"{side.name}: {error_of(side)}" for side in sides if side.failed]
+    lines += [line for told in (*reasons(comparison), *notices(comparison)) for line in textwrap.wrap(told, WIDTH)]
+    rows = [[comparison.by, "", *(side.name for side in sides)]]
+    rows += [[m.name, "≠" if m.differs else "", *metric_texts(comparison, m)] for m in comparison.metrics if m.left or m.right]
+    lines += ["", *(line.rstrip() for line in columns_of(rows))]
+    if comparison.differences:
+        lines += ["", "Rows that differ"]
+        table = [["side", "does", "times", *column_names(comparison)]]
+        table += [[d.side, d.what, str(d.times), *(_text(cell(v)) for v in d.row)] for d in comparison.differences[:SHOWN]]
+        lines += columns_of(table, right={2})
+        if (more := len(comparison.differences) - SHOWN) > 0:
+            lines.append(f"and {more:,} more")
+    if (report := changed_rows(comparison)) is not None:
+        lines += ["", *diff_lines(report)]
+    if both:
+        heads = ["source row", "values", "", *(side.name for side in sides)]
+        table = [heads, *(list(line) for row in both for line in row.lines)]
+        lines += ["", "What transform_page makes of each row", *(line.rstrip() for line in columns_of(table, right={0}))]
+    lines += ["", *textwrap.wrap(why, WIDTH)] if why else []
+    for name, stored in handed:
+        lines += ["", f"{stored.title}, {name}: {stored.summary}", *stored_lines(stored)]
+    lines += ["", "Connector calls", *columns_of([["method", *(s.name for s in sides)], *_calls(comparison)], right={1, 2})]
+    if plan := plan_lines(comparison):
+        marked = any(line.side for line in plan)
+        lines += ["", f"Plan; < {sides[0].name}, > {sides[1].name}" if marked else "Plan, the same of both"]
+        lines += [f"{line.side or ' '} {line.text}" if marked else line.text for line in plan]
+    return lines
+
+
+def _calls(comparison: Comparison) -> list[list[str]]:
+    return [[name, str(left or ""), str(right or "")] for name, left, right in comparison.calls]
+
+
+def _text(value: Cell) -> str:
+    return "NULL" if value.null else value.text

@@ -1,0 +1,168 @@
+"""Why rows were not matched: what ``result.near()`` gives, as data, text and HTML."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.base.words import number, plural
+from rowmerge_nb.report.html import render_parts
+from rowmerge_nb.report.sequence import ShownSequence
+from rowmerge_nb.report.words.columns import columns_of
+from rowmerge_nb.report.words.near_sentences import counts_of, key_text, near_sentence, separation_text, summary_of
+from rowmerge_nb.trace.near import NearKeys, NearRow, NearSide
+from rowmerge_nb.trace.picking import check_columns, has_values, in_words, picked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rowmerge_nb.trace.trace import Trace
+
+MOST_SHOWN: Final = 60
+"""So many rows of each side are shown."""
+
+
+class Near(ShownSequence[NearRow]):
+    """The rows of a MERGE's source that have no partner, and the nearest keys of the target; shows itself as a table.
+
+    Attributes:
+        keys: all that was found, of both sides.
+        targets: rows of the target that no source row matches, and that are near to a key of the source.
+    """
+
+    def __init__(self, keys: NearKeys, rows: Sequence[NearRow], targets: Sequence[NearRow], *, picked: bool = False) -> None:
+        self.keys = keys
+        self.targets = tuple(targets)
+        super().__init__(rows)
+        self._picked = picked
+
+    @classmethod
+    def of(cls, trace: Trace, row: Any, source_row: Any, columns: Mapping[str, Any]) -> Near:
+        """Look rows up in a trace.
+
+        Args:
+            trace: the trace.
+            row: what `Result.near` takes without a name: the number of the source row, from 0, or values by columns.
+            source_row: the number of the source row; None for any.
+            columns: values of columns that ON reads; rows of either side that have them are given.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS if no row is like this, or no column has such a name; NOT_SUPPORTED where nothing was
+                looked for.
+        """
+        keys = _keys_of(trace)
+        sources, targets = (side.told if side is not None else () for side in (keys.source, keys.target))
+        names = (name for one in (*sources, *targets) for name in one.columns)
+        source_row, columns = picked(row, source_row, columns, names)
+        if source_row is None and not columns:
+            return cls(keys, sources, targets)
+        if keys.source is None:
+            raise RowMergeError(
+                keys.problem.removesuffix("."), code="NOT_SUPPORTED", hint="result.why() tells why a row went the way it did."
+            )
+        if not sources and not targets:
+            raise RowMergeError(
+                summary_of(keys).removesuffix("."),
+                code="INVALID_ARGUMENTS",
+                hint="result.why() tells why a row went the way it did.",
+            )
+        check_columns(columns, (row.columns for row in (*sources, *targets)))
+
+        def alike(*, padded: bool) -> Near:
+            return cls(
+                keys,
+                [row for row in sources if source_row in {None, row.row} and has_values(row.columns, columns, padded=padded)],
+                [row for row in targets if source_row is None and has_values(row.columns, columns, padded=padded)],
+                picked=True,
+            )
+
+        # Who writes no blanks means a char, which has them, only where nobody has the text as it is written.
+        found = alike(padded=False)
+        if not found and not found.targets:
+            found = alike(padded=True)
+        if not found and not found.targets:
+            raise RowMergeError(
+                f"None of the {plural(len(sources), 'source row')} without a partner that the trace holds is {in_words(source_row, columns)}",
+                code="INVALID_ARGUMENTS",
+                hint="result.why() tells of rows that have one. Of many rows without a partner the trace holds the first ones, those with a near key before others.",
+            )
+        return found
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is near to each row, the source's rows first."""
+        sides: tuple[tuple[str, Iterable[NearRow]], ...] = (("source", self._items), ("target", self.targets))
+        return tuple(near_sentence(row, self.keys.terms, side) for side, rows in sides for row in rows)
+
+    def __str__(self) -> str:
+        tables = [[title, *(line.rstrip() for line in columns_of([heads, *rows]))] for title, heads, rows in self._tables()]
+        return "\n\n".join("\n".join(block) for block in (self._lines(), *tables))
+
+    def __repr__(self) -> str:
+        return f"<Near: {plural(len(self), 'row')} of the source, {len(self.targets)} of the target>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        text = str(self)
+        names = {"lines": self._lines(), "tables": self._tables()}
+        return {"text/plain": text, "text/html": render_parts("near_keys.html.j2", names, text, text)}
+
+    def _lines(self) -> list[str]:
+        """Write what is told in sentences: of rows that were picked all, otherwise how many there are."""
+        if self._picked:
+            return list(self.sentences)
+        lines = [summary_of(self.keys)]
+        for side, name in ((self.keys.source, "source"), (self.keys.target, "target")):
+            lines += counts_of(side, name) if side is not None else ()
+        if self.keys.source is not None and self.keys.source.unmatched and not self.keys.letters:
+            lines.append("Keys that differ by one letter were not looked for.")
+        return lines
+
+    def _tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
+        """Write the rows: a title, the heads, the cells."""
+        if self._picked:
+            return []
+        terms = self.keys.terms
+        told = (
+            ("source", "target", self._items, self.keys.source),
+            ("target", "source", self.targets, self.keys.target),
+        )
+        return [
+            (
+                _title(name, rows, side),
+                [*(["source row"] if name == "source" else []), "key", f"nearest key of the {other}", "what separates them"],
+                [
+                    [
+                        *(["" if row.row is None else number(row.row)] if name == "source" else []),
+                        key_text(row.key),
+                        key_text(row.nearest),
+                        separation_text(row, terms),
+                    ]
+                    for row in rows[:MOST_SHOWN]
+                ],
+            )
+            for name, other, rows, side in told
+            if rows and side is not None
+        ]
+
+
+def _keys_of(trace: Trace) -> NearKeys:
+    if trace.near is not None:
+        return trace.near
+    if trace.kind == "MERGE" and trace.unmatched == 0 and trace.joined:
+        return NearKeys(source=NearSide(trace.joined if trace.source_rows is None else trace.source_rows, 0))
+    if trace.kind != "MERGE":
+        msg, hint = f"{trace.kind} has no source whose rows could have a partner", "Ask it of a MERGE."
+    else:
+        msg, hint = "It was not looked for the nearest keys of this MERGE", "Run it with near=True, or --near in a cell."
+    raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+
+
+def _title(name: str, rows: Sequence[NearRow], side: NearSide) -> str:
+    title = (
+        "Rows of the source without a partner"
+        if name == "source"
+        else "Rows of the target without a partner that are near to a key of the source"
+    )
+    total = side.unmatched if name == "source" else len(rows)
+    shown = min(len(rows), MOST_SHOWN)
+    return title if shown == total else f"{title}: {number(shown)} of {number(total)}"

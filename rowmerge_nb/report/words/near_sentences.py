@@ -1,0 +1,215 @@
+"""Why a row was not matched, in sentences: the nearest key of the other side, and what separates the two."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.words import join, number, plural
+from rowmerge_nb.report.words.display_values import cell, visible
+from rowmerge_nb.trace.journeys import Answer
+from rowmerge_nb.trace.near import Difference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rowmerge_nb.trace.near import NearKeys, NearRow, NearSide, NearTerm, Separation
+
+_VALUES: Final = 32
+_WITHOUT: Final = {
+    Difference.LEADING_BLANKS: "without leading blanks",
+    Difference.TRAILING_BLANKS: "without trailing blanks",
+    Difference.CASE: "in the same case",
+    Difference.UNICODE_FORM: "in the same Unicode form",
+    Difference.NUMBER: "as a number",
+    Difference.TIME_ZONE: "in the same time zone",
+    Difference.NULL: "if NULL were equal to NULL",
+}
+_BLANKS: Final = {Difference.LEADING_BLANKS, Difference.TRAILING_BLANKS}
+_SHORT: Final = {
+    Difference.LETTER: "one letter",
+    Difference.VALUE: "another value",
+    Difference.NULL: "NULL, which equals nothing",
+    Difference.NUMBER: "the writing of a number",
+    Difference.TIME_ZONE: "the time zone of the same clock",
+}
+
+
+def is_likely_mistake(row: NearRow) -> bool:
+    """Return whether somebody will have wanted a row to match the nearest key: all that separates them is how the same is written.
+
+    Of one letter that is likely where the nearest key has no partner of its own.
+    """
+    if row.nearest is None or not row.kinds or any(answer is not Answer.TRUE for answer in row.answers):
+        return False
+    if row.kinds == (Difference.LETTER,):
+        return not row.taken
+    return _would_match(row.kinds) and (Difference.NULL not in row.kinds or _both_null(row))
+
+
+def _would_match(kinds: tuple[Difference, ...]) -> bool:
+    return all(kind in _WITHOUT for kind in kinds)
+
+
+def _both_null(row: NearRow) -> bool:
+    return row.nearest is not None and all(
+        (one is None) == (other is None) for one, other in zip(row.key, row.nearest, strict=True)
+    )
+
+
+def near_sentence(row: NearRow, terms: tuple[NearTerm, ...], side: str) -> str:
+    """Describe what is near to a row without a partner.
+
+    Args:
+        row: the row.
+        terms: the parts of ON.
+        side: whose row it is: ``source`` or ``target``.
+    """
+    other = "target" if side == "source" else "source"
+    which = f"row {number(row.row)}" if row.row is not None else "row"
+    head = f"{side.capitalize()} {which} ({_listed(row.key)})"
+    if row.nearest is None:
+        nulls = [_text(terms[one.term]) for one in row.separations]
+        if nulls:
+            return f"{head} has NULL in {join(nulls)}, which equals nothing."
+        return f"{head}: no key of the {other} is near, that is the same but for blanks, case, writing or one letter."
+    more = f", one of {number(row.alike)}," if row.alike > 1 else ""
+    partner = f"{other} row {_values(row.nearest)}{more}"
+    said = [f"{_text(term)} is {_answer(answer)}" for term, answer in _unmet(row, terms)]
+    if not row.separations:
+        return f"{head}: the key is there, in {partner.removesuffix(',')}, but {join(said)} for it."
+    but = f", but {join(said)} for it" if said else ""
+    where = _where(row, terms)
+    if _would_match(row.kinds) and (Difference.NULL not in row.kinds or _both_null(row)):
+        sentence = f"{head} would match {partner} {_without(row.kinds, _strange_blanks(row))}{where}{but}."
+    elif row.kinds == (Difference.NULL,):
+        sentence = f"{head} has the other keys of {partner.removesuffix(',')}, and NULL equals nothing{where}{but}."
+    else:
+        sentence = f"{head} differs from {partner} by {_short(row.kinds)}{where}{but}."
+    return f"{sentence}{_padding(row, terms)}"
+
+
+def _text(term: NearTerm) -> str:
+    return visible(" ".join(term.text.split()))
+
+
+def _unmet(row: NearRow, terms: tuple[NearTerm, ...]) -> Iterator[tuple[NearTerm, Answer]]:
+    conditions = [term for term in terms if not term.key]
+    yield from ((term, answer) for term, answer in zip(conditions, row.answers, strict=False) if answer is not Answer.TRUE)
+
+
+def _answer(answer: Answer) -> str:
+    return "unknown" if answer is Answer.UNKNOWN else "false"
+
+
+def _values(key: tuple[Any, ...]) -> str:
+    return _listed(key) if len(key) == 1 else f"({_listed(key)})"
+
+
+def _listed(key: tuple[Any, ...]) -> str:
+    return ", ".join(_shown(value) for value in key)
+
+
+def _shown(value: Any) -> str:
+    text = cell(value, _VALUES).text
+    return f"'{text}'" if isinstance(value, str) else text
+
+
+def key_text(key: tuple[Any, ...] | None) -> str:
+    """Write the values of a key.
+
+    >>> key_text(("Dave ", None, 7)), key_text(None)
+    ("('Dave ', NULL, 7)", '')
+    """
+    return "" if key is None else _values(key)
+
+
+def _where(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
+    """Name the keys that are separated, where there are others."""
+    if len(row.key) == 1:
+        return ""
+    return f", in {join([_text(terms[one.term]) for one in row.separations])}"
+
+
+def _without(kinds: tuple[Difference, ...], strange: str = "") -> str:
+    """Return what makes values equal: ``without leading and trailing blanks and in the same case``."""
+    blanks = [kind.value.removesuffix(" blanks") for kind in kinds if kind in _BLANKS]
+    first = [f"without {join(blanks)} blanks{strange}"] if blanks else []
+    return join([*first, *(phrase for kind, phrase in _WITHOUT.items() if kind in kinds and kind not in _BLANKS)])
+
+
+def _strange_blanks(row: NearRow) -> str:
+    """Name the blanks at the ends of texts that are no spaces: nobody sees them, and trim may leave them."""
+    if not _BLANKS & set(row.kinds):
+        return ""
+    found: dict[str, None] = {}
+    for text in (*row.key, *(row.nearest or ())):
+        for end in (text, text[::-1]) if isinstance(text, str) else ():
+            for char in end:
+                if not (char.isspace() or char in "\u200b\u2060\ufeff"):
+                    break
+                found[char] = None
+    named = [f"U+{ord(char):04X} {unicodedata.name(char, '')}".rstrip() for char in found if char != " "]
+    return f" ({', '.join(named)})" if named else ""
+
+
+def _short(kinds: tuple[Difference, ...]) -> str:
+    return join([_SHORT.get(kind, kind.value) for kind in kinds])
+
+
+def _padding(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
+    sides = {terms[one.term].padded for one in row.separations if Difference.TRAILING_BLANKS in one.kinds} - {""}
+    return (
+        f" The {' and the '.join(sorted(sides))} has a column of type char there, which is filled up with blanks."
+        if sides
+        else ""
+    )
+
+
+def separation_text(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
+    """Describe in a few words what separates a row from the nearest key.
+
+    Args:
+        row: the row.
+        terms: the parts of ON.
+    """
+    said = [_separated(one, row, terms) for one in row.separations]
+    said += [f"{_text(term)} is {_answer(answer)}" for term, answer in _unmet(row, terms)]
+    return "; ".join(said) or "nothing is near"
+
+
+def _separated(one: Separation, row: NearRow, terms: tuple[NearTerm, ...]) -> str:
+    return _short(one.kinds) if len(row.key) == 1 else f"{_text(terms[one.term])}: {_short(one.kinds)}"
+
+
+def counts_of(side: NearSide, name: str) -> Iterator[str]:
+    """Yield how many rows would match but for what separates them.
+
+    Args:
+        side: the rows.
+        name: whose they are: ``source`` or ``target``.
+
+    >>> from rowmerge_nb.trace.near import NearCount, NearSide
+    >>> list(counts_of(NearSide(9_000, 4_100, counts=(NearCount((Difference.TRAILING_BLANKS,), 312),)), "source"))
+    ['312 of 4,100 unmatched source rows would match without trailing blanks.']
+    """
+    for count in side.counts:
+        rows = f"{number(count.rows)} of {plural(side.unmatched, f'unmatched {name} row')}"
+        if _would_match(count.kinds):
+            yield f"{rows} would match {_without(count.kinds)}."
+        else:
+            yield f"{rows} {'differs' if count.rows == 1 else 'differ'} from a near key by {_short(count.kinds)}."
+
+
+def summary_of(near: NearKeys) -> str:
+    """Return how many rows have no partner.
+
+    Args:
+        near: what was looked for.
+    """
+    if near.source is None:
+        return near.problem
+    if not near.source.unmatched:
+        return "Every row of the source has a partner."
+    have = "has" if near.source.unmatched == 1 else "have"
+    return f"{number(near.source.unmatched)} of {plural(near.source.rows, 'source row')} {have} no partner."

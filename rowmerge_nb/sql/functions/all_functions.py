@@ -1,0 +1,90 @@
+"""All tables of functions together, by subject: nothing but data.
+
+A row reads ``name(argument types) -> result type | Spark SQL | DuckDB SQL``; `rowmerge_nb.sql.functions.overloads` says what the marks mean.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rowmerge_nb.sql.functions import aggregates, arrays, binary, datetime, maps, math, percentiles, refused, regexp, strings
+from rowmerge_nb.sql.functions import json_functions as json
+from rowmerge_nb.sql.functions import window_functions as windows
+
+SUBJECTS: Final = {
+    "math": math.ROWS,
+    "strings": strings.ROWS,
+    "regexp": regexp.ROWS,
+    "binary": binary.ROWS,
+    "json": json.ROWS,
+    "datetime": datetime.ROWS,
+    "arrays": arrays.ROWS,
+    "maps": maps.ROWS,
+}
+"""The rows of scalar functions by subject."""
+
+SCALARS: Final = "".join(SUBJECTS.values()) + refused.SCALARS
+AGGREGATES: Final = aggregates.ROWS + percentiles.ROWS + refused.AGGREGATES
+WINDOWS: Final = windows.ROWS
+FRAGMENTS: Final = {
+    name: part
+    for module in (math, strings, regexp, binary, json, datetime, arrays, maps, aggregates, percentiles, windows)
+    for name, part in module.FRAGMENTS.items()
+}
+"""Parts that templates of Spark SQL share; ``{name}`` in a template stands for them."""
+DUCKDB_FRAGMENTS: Final = {
+    name: part for module in (math, strings, datetime, arrays) for name, part in module.DUCKDB_FRAGMENTS.items()
+}
+"""Parts that templates of DuckDB SQL share."""
+
+SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
+    **datetime.SIGNATURES,
+    **aggregates.SIGNATURES,
+    **regexp.SIGNATURES,
+    **dict.fromkeys(("ltrim", "rtrim", "trim"), ("char(x)", "char(x), codepoints", "varchar(x)", "varchar(x), codepoints")),
+    "array_join": ("array(e), varchar) E", "array(e), varchar, varchar) E"),
+    "mod": (
+        *("bigint, bigint", "decimal(a_precision,a_scale), decimal(b_precision,b_scale)", "double, double"),
+        *("integer, integer", "real, real", "smallint, smallint", "tinyint, tinyint"),
+    ),
+}
+"""What Trino lists in its errors, of functions whose rows are not Trino's signatures one by one.
+
+Parameters stand alone; what Trino asks of type variables follows their parenthesis.
+"""
+
+FORMS: Final = {
+    "coalesce": "coalesce(value, value, ...): the first that is not NULL",
+    "concat": "concat(value, value, ...)",
+    "greatest": "greatest(value, value, ...)",
+    "grouping": "grouping(column, ...) -> integer: per column a bit, 1 where it is not in the grouping set",
+    "if": "if(condition, value[, otherwise])",
+    "json_extract": "json_extract(json, path) -> json",
+    "json_extract_scalar": "json_extract_scalar(json, path) -> varchar",
+    "json_size": "json_size(json, path) -> bigint",
+    "least": "least(value, value, ...)",
+    "now": "now() -> timestamp(3) with time zone",
+    "nullif": "nullif(value, other): NULL where they are equal",
+    "try": "try(expression): NULL where it fails",
+    "typeof": "typeof(value) -> varchar",
+}
+"""What is written as a function and is none of a table: the analyzer knows each by itself."""
+
+MOMENTS: Final = {
+    "at_timezone": "at_timezone(timestamp, zone) -> timestamp with time zone: the same instant in a zone",
+    "date_add": "date_add(unit, amount, moment): moved by so many units",
+    "date_diff": "date_diff(unit, moment, moment) -> bigint: how many whole units lie between",
+    "date_format": "date_format(moment, pattern) -> varchar: by a pattern of MySQL's (`%Y-%m-%d`), which must be a literal",
+    "date_parse": "date_parse(varchar, pattern) -> timestamp(3): by a pattern of MySQL's, which must be a literal",
+    "date_trunc": "date_trunc(unit, moment): the begin of the unit",
+    "format_datetime": "format_datetime(moment, pattern) -> varchar: by a pattern of Joda's (`yyyy-MM-dd`), which must be a literal",
+    "from_iso8601_date": "from_iso8601_date(varchar) -> date",
+    "from_iso8601_timestamp": "from_iso8601_timestamp(varchar) -> timestamp(3) with time zone",
+    "from_unixtime": "from_unixtime(double[, zone]) or from_unixtime(double, hours, minutes) -> timestamp(3) with time zone",
+    "parse_datetime": "parse_datetime(varchar, pattern) -> timestamp(3) with time zone: by a pattern of Joda's, which must be a literal",
+    "timezone": "timezone(timestamp with time zone) -> varchar: its zone",
+    "timezone_hour": "timezone_hour(timestamp with time zone) -> bigint: hours of its distance from UTC",
+    "timezone_minute": "timezone_minute(timestamp with time zone) -> bigint: minutes of its distance from UTC",
+    "with_timezone": "with_timezone(timestamp, zone) -> timestamp with time zone: the wall clock of a zone",
+}
+"""Functions of moments that depend on a unit, a pattern or a zone: `rowmerge_nb.sql.analyzer.expressions.moment_calls` makes each by itself."""

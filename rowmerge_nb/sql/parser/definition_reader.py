@@ -1,0 +1,684 @@
+"""The grammar of what makes, removes and shows tables, views and schemas."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from rowmerge_nb.base.errors import AnalysisError, ParseError
+from rowmerge_nb.sql.parser.access import NO_USERS, AccessReader
+from rowmerge_nb.sql.parser.literals import STRINGS
+from rowmerge_nb.sql.parser.token_reader import PRIMARY_KEY
+from rowmerge_nb.sql.session_properties import SESSION_HINT
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.formatted import formatted_type
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.types import Type
+
+_CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
+"""What CREATE and DROP can be about besides tables."""
+_NOT_ALTERED: Final = frozenset({"MATERIALIZED", "SCHEMA", "VIEW"})
+"""What ALTER can be about besides tables."""
+_ACCESS: Final = ("CURRENT", "GRANTS", "ROLE", "ROLES")
+"""What SHOW can be about besides what is there: roles and privileges."""
+
+_NOT_MATERIALIZED: Final = "Write CREATE VIEW to store a query, or CREATE TABLE AS to store its present rows."
+_NO_STATISTICS: Final = "SELECT count(*), min(x), max(x) FROM t computes such numbers."
+_INSTEAD: Final[dict[str, str]] = {
+    "SHOW CREATE FUNCTION": "There are no functions but those of docs/functions.md.",
+    "CREATE CATALOG": "Engine.add_catalog(name, connector) adds one.",
+    "DROP CATALOG": "An engine keeps its catalogs: make another Engine without it.",
+    "CREATE FUNCTION": "WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1 in front of a query defines it for that statement.",
+    "DROP FUNCTION": "There are no functions but those of docs/functions.md: leave it out.",
+}
+"""What to write instead of a statement that is refused, by its first words."""
+
+_WITHOUT_PATH: Final = "Catalog and schema must be specified when function schema is not configured"
+
+ABSENT_TYPES: Final = frozenset(
+    [
+        "ipaddress",
+        "hyperloglog",
+        "p4hyperloglog",
+        "qdigest",
+        "tdigest",
+        "setdigest",
+        "geometry",
+        "sphericalgeography",
+        "bingtile",
+        "kdbtree",
+        "color",
+    ]
+)
+"""Types that Trino has, and this engine has not."""
+_NUMBERS: Final = frozenset({"integer", "decimal", "double"})
+_CONSTANTS: Final[dict[str, Any]] = {
+    "string": str,
+    "integer": int,
+    "decimal": float,
+    "double": float,
+    "boolean": lambda text: text == "true",
+}
+
+
+def read_type(name: s.TypeName) -> Type:
+    """Return the type that a type name means.
+
+    Raises:
+        AnalysisError: at the name; TYPE_MISMATCH "Unknown type: ...", or the error about a precision that no type has.
+    """
+    # Loaded here: types are of Arrow, which completion of a first cell need not wait for.
+    from rowmerge_nb.spi.types import parse_type
+
+    # Names of fields are small, but for those in quotes.
+    text = re.sub(r'"(?:[^"]|"")*"|[^"]+', lambda part: part[0] if part[0].startswith('"') else part[0].lower(), name.text)
+    try:
+        return parse_type(re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", text))
+    except ValueError as error:
+        code, message = "TYPE_MISMATCH", f"Unknown type: {formatted_type(name.text)}"
+        absent = next((word for word in re.findall(r"\w+", name.text.lower()) if word in ABSENT_TYPES), None)
+        if re.search(r"\btime\s*(\(\s*\d+\s*\))?\s*with\s+time\s+zone\b", name.text.lower()):
+            absent = "time with time zone"
+        if absent is not None:
+            code, message = "NOT_SUPPORTED", f"The type {absent} is not supported by this engine"
+        if "must be in range" in str(error):
+            code, message = "INVALID_FUNCTION_ARGUMENT" if str(error)[0] in "CD" else "NUMERIC_VALUE_OUT_OF_RANGE", str(error)
+        raise AnalysisError(message, code=code).at(name.span) from None
+
+
+class DefinitionReader(AccessReader):
+    """Reads CREATE, DROP, TRUNCATE, SHOW and DESCRIBE; what reads whole statements builds on it."""
+
+    def _refuse_statement(self, message: str, hint: str | None = None) -> NoReturn:
+        raise ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.token.span, len(self.token.text))
+
+    def _refuse_clause(self, statement: str) -> None:
+        """Remember that a clause is refused; what cannot be read is told before."""
+        self.refused(
+            ParseError(
+                f"{self.token.word} of {statement} is not supported by this engine", code="NOT_SUPPORTED", hint="Leave it out."
+            ).at(self.token.span)
+        )
+
+    def _second(self, first: str, *words: str) -> None:
+        """Take the second word of a form; where it is another, Trino names the first, with the dot of a name that could go on."""
+        if self.token.word not in words:
+            self.restart()
+            self.note("'.'", f"'{first}'")
+            self.fail()
+        self.take()
+
+    # -- tables ---------------------------------------------------------------------------------------------------
+
+    def _create(self) -> st.Statement:
+        start = self.index
+        self.take()
+        if self.token.word == "ROLE":
+            self._create_role(start)
+        self.note(*(f"'{word}'" for word in (*_CREATED, "OR")))
+        or_replace = self.accept_all("OR", "REPLACE")
+        if or_replace:
+            self.note("'FUNCTION'", "'MATERIALIZED'", "'TABLE'")
+        if self.token.word == "FUNCTION" or (self.token.word == "CATALOG" and not or_replace):
+            self._create_elsewhere(start)
+        if self.token.word == "MATERIALIZED":
+            self._create_materialized(start)
+        if self.at("VIEW") or (or_replace and not self.at("TABLE")):
+            return self._create_view(replace=or_replace)
+        if self.accept("SCHEMA"):
+            return self._create_schema()
+        self.expect("TABLE")
+        return replace(self._create_table(), replace=or_replace)
+
+    def _create_table(self) -> st.CreateTable:
+        if_not_exists = self.token.word == "IF" and self.ahead().word == "NOT"
+        if if_not_exists:
+            self.take()
+            self.take()
+            self.expect("EXISTS")
+        else:
+            self.note("'IF'")
+        named_if = self.token.word == "IF"
+        name = self.table_name()
+        if named_if:
+            self.note("'NOT'")
+        aliases, columns = self._create_columns()
+        comment = self._comment()
+        properties, spans = self._properties()
+        if columns or not (aliases or self.at("AS")):
+            if not columns:
+                self.fail()
+            return st.CreateTable(*self.whole(), name, columns, (), properties, if_not_exists, None, True, spans, comment)
+        self.close("AS")
+        made = self._create_as(name, aliases, if_not_exists)
+        return replace(made, properties=properties, property_spans=spans, comment=comment)
+
+    def _create_as(self, name: st.TableName, aliases: tuple[st.Identifier, ...], if_not_exists: bool) -> st.CreateTable:
+        self.note("'('", "'WITH'")
+        tree = self.query_of_statement()
+        with_data = True
+        if self.accept("WITH"):
+            with_data = self.accept("NO") is None
+            self.expect("DATA")
+        query = st.Query(*self.whole(), tree)
+        return st.CreateTable(*self.whole(), name, (), aliases, {}, if_not_exists, query, with_data)
+
+    def _create_columns(self) -> tuple[tuple[st.Identifier, ...], tuple[st.ColumnDefinition | st.LikeTable, ...]]:
+        """Column names alone (CREATE TABLE AS) or columns with types; one look behind the first name decides."""
+        if not self.accept("("):
+            return (), ()
+        if self.at_identifier() and self.ahead().word in {",", ")"}:
+            aliases = self.identifiers()
+            self.expect(")")
+            return aliases, ()
+        columns = [self._element("')'", "','", "'.'")]
+        self._behind_element(columns[0])
+        while self.accept(","):
+            columns.append(self._element())
+            self._behind_element(columns[-1])
+        self.expect(")")
+        return (), tuple(columns)
+
+    def _behind_element(self, column: st.ColumnDefinition | st.LikeTable) -> None:
+        # A time may have a zone: Trino looks at what is behind it.
+        kind = None if isinstance(column, st.LikeTable) or isinstance(column.type, AnalysisError) else column.type.base
+        if kind not in {"time", "timestamp"}:
+            self.restart()
+
+    def _element(self, *behind_name: str) -> st.ColumnDefinition | st.LikeTable:
+        """Read a column of CREATE TABLE, or LIKE, which gives those of a table."""
+        like = self.accept("LIKE")
+        if like is None:
+            return self._column(*behind_name)[0]
+        name = self.table_name()
+        option = self.accept("EXCLUDING", "INCLUDING")
+        if option is not None:
+            self.expect("PROPERTIES")
+        return st.LikeTable(like.span, name, option is not None and option.word == "INCLUDING")
+
+    def _column(self, *behind_name: str, added: bool = False) -> tuple[st.ColumnDefinition, tuple[st.Identifier, ...]]:
+        """Read a column.
+
+        Args:
+            behind_name: what else could follow its name.
+            added: it is one of ALTER TABLE, whose name may be that of a field.
+
+        Returns:
+            The column, and the names in front of its own: those of the column that a field is within, and of fields.
+        """
+        *within, name = self._path()
+        if added or not behind_name:
+            self.restart()
+        self.note(*behind_name)
+        written = self.type_name()
+        hint = PRIMARY_KEY if (name.text.upper(), written.text[:3].upper()) == ("PRIMARY", "KEY") else None
+        first = within[0] if within else name
+        kind = self._type_of_column(first, written, first.span, hint)
+        default = self.value() if self.extended and self.accept("DEFAULT") else None
+        nullable = True
+        if self.accept("NOT"):
+            self.expect("NULL")
+            nullable = False
+        comment = self._comment()
+        if added and self.at("WITH"):
+            self._refuse_clause("ALTER TABLE")
+            self._properties()
+        if within and not added:
+            kind = AnalysisError(
+                f"Column name '{'.'.join(part.text for part in (*within, name))}' must not be qualified",
+                code="NOT_SUPPORTED",
+                hint="Write the name alone.",
+            ).at(st.Span(0, 1, 1, 1, first.span))
+        return st.ColumnDefinition(name, kind, nullable, comment, default), tuple(within)
+
+    def _type_of_column(
+        self, column: st.Identifier, written: s.TypeName, place: st.Span, hint: str | None = None
+    ) -> Type | AnalysisError:
+        """Return the type of a column, or why there is none of that name: whether the table is there is told before."""
+        said, code = f"Unknown type '{formatted_type(written.text)}' for column '{column.text}'", "COLUMN_TYPE_UNKNOWN"
+        try:
+            found = read_type(written)
+            if found.base != "unknown":
+                return found
+            hint = "A column needs a type that can hold values."
+        except AnalysisError as error:
+            if error.code != "TYPE_MISMATCH":
+                return error
+            code = "TYPE_NOT_FOUND"
+        return AnalysisError(said, code=code, hint=hint).at(place)
+
+    def _comment(self) -> st.Comment | None:
+        start = self.token.span
+        return st.Comment(self._text(), start) if self.accept("COMMENT") else None
+
+    def _text(self) -> str:
+        self.note("<string>")
+        if self.token.kind not in STRINGS:
+            self.fail()
+        return self.string()
+
+    def _comment_on(self) -> st.CommentOn:
+        self.take()
+        self.expect("ON")
+        kind = self.expect("COLUMN", "TABLE", "VIEW").word
+        name = self.table_name()
+        column = None
+        if kind == "COLUMN":
+            if len(name.parts) == 1:
+                error = AnalysisError("Table must be specified", code="MISSING_TABLE", hint="Write table.column.")
+                self.refused(error.at(name.span))
+            column, name = name.parts[-1], replace(name, parts=name.parts[:-1])
+        self.expect("IS")
+        comment = None if self.accept("NULL") else self._text()
+        return st.CommentOn(*self.whole(), kind, name, column, comment)
+
+    def _properties(self, kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
+        if not self.accept("WITH"):
+            return {}, {}
+        self.expect("(")
+        assigned = self._assigned_properties(kind)
+        self.close(")")
+        return assigned
+
+    def _assigned_properties(self, kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
+        """Read ``name = value, ...`` of a kind of thing; give the values, None for DEFAULT, an error for what is no constant, and where each name stands."""
+        properties: dict[str, Any] = {}
+        spans: dict[str, st.Span] = {}
+        while True:
+            name = self.identifier()
+            self.expect("=")
+            if name.value in properties:
+                self.error(f"Duplicate property: {name.value}", name.span)
+            spans[name.value] = name.span
+            value = None if self.accept("DEFAULT") else self.expression()
+            try:
+                properties[name.value] = None if value is None else self._property_value(value)
+            except ValueError as error:
+                said = f"Invalid value for {kind} property '{name.value}': {error}"
+                code = f"INVALID_{kind.upper()}_PROPERTY"
+                properties[name.value] = AnalysisError(said, code=code, hint="Give a constant.").at(name.span)
+            if not self.accept(","):
+                return properties, spans
+
+    def _property_value(self, value: s.Expression) -> Any:
+        """A plain Python value: properties are constants, and a bare word (``paradigm = DELETE_ROW_...``) is its own text."""
+        if isinstance(value, s.Name) and len(value.parts) == 1:
+            return value.parts[0].text
+        if isinstance(value, s.ArrayConstructor):
+            return tuple(self._property_value(item) for item in value.items)
+        if isinstance(value, s.Unary) and isinstance(value.operand, s.Literal) and value.operand.kind in _NUMBERS:
+            number = self._property_value(value.operand)
+            return -number if value.operator == "-" else number
+        if isinstance(value, s.Literal) and value.kind in _CONSTANTS:
+            return _CONSTANTS[value.kind](value.value)
+        raise ValueError(f"{' '.join(value.span.of(self.text).split())} is neither a constant nor an ARRAY of constants")
+
+    def _drop(self) -> st.Statement:
+        start = self.index
+        self.take()
+        if self.token.word in {"CATALOG", "FUNCTION"}:
+            self._drop_elsewhere(start)
+        if self.token.word == "ROLE":
+            self._drop_role(start)
+        self.note(*(f"'{word}'" for word in _CREATED))
+        materialized = self.token.word == "MATERIALIZED"
+        if materialized:
+            self.take()
+            self._refuse_materialized(start)
+        what = self.expect(*(() if materialized else ("SCHEMA", "TABLE")), "VIEW").word
+        if_exists = self.token.word == "IF" and self.ahead().word == "EXISTS"
+        if if_exists:
+            self.take()
+            self.take()
+        else:
+            self.note("'IF'")
+        name = self.table_name()
+        if what == "TABLE":
+            return st.DropTable(*self.whole(), name, if_exists)
+        if materialized:
+            self._refuse_read()
+        if what == "VIEW":
+            return st.DropView(*self.whole(), name, if_exists)
+        behaviour = self.accept("CASCADE", "RESTRICT")
+        return st.DropSchema(*self.whole(), name, if_exists, cascade=behaviour is not None and behaviour.word == "CASCADE")
+
+    def _alter(self) -> st.Statement:
+        start = self.index
+        if self.ahead().word in _NOT_ALTERED:
+            self.take()
+            return {"VIEW": self._alter_view, "SCHEMA": self._alter_schema, "MATERIALIZED": self._alter_materialized}[
+                self.take().word
+            ](start)
+        self.take()
+        self.note("<identifier>", *(f"'{word}'" for word in sorted(_NOT_ALTERED)))
+        if not self.at("TABLE"):
+            self.identifier()
+            self.table_name()
+            self.expect("SET")
+            self.expect("AUTHORIZATION")
+            self._authorization(start)
+        table = self.token.span
+        self.take()
+        if_exists = self._accept_if("EXISTS")
+        named_if = self.token.word == "IF"
+        name = self.table_name()
+        if named_if:
+            self.note("'EXISTS'")
+        if not if_exists and self.token.word == "SET" and self.ahead().word == "AUTHORIZATION":
+            self.take()
+            self.take()
+            self._authorization(start)
+        return st.AlterTable(*self.whole(), name, if_exists, self._alteration(if_exists=if_exists), table)
+
+    def _alter_view(self, start: int) -> st.RenameView:
+        name = self.table_name()
+        if self.expect("RENAME", "SET").word == "SET":
+            self._second("SET", "AUTHORIZATION")
+            self._authorization(start)
+        self._second("RENAME", "TO")
+        return st.RenameView(*self.whole(), name, self.table_name())
+
+    def _alter_schema(self, start: int) -> st.RenameSchema:
+        name = self.table_name()
+        if self.expect("RENAME", "SET").word == "SET":
+            self._second("SET", "AUTHORIZATION")
+            self._authorization(start)
+        self._second("RENAME", "TO")
+        return st.RenameSchema(*self.whole(), name, self.identifier())
+
+    def _alteration(
+        self, *, if_exists: bool
+    ) -> (
+        st.AddColumn
+        | st.DropColumn
+        | st.RenameColumn
+        | st.RenameTable
+        | st.SetColumnType
+        | st.DropNotNull
+        | st.SetDefault
+        | st.DropDefault
+        | st.SetProperties
+        | st.TableExecute
+    ):
+        if not if_exists and self.at("EXECUTE"):
+            return self._executed()
+        word = self.expect("ADD", "ALTER", "DROP", "RENAME", *(() if if_exists else ("SET",))).word
+        if word == "SET":
+            self.note("'AUTHORIZATION'")
+            self.expect("PROPERTIES")
+            return st.SetProperties(*self._assigned_properties())
+        if word == "RENAME" and self.accept("TO"):
+            return st.RenameTable(self.table_name())
+        if word in {"ADD", "DROP"}:
+            self._second(word, "COLUMN")
+        else:
+            self.expect("COLUMN")
+        if word == "ADD":
+            return self._added_column()
+        if word == "ALTER":
+            return self._altered_by(*self._path())
+        if_exists = self._accept_if("EXISTS")
+        name, *fields = self._path()
+        if word == "DROP":
+            return st.DropColumn(name, if_exists, tuple(fields))
+        self.expect("TO")
+        return st.RenameColumn(name, self.identifier(), if_exists, tuple(fields))
+
+    def _altered_by(
+        self, name: st.Identifier, *fields: st.Identifier
+    ) -> st.SetColumnType | st.DropNotNull | st.SetDefault | st.DropDefault:
+        """Read what ALTER COLUMN does to a column, or to a field of one."""
+        sets = self.token.word == "SET"
+        if sets:
+            self.close("SET")
+        else:
+            self.expect(*(() if fields else ("DROP",)), "SET")
+        if self.extended and self.accept("DEFAULT"):
+            return st.SetDefault(name, self.value()) if sets else st.DropDefault(name)
+        if sets:
+            self.close("DATA")
+            self.close("TYPE")
+            written = self.type_name()
+            whole = replace(name, text=".".join(part.text for part in (name, *fields)))
+            return st.SetColumnType(name, self._type_of_column(whole, written, written.span), fields)
+        self.expect("NOT")
+        self.expect("NULL")
+        return st.DropNotNull(name)
+
+    def _path(self) -> tuple[st.Identifier, ...]:
+        """Read the name of a column, with those of its fields behind it."""
+        names = [self.identifier()]
+        while self.accept("."):
+            names.append(self.identifier())
+        return tuple(names)
+
+    def _executed(self) -> st.TableExecute:
+        """Read a procedure of a table, its arguments, and which rows it is about."""
+        self.take()
+        name = self.identifier()
+        arguments = self._call_arguments() if self.accept("(") and not self.accept(")") else []
+        return st.TableExecute(name, tuple(arguments), self.expression() if self.accept("WHERE") else None)
+
+    def _call_arguments(self) -> list[st.CallArgument]:
+        """Read arguments and the parenthesis behind them."""
+        arguments = [self._call_argument()]
+        self.restart()
+        while self.accept(","):
+            arguments.append(self._call_argument())
+            self.restart()
+        self.expect(")")
+        return arguments
+
+    def _added_column(self) -> st.AddColumn:
+        if_not_exists = self._accept_if("NOT", "EXISTS")
+        column, within = self._column(added=True)
+        position = self.accept("FIRST", "LAST", "AFTER")
+        after = self.identifier() if position is not None and position.word == "AFTER" else None
+        return st.AddColumn(column, if_not_exists, "LAST" if position is None else position.word, after, within)
+
+    def _truncate(self) -> st.Truncate:
+        self.take()
+        self.expect("TABLE")
+        return st.Truncate(*self.whole(), self.table_name())
+
+    # -- procedures -----------------------------------------------------------------------------------------------
+
+    def _call_procedure(self) -> st.Call:
+        self.take()
+        name = self.table_name()
+        arguments: list[st.CallArgument] = []
+        self.expect("(")
+        if not self.accept(")"):
+            arguments = self._call_arguments()
+        return st.Call(*self.whole(), name, tuple(arguments))
+
+    def _call_argument(self) -> st.CallArgument:
+        start, name = self.index, None
+        self.note("<identifier>")
+        if self.at_identifier() and self.ahead().word == "=>":
+            name = self.identifier()
+            self.take()
+        value = self.expression()
+        return st.CallArgument(name, value, self.span_from(start))
+
+    # -- views and schemas ----------------------------------------------------------------------------------------
+
+    def _create_view(self, *, replace: bool) -> st.CreateView:
+        self.expect("VIEW")
+        name = self.table_name()
+        self.restart()
+        comment = self._comment()
+        # Nobody logs in: both are the same.
+        invoker = self.accept("SECURITY") is not None and self.expect("DEFINER", "INVOKER").word == "INVOKER"
+        if self.at("WITH"):
+            self._refuse_clause("CREATE VIEW")
+            self._properties()
+        self.expect("AS")
+        start = self.index
+        self.note("'WITH'")
+        tree = self.query_of_statement()
+        query, span = st.Query(*self.whole(), tree), self.span_from(start)
+        return st.CreateView(*self.whole(), name, query, span, replace, comment.text if comment is not None else None, invoker)
+
+    def _create_schema(self) -> st.CreateSchema:
+        if_not_exists = self._accept_if("NOT", "EXISTS")
+        name = self.table_name()
+        if self.at("AUTHORIZATION"):
+            self._refuse_later(self.index, "AUTHORIZATION of CREATE SCHEMA is not supported by this engine", NO_USERS)
+            self.take()
+            self._principal()
+        _, spans = self._properties("schema")
+        return st.CreateSchema(*self.whole(), name, if_not_exists, spans)
+
+    def _create_elsewhere(self, start: int) -> NoReturn:
+        """Read CREATE CATALOG and CREATE FUNCTION, which begin at the token with index ``start`` and are refused; of a function its name alone."""
+        what = self.take().word
+        if what == "FUNCTION":
+            self._refuse_now(
+                start,
+                _WITHOUT_PATH if len(self.table_name().parts) == 1 else ("This connector does not support creating functions"),
+                "CREATE FUNCTION",
+            )
+        self._accept_if("NOT", "EXISTS")
+        self.identifier()
+        self.expect("USING")
+        self.identifier()
+        self._comment()
+        if self.accept("AUTHORIZATION"):
+            self._principal()
+        self._properties("catalog")
+        self.expect_end()
+        self._refuse_now(start, "CREATE CATALOG is not supported by the static catalog store", "CREATE CATALOG")
+
+    def _drop_elsewhere(self, start: int) -> NoReturn:
+        """Read DROP CATALOG and DROP FUNCTION, as `_create_elsewhere` does."""
+        what = self.take().word
+        self._accept_if("EXISTS")
+        name = self.identifier() if what == "CATALOG" else self.table_name()
+        if isinstance(name, st.TableName):
+            self.expect("(")
+            said = "This connector does not support dropping functions"
+            self._refuse_now(start, _WITHOUT_PATH if len(name.parts) == 1 else said, "DROP FUNCTION")
+        cascades = self.accept("CASCADE", "RESTRICT")
+        self.expect_end()
+        said = "DROP CATALOG is not supported by the static catalog store"
+        if cascades is not None and cascades.word == "CASCADE":
+            said = "CASCADE is not yet supported for DROP CATALOG"
+        self._refuse_now(start, said, "DROP CATALOG")
+
+    def _refuse_now(self, start: int, said: str, words: str) -> NoReturn:
+        raise ParseError(said, code="NOT_SUPPORTED", hint=_INSTEAD[words]).at(self.tokens[start].span)
+
+    # -- materialized views, which are refused --------------------------------------------------------------------
+
+    def _refuse_materialized(self, start: int) -> None:
+        """Record that a statement about a materialized view is refused after it is read."""
+        self._refuse_later(start, "Materialized views are not supported by this engine", _NOT_MATERIALIZED)
+
+    def _create_materialized(self, start: int) -> NoReturn:
+        self.take()
+        self._refuse_materialized(start)
+        self.expect("VIEW")
+        self._accept_if("NOT", "EXISTS")
+        self.table_name()
+        self.restart()
+        if self.accept("GRACE"):
+            self.expect("PERIOD")
+            self.note("'INTERVAL'")
+            if self.token.word != "INTERVAL":
+                self.fail()
+            self.primary()
+        self._comment()
+        self._properties()
+        self.close("AS")
+        self.note("'WITH'")
+        self.query()
+        self._refuse_read()
+
+    def _alter_materialized(self, start: int) -> NoReturn:
+        self._refuse_materialized(start)
+        self.note("<identifier>")
+        self.expect("VIEW")
+        # A kind of thing may be any word, this one among them.
+        self.note("'.'", "'SET'")
+        if_exists = self._accept_if("EXISTS")
+        self.table_name()
+        if self.expect("RENAME", *(() if if_exists else ("SET",))).word == "SET":
+            self._second("SET", "PROPERTIES")
+            self._assigned_properties()
+        else:
+            self._second("RENAME", "TO")
+            self.table_name()
+        self._refuse_read()
+
+    # -- SHOW -----------------------------------------------------------------------------------------------------
+
+    def _describe(self) -> st.Show | st.DescribePrepared:
+        if self.at_prepared_description():
+            self.take()
+            output = self.take().word == "OUTPUT"
+            return st.DescribePrepared(*self.whole(), self.identifier(), output)
+        if self.take().word == "DESCRIBE":
+            self.note("'INPUT'", "'OUTPUT'")
+        return st.Show(*self.whole(), "COLUMNS", self.table_name())
+
+    def at_prepared_description(self) -> bool:
+        """Return whether DESCRIBE INPUT or DESCRIBE OUTPUT begins here. A table may have one of these names."""
+        return self.token.word == "DESCRIBE" and self.ahead().word in {"INPUT", "OUTPUT"} and self.at_identifier(self.ahead(2))
+
+    def _show(self) -> st.Statement:
+        start = self.index
+        self.take()
+        if self.at(*_ACCESS):
+            self._show_roles(start)
+        kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "FUNCTIONS", "SCHEMAS", "SESSION", "STATS", "TABLES").word
+        if kind == "SESSION":
+            self._refuse_later(start, hint=SESSION_HINT)
+        if kind == "STATS":
+            self._refuse_statistics(start)
+        if kind == "CREATE":
+            if self.accept("FUNCTION"):
+                function = self.table_name()
+                self.expect_end()
+                shown = ".".join(part.value for part in function.parts)
+                said = _WITHOUT_PATH if len(function.parts) == 1 else f"Function '{shown}' not found"
+                self._refuse_now(start, said, "SHOW CREATE FUNCTION")
+            if self.at("MATERIALIZED"):
+                self.take()
+                self._refuse_materialized(start)
+                self.expect("VIEW")
+                self.table_name()
+                self._refuse_read()
+            kind = f"CREATE {self.expect('SCHEMA', 'TABLE', 'VIEW').word}"
+            return st.Show(*self.whole(), kind, self.table_name())
+        name = None
+        if kind == "COLUMNS":
+            self.expect("FROM", "IN")
+            name = self.table_name()
+        elif kind not in {"CATALOGS", "SESSION"} and self.accept("FROM", "IN"):
+            name = self._catalog_name() if kind == "SCHEMAS" else self.table_name()
+        like = self._pattern() if self.accept("LIKE") else None
+        escape = self._pattern() if like is not None and self.accept("ESCAPE") else None
+        return st.Show(*self.whole(), kind, name, like, escape)
+
+    def _catalog_name(self) -> st.TableName:
+        name = self.identifier()
+        return st.TableName((name,), name.span)
+
+    def _refuse_statistics(self, start: int) -> NoReturn:
+        self._refuse_later(start, hint=_NO_STATISTICS)
+        self.expect("FOR")
+        if self.accept("("):
+            self.note("'WITH'")
+            self.query()
+            self.close(")")
+        else:
+            self.table_name()
+        self._refuse_read()
+
+    def _pattern(self) -> s.Literal:
+        span = self.token.span
+        return s.Literal(span, "string", self._text())

@@ -1,0 +1,267 @@
+"""Reads expressions, by Trino's precedences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.base.errors import ParseError
+from rowmerge_nb.sql.parser.literals import STRINGS
+from rowmerge_nb.sql.parser.primaries import PrimaryReader
+from rowmerge_nb.sql.parser.token_reader import is_mismatch
+from rowmerge_nb.sql.parser.tokens import Kind
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.depth import DEEPEST_TREE, LONGEST_CHAIN, NESTED_CHAIN, too_deep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.sql.parser.tokens import Token
+    from rowmerge_nb.sql.tree.statements import Identifier, Span
+
+_COMPARISONS: Final = ("=", "<>", "!=", "<", "<=", ">", ">=")
+_ADDITION: Final = ("+", "-")
+_MULTIPLICATION: Final = ("*", "/", "%")
+
+
+class ExpressionReader(PrimaryReader):
+    """Reads expressions: everything that binds operators; what needs none is read by `PrimaryReader`."""
+
+    # -- boolean expressions --------------------------------------------------------------------------------------
+
+    def expression(self) -> s.Expression:
+        """Read an expression: OR binds loosest."""
+        found = self._logical("OR", lambda: self._logical("AND", self._negation))
+        self.check_names()
+        return found
+
+    def _logical(self, word: str, term: Callable[[], s.Expression]) -> s.Expression:
+        start = self.index
+        terms = [term()]
+        while self.accept(word):
+            terms.append(term())
+            _check_length(len(terms))
+        return terms[0] if len(terms) == 1 else s.Logical(self.span_from(start), word, tuple(terms))
+
+    def _negation(self) -> s.Expression:
+        start = self.index
+        if self.token.word == "NOT":
+            self.take()
+            self.deeper()
+            operand = self._negation()
+            self.depth -= 1
+            return s.Not(self.span_from(start), operand)
+        return self._predicate()
+
+    def _predicate(self) -> s.Expression:
+        """A value, and at most one predicate behind it: predicates do not chain."""
+        start = self.index
+        value = self.value()
+        word = self.token
+        if word.word in _COMPARISONS and word.kind is Kind.SYMBOL:
+            self.take()
+            return self._comparison(start, value, word)
+        if word.word == "IS":
+            self.take()
+            return self._is(start, value, word.span)
+        if word.word == "IN":
+            return self._in(start, value, word.span)
+        if word.word in {"BETWEEN", "LIKE"}:
+            return self._ranged(start, value, word.span, negated=False)
+        if word.word == "NOT":
+            self.take()
+            if not self.at("BETWEEN", "IN", "LIKE"):
+                self.fail()
+            return self._ranged(start, value, word.span, negated=True)
+        self.note("<predicate>")
+        return value
+
+    def _comparison(self, start: int, left: s.Expression, operator: Token) -> s.Expression:
+        sign = "<>" if operator.word == "!=" else operator.word
+        reached, depth = self.index, self.depth
+        quantifier = self.accept("ALL", "ANY", "SOME") if self.ahead().word == "(" and self.query_follows(behind=1) else None
+        if quantifier is None:
+            self.note("'ALL'", "'ANY'", "'SOME'")
+            right = self.value()
+            return s.Binary(self.span_from(start), sign, left, right, operator.span)
+        undecided = self.undecided
+        try:
+            self.undecided += 1
+            self.expect("(")
+            query = self.query()
+            self.close(")")
+        except ParseError as error:
+            if undecided or not is_mismatch(error):
+                raise
+            # None of them is a reserved word: it is a name, or that of a function.
+            self.give_up(reached)
+            self.undecided, self.depth = undecided, depth
+            return s.Binary(self.span_from(start), sign, left, self.value(), operator.span)
+        finally:
+            self.undecided = undecided
+        return s.Quantified(self.span_from(start), left, operator.span, sign, quantifier.word, query)
+
+    def _is(self, start: int, value: s.Expression, word: Span) -> s.Expression:
+        negated = self.accept("NOT") is not None
+        if self.accept("NULL"):
+            return s.IsNull(self.span_from(start), value, word, negated)
+        self.expect("DISTINCT")
+        self.expect("FROM")
+        right = self.value()
+        return s.IsDistinct(self.span_from(start), value, word, right, negated)
+
+    def _ranged(self, start: int, value: s.Expression, word: Span, *, negated: bool) -> s.Expression:
+        kind = self.take().word
+        if kind == "BETWEEN":
+            low = self.value()
+            self.expect("AND")
+            high = self.value()
+            return s.Between(self.span_from(start), value, word, low, high, negated)
+        if kind == "LIKE":
+            pattern = self.value()
+            escape = self.value() if self.accept("ESCAPE") else None
+            return s.Like(self.span_from(start), value, word, pattern, escape, negated)
+        self.expect("(")
+        if self.query_follows(opened=True):
+            query = self.query()
+            self.close(")")
+            return s.InQuery(self.span_from(start), value, word, query, negated)
+        self.note("<query>")
+        items = self.listed(runs=True)
+        self.expect(")")
+        return s.InList(self.span_from(start), value, word, items, negated)
+
+    def _in(self, start: int, value: s.Expression, word: Span) -> s.Expression:
+        """``IN (...)``; one that cannot be read is reported at its IN."""
+        reached, undecided, depth = self.index, self.undecided, self.depth
+        try:
+            self.undecided += 1
+            return self._ranged(start, value, word, negated=False)
+        except ParseError as error:
+            if undecided or not is_mismatch(error):
+                raise
+            self.give_up(reached)
+            return value
+        finally:
+            self.undecided, self.depth = undecided, depth
+
+    # -- values ---------------------------------------------------------------------------------------------------
+
+    def value(self) -> s.Expression:
+        """Read a value expression: || binds loosest, then + and -, then * / %, then signs, then AT TIME ZONE."""
+        return self._chained(self._sum, "||")
+
+    def _sum(self) -> s.Expression:
+        return self._chained(self._product, *_ADDITION)
+
+    def _product(self) -> s.Expression:
+        return self._chained(self._signed, *_MULTIPLICATION)
+
+    def _chained(self, term: Callable[[], s.Expression], *operators: str) -> s.Expression:
+        """Terms with operators that bind alike between them: each operator takes all that stands before it."""
+        start = self.index
+        first = term()
+        steps: list[s.Step] = []
+        while operator := self.accept(*operators):
+            operand = term()
+            steps.append(s.Step(self.span_from(start), operator.word, operand, operator.span))
+            _check_length(len(steps) + 1)
+        if len(steps) > NESTED_CHAIN:
+            return s.Chain(self.span_from(start), first, tuple(steps))
+        for step in steps:
+            first = _nested(first, step)
+        return first
+
+    def _signed(self) -> s.Expression:
+        start = self.index
+        if self.token.word in _ADDITION:
+            operator = self.take()
+            if operator.word == "-":
+                self.note("<integer>", "DECIMAL_VALUE", "DOUBLE_VALUE")
+                self.signed_number = self.index
+            self.deeper()
+            operand = self._signed()
+            self.depth -= 1
+            if (
+                isinstance(operand, s.Literal)
+                and operand.kind == "integer"
+                and operand.value.startswith("-")
+                and self.signed_number == start + 1
+            ):
+                return s.Literal(self.span_from(start), operand.kind, operand.value)
+            return s.Unary(self.span_from(start), operator.word, operand)
+        return self._zoned()
+
+    def _zoned(self) -> s.Expression:
+        start = self.index
+        value = self._postfixed()
+        while self.accept("AT"):
+            if self.token.word != "TIME":
+                self.give_up(self.index - 1)
+                break
+            self.expect("TIME")
+            self.expect("ZONE")
+            zone = self._zone()
+            value = s.AtTimeZone(self.span_from(start), value, zone)
+        return value
+
+    def _zone(self) -> s.Expression:
+        """What stands behind AT TIME ZONE: a literal text, or an interval."""
+        if self.token.kind not in STRINGS and self.token.word != "INTERVAL":
+            self.note("'INTERVAL'", "<string>")
+            self.fail()
+        return self.primary()
+
+    def _postfixed(self) -> s.Expression:
+        start = self.index
+        undecided = self.undecided
+        if start == self.undecided_primary:
+            self.undecided += 1
+        self.deeper()
+        value = self.primary()
+        self.depth -= 1
+        value = self._dereferences(start, value)
+        self.undecided = undecided
+        return value
+
+    def _dereferences(self, start: int, value: s.Expression) -> s.Expression:
+        for _ in range(DEEPEST_TREE):
+            if self.token.word == "." and self.ahead().word == "*" and start == self.undecided_primary:
+                self.starred = self.index
+                return value
+            if self.token.word == "." and (self.undecided or self.at_identifier(self.ahead())):
+                self.take()
+                field = self.identifier()
+                if self.token.word == "(" and isinstance(value, s.Name):
+                    value = self.call_behind(start, value.parts, field)
+                    continue
+                value = self._dereferenced(start, value, field)
+                if self.undecided and isinstance(value, s.Name) and start != self.undecided_primary:
+                    self.note_looked("'('")
+            elif self.token.word == ".":
+                self.restart()
+                return value
+            elif self.accept("["):
+                index = self.value()
+                self.close("]")
+                value = s.Subscript(self.span_from(start), value, index)
+            else:
+                self.note("'.'")
+                return value
+        raise too_deep()
+
+    def _dereferenced(self, start: int, value: s.Expression, field: Identifier) -> s.Expression:
+        span = self.span_from(start)
+        if isinstance(value, s.Name):
+            return s.Name(span, (*value.parts, field))
+        return s.Dereference(span, value, field)
+
+
+def _nested(left: s.Expression, step: s.Step) -> s.Expression:
+    if step.operator == "||":
+        return s.Call(step.span, "concat", (left, step.operand), operator_span=step.operator_span)
+    return s.Binary(step.span, step.operator, left, step.operand, step.operator_span)
+
+
+def _check_length(terms: int) -> None:
+    if terms > LONGEST_CHAIN:
+        raise too_deep()

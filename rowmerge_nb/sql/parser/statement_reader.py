@@ -1,0 +1,487 @@
+"""From text to statements: the frame of every statement is read here, expressions and queries by the readers beside it."""
+
+# The table of methods at the end belongs to the class; Reader.fail never returns.
+# ruff: noqa: SLF001, RET503
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
+
+from rowmerge_nb.base.errors import AnalysisError, ParseError
+from rowmerge_nb.sql.parser.access import NO_USERS
+from rowmerge_nb.sql.parser.definition_reader import DefinitionReader
+from rowmerge_nb.sql.parser.literals import STRINGS
+from rowmerge_nb.sql.parser.token_reader import is_mismatch
+from rowmerge_nb.sql.parser.tokens import Kind, Runs, tokenize
+from rowmerge_nb.sql.session_properties import SESSION_HINT
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.depth import check_tree, room
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.sql.parser.tokens import Token
+    from rowmerge_nb.sql.tree.statements import Identifier
+
+Read = TypeVar("Read")
+
+_STATEMENTS: Final = [
+    "ALTER",
+    "ANALYZE",
+    "CALL",
+    "COMMENT",
+    "COMMIT",
+    "CREATE",
+    "DEALLOCATE",
+    "DELETE",
+    "DENY",
+    "DESC",
+    "DESCRIBE",
+    "DROP",
+    "EXECUTE",
+    "EXPLAIN",
+    "GRANT",
+    "INSERT",
+    "MERGE",
+    "PREPARE",
+    "REFRESH",
+    "RESET",
+    "REVOKE",
+    "ROLLBACK",
+    "SET",
+    "SHOW",
+    "START",
+    "TRUNCATE",
+    "UPDATE",
+    "USE",
+    "WITH",
+]
+_CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
+"""What CREATE and DROP can be about besides tables."""
+_PREPARED: Final = ("PREPARE", "EXECUTE", "DEALLOCATE")
+_NOT_EXPLAINED: Final = (*_PREPARED, "START", "COMMIT", "ROLLBACK", "USE")
+_KINDS: Final = ("LOGICAL", "DISTRIBUTED", "VALIDATE", "IO")
+_FORMATS: Final = ("TEXT", "GRAPHVIZ", "JSON")
+
+
+def split_statements(text: str) -> tuple[tuple[str, int], ...]:
+    r"""Split a cell at its semicolons: each statement with the offset where it starts.
+
+    Semicolons in literals, quoted names and comments do not split; empty statements are left out, as are comments around a
+    statement.
+
+    >>> split_statements("SELECT ';';  -- one; two\n SELECT 2 ;")
+    (("SELECT ';'", 0), ('SELECT 2', 26))
+    """
+    found: list[tuple[str, int]] = []
+    run: list[Token] = []
+    for token in tokenize(text, Runs.WHOLE):
+        if token.kind is not Kind.END and token.text != ";":
+            run.append(token)
+        elif run:
+            start, end = run[0].span.start, run[-1].span.end
+            found.append((text[start:end], start))
+            run = []
+    return tuple(found)
+
+
+def parse(text: str, *, dialect: str = "trino") -> st.Statement:
+    """Read one statement.
+
+    Args:
+        text: the statement.
+        dialect: ``trino``, or ``extended`` for forms of MERGE that other engines have and Trino refuses.
+
+    Raises:
+        ParseError: SYNTAX_ERROR with Trino's message and position.
+
+    >>> parse("DROP TABLE IF EXISTS accounts").if_exists
+    True
+    >>> parse("MERGE accounts USING x ON true WHEN MATCHED THEN DELETE")
+    Traceback (most recent call last):
+    rowmerge_nb.base.errors.ParseError: SYNTAX_ERROR: line 1:7: mismatched input 'accounts'. Expecting: 'INTO'
+    >>> parse("MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN DO NOTHING", dialect="extended").clauses[0].operation.name
+    'NONE'
+    """
+    with room():
+        statement = _read(text, StatementReader.statement, extended=dialect == "extended")
+        check_tree(statement)
+    return statement
+
+
+def _read(text: str, read: Callable[[StatementReader], Read], *, extended: bool = False, runs: Runs = Runs.WHOLE) -> Read:
+    """Read a whole text: long runs of literals as one token each, unless something does not fit."""
+    reader = StatementReader(text, extended=extended, runs=runs)
+    try:
+        found = read(reader)
+        reader.expect_end()
+    except ParseError as error:
+        if not is_mismatch(error) or not any(token.kind is Kind.LITERALS for token in reader.tokens):
+            raise
+        # With the ends of the runs the same is wrong; where nothing is, a run stands where Trino does not take it for one.
+        _read(text, read, extended=extended, runs=Runs.ENDS)
+        return _read(text, read, extended=extended, runs=Runs.TOKENS)
+    reader.check()
+    return found
+
+
+def parse_query(text: str) -> s.QueryNode:
+    """Read a query that stands alone, as views keep it.
+
+    Raises:
+        ParseError: as `parse` does.
+
+    >>> parse_query("SELECT 1").limit is None
+    True
+    """
+    return _read(text, StatementReader.query)
+
+
+def parse_expression(text: str) -> s.Expression:
+    """Read an expression that stands alone.
+
+    Raises:
+        ParseError: as `parse` does.
+
+    >>> parse_expression("t.customer = 'Dave'").operator
+    '='
+    """
+    with room():
+        return _read(text, StatementReader.expression)
+
+
+class StatementReader(DefinitionReader):
+    """Reads a whole statement; what completion asks of the grammar builds on it."""
+
+    def statement(self) -> st.Statement:
+        """Read the statement that the first word announces."""
+        word = self.token.word
+        reader = READERS.get(word)
+        if reader is not None and self.token.kind is Kind.WORD:
+            return reader(self)
+        if word in {"(", "SELECT", "TABLE", "VALUES", "WITH"}:
+            return self._query_statement()
+        self.note("<query>", *(f"'{known}'" for known in _STATEMENTS))
+        self.fail()
+
+    def _query_statement(self) -> st.Statement:
+        start = self.index
+        if self.token.word == "WITH" and self.ahead().word == "SESSION" and self.ahead(2).word not in {"AS", "("}:
+            self.take()
+            self.take()
+            self._refuse_later(start, "WITH SESSION is not supported by this engine", SESSION_HINT)
+            self._session_property()
+            while self.accept(","):
+                self._session_property()
+            self.note("'WITH'")
+            return st.Query(*self.whole(), self.query_of_statement())
+        if self.at_functions():
+            return st.Query(*self.whole(), self.query_of_statement())
+        named, recursive = self.accept_with(is_statement=True)
+        if named and self.extended and self.at("MERGE"):
+            if recursive:
+                self.index = start
+                self._refuse_statement(
+                    "WITH RECURSIVE is not supported by this engine", "Leave RECURSIVE out, or keep what it computes in a table."
+                )
+            return self.merge(named)
+        return st.Query(*self.whole(), self.query_behind(start, named, recursive=recursive))
+
+    def _session_property(self) -> None:
+        self.table_name()
+        self.expect("=")
+        self.expression()
+        self.restart()
+
+    # -- the other statements that change rows --------------------------------------------------------------------
+
+    def _update(self) -> st.Update:
+        self.take()
+        target = self.target()
+        self.expect("SET")
+        columns, values = self.assignments()
+        where = self.expression() if self.accept("WHERE") else None
+        return st.Update(*self.whole(), target, columns, values, where, self.accept_returning())
+
+    def _delete(self) -> st.Delete:
+        self.take()
+        self.expect("FROM")
+        target = self.target()
+        where = self.expression() if self.accept("WHERE") else None
+        return st.Delete(*self.whole(), target, where, self.accept_returning())
+
+    def _insert(self) -> st.Insert:
+        self.take()
+        self.expect("INTO")
+        target = self.target()
+        columns = None
+        if self.token.word == "(" and self.ahead().word != "(" and not self.query_follows():
+            columns = self._inserted_columns()
+        else:
+            self.restart()
+            self.note("'('")
+        self.note("'WITH'")
+        with self.before_returning():
+            query = self.query_of_statement()
+        inserted = st.Query(*self.whole(), query)
+        return st.Insert(*self.whole(), target, columns, inserted, self.accept_returning())
+
+    def _inserted_columns(self) -> tuple[Identifier, ...]:
+        """Read the columns of INSERT; a query could begin with the parenthesis as well."""
+        self.index += 1
+        self.note("'('", "'SELECT'", "'TABLE'", "'VALUES'")
+        self.index -= 1
+        return self.accept_columns()
+
+    # -- EXPLAIN --------------------------------------------------------------------------------------------------
+
+    def _explain(self) -> st.Explain:
+        self.take()
+        self.note("'('")
+        kind, form = "DISTRIBUTED", "TEXT"
+        if self._at_analyze():
+            self.take()
+            self.accept("VERBOSE")
+            self.restart()
+            kind = "ANALYZE"
+        elif self.token.word == "(" and self.ahead().word in {"TYPE", "FORMAT"}:
+            self.take()
+            while True:
+                if self.expect("FORMAT", "TYPE").word == "TYPE":
+                    kind = self.expect(*_KINDS).word
+                else:
+                    form = self.expect(*_FORMATS).word
+                if not self.accept(","):
+                    break
+            self.expect(")")
+        elif self.token.word == "(":
+            self.index += 1
+            self.note("'FORMAT'", "'TYPE'")
+            self.index -= 1
+        elif self.token.word == "ANALYZE" and not self.at_identifier(self.ahead()):
+            # It could have begun either.
+            self.take()
+            self.note("<identifier>", "'VERBOSE'", "<query>", *(f"'{known}'" for known in _STATEMENTS))
+            self.fail()
+        inner = self._explained()
+        return st.Explain(*self.whole(), inner, kind, form)
+
+    def _at_analyze(self) -> bool:
+        """Return whether ANALYZE belongs to EXPLAIN here. Before the name of a table it is a statement itself."""
+        following = self.ahead()
+        return self.token.word == "ANALYZE" and (
+            following.word in {*READERS, *_STATEMENTS, "(", "SELECT", "TABLE", "VALUES", "VERBOSE"} or following.kind is Kind.END
+        )
+
+    def _explained(self) -> st.Statement:
+        """The explained statement with the text and places of its own, as if it stood alone."""
+        start = self.token.span.start
+        end = next((t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text))
+        if self.token.word == "EXPLAIN":
+            self._refuse_statement("EXPLAIN of EXPLAIN is not supported by this engine", "Write EXPLAIN once.")
+        if self.token.word in _NOT_EXPLAINED or self.at_prepared_description():
+            self._refuse_statement(
+                f"EXPLAIN of {self.token.word} is not supported by this engine", "Explain the statement itself."
+            )
+        self.statement()
+        self.expect_end()
+        self.check()
+        return parse(self.text[start:end].rstrip(), dialect="extended" if self.extended else "trino")
+
+    # -- the session ----------------------------------------------------------------------------------------------
+
+    def _analyze_table(self) -> st.AnalyzeTable:
+        self.take()
+        name = self.table_name()
+        return st.AnalyzeTable(*self.whole(), name, self._properties("analyze")[1])
+
+    def _refresh(self) -> NoReturn:
+        self._refuse_materialized(self.index)
+        self.take()
+        self.expect("MATERIALIZED")
+        self.expect("VIEW")
+        self.table_name()
+        self._refuse_read()
+
+    def _reset(self) -> st.SetSession:
+        start = self.index
+        self.take()
+        self.expect("SESSION")
+        if self.at("AUTHORIZATION") and self.ahead().kind is Kind.END:
+            self.take()
+            self._refuse_later(start, "RESET SESSION AUTHORIZATION not supported by client", NO_USERS)
+            self._refuse_read()
+        self.note("'AUTHORIZATION'")
+        return st.SetSession(*self.whole(), self.table_name(), None)
+
+    def _use(self) -> st.Use:
+        self.take()
+        first = self.identifier()
+        if not self.accept("."):
+            # One look behind the name has decided.
+            self.restart()
+            return st.Use(*self.whole(), None, first)
+        return st.Use(*self.whole(), first, self.identifier())
+
+    def _set(self) -> st.Statement:
+        start = self.index
+        self.take()
+        what = self.expect("PATH", "ROLE", "SESSION", "TIME").word
+        if what == "SESSION" and not (self.at("AUTHORIZATION") and self.ahead().text not in {"=", "."}):
+            self.note("'AUTHORIZATION'")
+            name = self.table_name()
+            self.expect("=")
+            return st.SetSession(*self.whole(), name, self.expression())
+        if what == "TIME":
+            self.expect("ZONE")
+            return st.SetTimeZone(*self.whole(), None if self.accept("LOCAL") else self.expression())
+        if what == "ROLE":
+            self._set_role(start)
+        if what == "SESSION":
+            self.take()
+            self._refuse_later(start, "SET SESSION AUTHORIZATION not supported by client", NO_USERS)
+        else:
+            self._refuse_later(
+                start, "SET PATH not supported by client", "Functions are found by their names alone: leave it out."
+            )
+        if what == "SESSION" and self.token.kind in STRINGS:
+            self.string()
+        elif what == "PATH":
+            self._path_element()
+            while self.accept(","):
+                self._path_element()
+        else:
+            self.identifier()
+        self._refuse_read()
+
+    def _path_element(self) -> None:
+        self.identifier()
+        if self.token.text == ".":
+            # The list of what was expected does not name it.
+            self.take()
+            self.identifier()
+
+    # -- prepared statements --------------------------------------------------------------------------------------
+
+    def _prepare(self) -> st.Prepare:
+        self.take()
+        name = self.identifier()
+        self.expect("FROM")
+        start = self.token.span.start
+        if self.token.word in _PREPARED:
+            self._refuse_statement(f"Invalid statement type for prepared statement: {self.token.word.capitalize()}")
+        self.statement()
+        return st.Prepare(*self.whole(), name, self.text[start:].rstrip())
+
+    def _execute(self) -> st.Execute:
+        self.take()
+        name: Identifier | None = None
+        inner: s.Literal | None = None
+        if self.token.word == "IMMEDIATE" and self.ahead().kind in STRINGS:
+            self.take()
+            literal = self.primary()
+            assert isinstance(literal, s.Literal)
+            inner = literal
+        else:
+            self.note("'IMMEDIATE'")
+            name = self.identifier()
+        values = []
+        if self.accept("USING"):
+            values.append(self._written_value())
+            while self.accept(","):
+                values.append(self._written_value())
+        return st.Execute(*self.whole(), name, inner, tuple(values))
+
+    def _written_value(self) -> st.WrittenValue:
+        start = self.index
+        value = self.expression()
+        parts = list(s.walk(value))
+        name = next((part for part in parts if isinstance(part, s.Name)), None)
+        if name is not None and not any(isinstance(part, s.Lambda) for part in parts):
+            self.refused(
+                AnalysisError(
+                    "Constant expression cannot contain column references",
+                    code="EXPRESSION_NOT_CONSTANT",
+                    hint="Give a constant.",
+                ).at(name.span)
+            )
+        span, is_literal = self.span_from(start), isinstance(value, s.Literal)
+        text = span.of(self.text)
+        return st.WrittenValue(text if is_literal else f"({text})", span, is_literal, value)
+
+    def _deallocate(self) -> st.Deallocate:
+        self.take()
+        self.expect("PREPARE")
+        return st.Deallocate(*self.whole(), self.identifier())
+
+    # -- transactions ---------------------------------------------------------------------------------------------
+
+    def _start_transaction(self) -> st.StartTransaction:
+        start = self.take().span
+        self.expect("TRANSACTION")
+        levels: list[str] = []
+        accesses: list[str] = []
+        if self.at("ISOLATION", "READ"):
+            self._transaction_mode(levels, accesses)
+            while self.accept(","):
+                self._transaction_mode(levels, accesses)
+        for what, given in (("isolation levels", levels), ("read modes", accesses)):
+            if len(given) > 1:
+                raise AnalysisError(
+                    f"Multiple transaction {what} specified", code="INVALID_TRANSACTION_MODE", hint="Leave all but one out."
+                ).at(start)
+        return st.StartTransaction(*self.whole(), accesses == ["ONLY"], "".join(levels))
+
+    def _transaction_mode(self, levels: list[str], accesses: list[str]) -> None:
+        if self.expect("ISOLATION", "READ").word == "READ":
+            accesses.append(self.expect("ONLY", "WRITE").word)
+            return
+        self.expect("LEVEL")
+        level = self.expect("READ", "REPEATABLE", "SERIALIZABLE").word
+        if level != "SERIALIZABLE":
+            behind = ("COMMITTED", "UNCOMMITTED") if level == "READ" else ("READ",)
+            level = f"{level}_{self.expect(*behind).word}"
+        levels.append(level)
+
+    def _commit(self) -> st.Commit:
+        self.take()
+        self.accept("WORK")
+        return st.Commit(*self.whole())
+
+    def _rollback(self) -> st.Rollback:
+        self.take()
+        self.accept("WORK")
+        return st.Rollback(*self.whole())
+
+
+READERS: Final[dict[str, Callable[[StatementReader], st.Statement]]] = {
+    "MERGE": StatementReader.merge,
+    "UPDATE": StatementReader._update,
+    "DELETE": StatementReader._delete,
+    "INSERT": StatementReader._insert,
+    "CREATE": StatementReader._create,
+    "DROP": StatementReader._drop,
+    "EXPLAIN": StatementReader._explain,
+    "TRUNCATE": StatementReader._truncate,
+    "ALTER": StatementReader._alter,
+    "COMMENT": StatementReader._comment_on,
+    "CALL": StatementReader._call_procedure,
+    "SHOW": StatementReader._show,
+    "DESCRIBE": StatementReader._describe,
+    "DESC": StatementReader._describe,
+    "PREPARE": StatementReader._prepare,
+    "EXECUTE": StatementReader._execute,
+    "DEALLOCATE": StatementReader._deallocate,
+    "ANALYZE": StatementReader._analyze_table,
+    "GRANT": StatementReader._grant,
+    "REVOKE": StatementReader._revoke,
+    "DENY": StatementReader._deny,
+    "REFRESH": StatementReader._refresh,
+    "RESET": StatementReader._reset,
+    "SET": StatementReader._set,
+    "USE": StatementReader._use,
+    "START": StatementReader._start_transaction,
+    "COMMIT": StatementReader._commit,
+    "ROLLBACK": StatementReader._rollback,
+}

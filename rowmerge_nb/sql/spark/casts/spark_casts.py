@@ -1,0 +1,328 @@
+"""Casts in Spark SQL that mean what Trino's mean: rounding half away from zero, checked ranges, Trino's error texts."""
+
+# All writers of casts have one signature, whether they need all of it or not.
+# ruff: noqa: ARG001
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.base.names import backquoted
+from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
+from rowmerge_nb.sql.spark.casts import json_casts as casts_json
+from rowmerge_nb.sql.spark.casts import moment_casts as casts_moments
+from rowmerge_nb.sql.spark.casts import text_casts as casts_text
+from rowmerge_nb.sql.spark.text import fail, once
+from rowmerge_nb.sql.typed.expressions import text_literal
+from rowmerge_nb.sql.typed.type_rules import (
+    MAX_PRECISION,
+    as_decimal,
+    can_coerce,
+    is_float,
+    is_numeric,
+    is_text,
+    spark_type,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.sql.spark.casts.text_casts import Writer
+
+_RANGES: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
+_BELOW, _ABOVE = "0.9999999999999991D", "1.0000000596046448D"
+"""Factors: a real becomes a double that is less by a millionth of what lies between two reals; or the end of all that is nearest to it."""
+_NUMBERS: Final = frozenset({*_RANGES, "decimal", "real", "double"})
+_MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
+_NESTED: Final = frozenset({"array", "map", "row"})
+_SHORT_DECIMAL: Final = 18
+"""Up to this precision Trino keeps a decimal in one word, and reports what does not fit after it was rounded."""
+
+
+def cast(text: str, source: Type, target: Type, *, safe: bool = False) -> str:
+    """Write the cast of a Spark SQL text from one type to another.
+
+    Args:
+        text: the value.
+        source: its type.
+        target: the type wanted.
+        safe: give NULL where the cast fails (TRY_CAST).
+
+    >>> from rowmerge_nb.spi.types import BIGINT, INTEGER
+    >>> cast("`a`", INTEGER, BIGINT)
+    'CAST(`a` AS BIGINT)'
+    """
+    if source == UNKNOWN:
+        return f"CAST(NULL AS {spark_type(target)})"
+    if source == target:
+        return text
+    writer = _writer(source, target)
+    return once(lambda value: writer(value, source, target, safe), text)
+
+
+def _writer(source: Type, target: Type) -> Writer:
+    if source.base in _NESTED and source.base == target.base:
+        return _nested
+    if target.base == "json":
+        return casts_json.to_json
+    if source.base == "json":
+        return _json_read
+    if is_text(source):
+        return casts_text.from_text(target)
+    if is_text(target):
+        return casts_text.to_text(source)
+    if is_numeric(source):
+        return _from_number(source, target)
+    if source.base == "boolean":
+        return _boolean_to_number
+    if source.base == "uuid":
+        return lambda text, *_: f"unhex(replace({text}, '-', ''))"
+    if source.base == "varbinary":
+        return _binary_to_uuid
+    return casts_moments.between
+
+
+def _failure(safe: bool, code: str, *message: str) -> str:
+    return "NULL" if safe else fail(code, *message)
+
+
+def _binary_to_uuid(text: str, source: Type, target: Type, safe: bool) -> str:
+    digits = f"lower(hex({text}))"
+    groups = ", '-', ".join(f"substring({digits}, {start}, {length})" for start, length in _UUID_GROUPS)
+    length = f"octet_length({text})"
+    far = _failure(safe, "INVALID_CAST_ARGUMENT", "'Invalid UUID binary length: '", f"CAST({length} AS STRING)")
+    return f"CASE WHEN {text} IS NULL OR {length} = 16 THEN concat({groups}) ELSE {far} END"
+
+
+_UUID_GROUPS: Final = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _from_number(source: Type, target: Type) -> Callable[[str, Type, Type, bool], str]:
+    if target.base == "boolean":
+        return lambda text, _s, _t, _safe: f"({text} <> 0)"
+    if source.base == "decimal" and is_float(target):
+        # By way of the text, so that the nearest number is found: the digits as a number divided by a power of ten may miss it.
+        return lambda text, _s, t, _safe: f"CAST(CAST({text} AS STRING) AS {spark_type(t)})"
+    if target.base == "decimal" and not _has_room(source, target):
+        return _to_decimal
+    if can_coerce(source, target) or is_float(target):
+        return lambda text, _s, t, _safe: f"CAST({text} AS {spark_type(t)})"
+    if source.base == "real" and target.base == "bigint":
+        return _real_to_bigint
+    if is_float(source):
+        return _float_to_integer
+    return _decimal_to_integer if source.base == "decimal" else _integer_to_integer
+
+
+def _has_room(source: Type, decimal: Type) -> bool:
+    """Return whether a decimal type holds all values of a number's type. Implicit casts of Trino may still have too many digits."""
+    if is_float(source):
+        return False
+    (p1, s1), (p2, s2) = as_decimal(source).parameters, decimal.parameters
+    return bool(p2 - s2 >= p1 - s1 and s2 >= s1)
+
+
+def _boolean_to_number(text: str, source: Type, target: Type, safe: bool) -> str:
+    return f"CAST({text} AS {spark_type(target)})"
+
+
+def _integer_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
+    limit = _RANGES[target.base]
+    value = f"CAST({text} AS {spark_type(target)})"
+    message = _failure(
+        safe, "NUMERIC_VALUE_OUT_OF_RANGE", text_literal(f"Out of range for {target.base}: "), f"CAST({text} AS STRING)"
+    )
+    return f"CASE WHEN {text} IS NULL OR {text} BETWEEN {-limit} AND {limit - 1} THEN {value} ELSE {message} END"
+
+
+def _decimal_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
+    limit = _RANGES[target.base]
+    precision, scale = source.parameters
+    rounded = text if scale == 0 else f"round({text}, 0)"
+    value = f"CAST({rounded} AS {spark_type(target)})"
+    if precision - scale < len(str(limit)) - 1:
+        return value
+    shown = f"CAST({rounded if precision <= _SHORT_DECIMAL else text} AS STRING)"
+    message = _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", shown, text_literal(f"' to {target.base.upper()}"))
+    low, high = (f"CAST('{n}' AS DECIMAL(38,0))" for n in (-limit, limit - 1))
+    return f"CASE WHEN {text} IS NULL OR {rounded} BETWEEN {low} AND {high} THEN {value} ELSE {message} END"
+
+
+def _real_to_bigint(text: str, source: Type, target: Type, safe: bool) -> str:
+    """What is too far is the largest bigint; Trino's cast of a double is not so patient."""
+    nan = _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast real NaN to bigint'")
+    largest, lowest = 2**63 - 1, "(-9223372036854775807L - 1L)"
+    return (
+        f"CASE WHEN isnan({text}) THEN {nan} WHEN {text} >= 9223372036854775808D THEN {largest}L "
+        f"WHEN {text} <= -9223372036854775808D THEN {lowest} ELSE CAST(round(CAST({text} AS DOUBLE)) AS BIGINT) END"
+    )
+
+
+def _float_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
+    limit = _RANGES[target.base]
+    name = target.base
+    shown = f"CAST({text} AS STRING)"
+    value = f"CAST(round({text}) AS {spark_type(target)})"
+    nan = _failure(safe, "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {source.base} NaN to {name}"))
+    if name == "bigint":
+        nan = far = _failure(safe, "INVALID_CAST_ARGUMENT", "'Unable to cast '", shown, "' to bigint'")
+        within = f"{text} >= -9223372036854775808D AND {text} < 9223372036854775808D"
+    else:
+        far = _failure(safe, "NUMERIC_VALUE_OUT_OF_RANGE", text_literal(f"Out of range for {name}: "), shown)
+        within = f"round({text}) BETWEEN {-limit}D AND {limit - 1}D"
+    return f"CASE WHEN isnan({text}) THEN {nan} WHEN {text} IS NULL OR ({within}) THEN {value} ELSE {far} END"
+
+
+def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
+    precision, scale = target.parameters
+    name = f"DECIMAL({source.parameters[0]}, {source.parameters[1]})" if source.base == "decimal" else source.base.upper()
+    # A float's shortest decimal form is what is rounded, so that 1.005 becomes 1.01.
+    value = once(lambda x: _shortest(x, source), text) if is_float(source) else text
+    tried = f"try_cast({value} AS {spark_type(target)})"
+    if safe:
+        return tried
+    shown = f"CAST({text} AS STRING)"
+    message = fail(
+        "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {name} '"), shown, text_literal(f"' to DECIMAL({precision}, {scale})")
+    )
+    if source.base == "double":
+        # What has 39 digits and still fits into 128 bits overflows before it is compared with the precision.
+        least, most = f"1e{MAX_PRECISION - scale}D", f"{2**127 / 10**MAX_PRECISION!r}e{MAX_PRECISION - scale}D"
+        over = fail("NUMERIC_VALUE_OUT_OF_RANGE", "'Decimal overflow'")
+        message = f"IF(abs({text}) >= {least} AND abs({text}) < {most}, {over}, {message})"
+    return f"coalesce({tried}, IF({text} IS NULL, NULL, {message}))"
+
+
+def _shortest(text: str, source: Type) -> str:
+    """Write the number with the fewest digits that makes a float. Java's own text of it has more at times, before Java 19.
+
+    With 6 digits for a real and 15 for a double every shorter text is among those that are tried. Of a real, which is shown as a double,
+    Java knows the digits exactly: between two that are as near the even one is taken, and beside a power of two, where the reals below
+    are nearer than those above, there may be one above alone.
+    """
+    name, fewest, most = ("FLOAT", 6, 9) if source.base == "real" else ("DOUBLE", 15, 17)
+
+    def shown(number: str, digits: int) -> str:
+        return f"format_string('%.{digits - 1}E', {number})"
+
+    def is_it(number: str) -> str:
+        return f"try_cast({number} AS {name}) = {text}"
+
+    found = []
+    for digits in range(fewest, most):
+        near = shown(text, digits)
+        if name == "DOUBLE":
+            found.append(f"WHEN {is_it(near)} THEN {near}")
+            continue
+        below, above = (shown(f"({text} * {factor})", digits) for factor in (_BELOW, _ABOVE))
+        even = f"{below} RLIKE '[02468]E' AND {is_it(below)}"
+        found.append(f"WHEN {is_it(near)} THEN IF({even}, {below}, {near}) WHEN {is_it(above)} THEN {above}")
+    return f"CASE {' '.join(found)} ELSE {shown(text, most)} END"
+
+
+# -- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def _json_read(text: str, source: Type, target: Type, safe: bool) -> str:
+    written = casts_json.from_json(text, target, lambda value, a, b, tried: cast(value, a, b, safe=tried), safe=safe)
+    assert written is not None, target
+    return written
+
+
+# -- nested values ----------------------------------------------------------------------------------------------------
+
+
+def _nested(text: str, source: Type, target: Type, safe: bool) -> str:
+    made = _nested_value(text, source, target, safe)
+    if not safe or made == text:
+        return made
+    # One part that cannot be cast makes the whole NULL.
+    return once(lambda value: f"IF({_lost(text, value, source, target)}, NULL, {value})", made)
+
+
+def _lost(before: str, after: str, source: Type, target: Type) -> str:
+    """Return the condition that a part became NULL that was not."""
+    if source.base == "array":
+        return f"exists(zip_with({before}, {after}, (x, y) -> x IS NOT NULL AND y IS NULL), z -> z)"
+    if source.base == "map":
+        values = f"zip_with(map_values({before}), map_values({after}), (x, y) -> x IS NOT NULL AND y IS NULL)"
+        return f"exists({values}, z -> z)"
+    pairs = zip(_field_names(source), _field_names(target), strict=True)
+    return " OR ".join(f"({before}.{backquoted(a)} IS NOT NULL AND {after}.{backquoted(b)} IS NULL)" for a, b in pairs)
+
+
+def _field_names(kind: Type) -> list[str]:
+    return [name or f"field{i}" for i, name in enumerate(kind.fields)]
+
+
+def _nested_value(text: str, source: Type, target: Type, safe: bool) -> str:
+    if source.base == "array":
+        inner = cast("x", source.parameters[0], target.parameters[0], safe=safe)
+        return text if inner == "x" else f"transform({text}, x -> {inner})"
+    if source.base == "map":
+        key = cast("k", source.parameters[0], target.parameters[0], safe=safe)
+        value = cast("v", source.parameters[1], target.parameters[1], safe=safe)
+        with_keys = text
+        if key != "k":
+            equal = fail("INVALID_CAST_ARGUMENT", "'duplicate keys'")
+            keys = f"transform(map_keys({text}), k -> {key})"
+            with_keys = f"IF(size(array_distinct({keys})) < size({text}), {'NULL' if safe else equal}, transform_keys({text}, (k, v) -> {key}))"
+        return with_keys if value == "v" else f"transform_values({with_keys}, (k, v) -> {value})"
+    old, new = _field_names(source), _field_names(target)
+    parts = [
+        f"{text_literal(name)}, {cast(f'{text}.{backquoted(before)}', a, b, safe=safe)}"
+        for name, before, a, b in zip(new, old, source.parameters, target.parameters, strict=True)
+    ]
+    return f"IF({text} IS NULL, NULL, named_struct({', '.join(parts)}))"
+
+
+def shown(text: str, kind: Type) -> str:
+    """Write a value as errors show it, with the brackets of Java's collections."""
+    if kind.base == "array":
+        return f"concat('[', array_join(transform({text}, x -> {_shown_part('x', kind.parameters[0])}), ', '), ']')"
+    if kind.base == "row":
+        fields = (
+            _shown_part(f"{text}.{backquoted(n)}", part) for n, part in zip(_field_names(kind), kind.parameters, strict=True)
+        )
+        return f"concat('[', concat_ws(', ', {', '.join(fields)}), ']')"
+    if kind.base == "map":
+        key, value = shown("e.key", kind.parameters[0]), _shown_part("e.value", kind.parameters[1])
+        return f"concat('{{', array_join(transform(map_entries({text}), e -> concat({key}, '=', {value})), ', '), '}}')"
+    if kind.base == "varbinary":
+        return f"base64({text})"
+    plain = is_float(kind) or kind.base not in {*_NUMBERS, *_MOMENTS, "time", "interval day to second", "interval year to month"}
+    return f"CAST({text} AS STRING)" if plain else cast(text, kind, VARCHAR)
+
+
+def _shown_part(text: str, kind: Type) -> str:
+    return "'null'" if kind == UNKNOWN else f"coalesce({shown(text, kind)}, 'null')"
+
+
+# -- assignment -------------------------------------------------------------------------------------------------------
+
+
+def store(text: str, source: Type, target: Type) -> str:
+    """Write the cast that an assignment makes: like `cast`, but text that is too long fails unless only spaces are cut.
+
+    >>> from rowmerge_nb.spi.types import VARCHAR
+    >>> store("`a`", VARCHAR, VARCHAR)
+    '`a`'
+    """
+    if is_text(source) and is_text(target) and target.parameters:
+        length = target.parameters[0]
+        if source.parameters and source.parameters[0] <= length:
+            return cast(text, source, target)
+        message = fail(
+            "INVALID_CAST_ARGUMENT",
+            text_literal(f"Cannot truncate non-space characters when casting from {source} to {target} on INSERT"),
+        )
+        return once(lambda value: _cut(value, source, target, message), text)
+    return cast(text, source, target)
+
+
+def _cut(text: str, source: Type, target: Type, message: str) -> str:
+    fits = f"{text} IS NULL OR char_length(rtrim({text})) <= {target.parameters[0]}"
+    return f"CASE WHEN {fits} THEN {cast(text, source, target)} ELSE {message} END"

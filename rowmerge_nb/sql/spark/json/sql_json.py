@@ -1,0 +1,229 @@
+"""The calls of SQL/JSON in Spark SQL."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DOUBLE, JSON, UNKNOWN, VARCHAR
+from rowmerge_nb.sql.spark.casts.json_casts import to_json
+from rowmerge_nb.sql.spark.casts.spark_casts import cast
+from rowmerge_nb.sql.spark.json.sequences import json_text, sequence
+from rowmerge_nb.sql.tree.json_paths import Document, JsonPath
+from rowmerge_nb.sql.typed.cast_rules import can_cast
+from rowmerge_nb.sql.typed.expressions import text_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias
+
+    from rowmerge_nb.spi.types import Type
+    from rowmerge_nb.sql.typed.expressions import Apply
+    from rowmerge_nb.sql.typed.json_call_types import Constructed, Looked
+
+    Failure: TypeAlias = Callable[..., str]
+
+_WHOLE: Final = JsonPath(strict=False, root=Document())
+_EMPTY: Final = {"EMPTY ARRAY": "'[]'", "EMPTY OBJECT": "'{}'"}
+_RESULT: Final = "cannot extract SQL scalar from JSON: "
+_OUTPUT: Final = "conversion from JSON failed: "
+_INPUT: Final = "conversion to JSON failed: "
+
+
+def _lookup(write: Callable[..., str]) -> Callable[..., str]:
+    def written(node: Apply, failure: Failure, text: str, *rest: str) -> str:
+        looked: Looked = node.detail.key
+        count = len(looked.variables)
+        inner = write(node, failure, *rest[count:])
+        kinds = [argument.type for argument in node.arguments[1 : 1 + count]]
+        given = {
+            name: _items(value, kind, is_json)
+            for (name, is_json), value, kind in zip(looked.variables, rest[:count], kinds, strict=True)
+        }
+        return f"IF({text} IS NULL, NULL, transform(array({sequence(text, looked.path, given)}), `$s` -> {inner})[0])"
+
+    return written
+
+
+def _items(value: str, kind: Type, is_json: bool) -> str:
+    """Write what a path sees of a value that it is passed: NULL is JSON's null, and nothing where it is read as JSON."""
+    if is_json:
+        return f"IF({value} IS NULL, slice(array(''), 1, 0), {sequence(value, _WHOLE)})"
+    item = f"concat('\"', {value})" if kind.base == "varchar" else cast(value, kind, VARCHAR) if kind != UNKNOWN else value
+    return f"array(coalesce({f'CAST({value} AS STRING)' if kind.base in {'real', 'double'} else item}, 'null'))"
+
+
+_FAILED: Final = "size(`$s`) = 1 AND startswith(`$s`[0], '!')"
+
+
+def _failures(failure: Callable[..., str]) -> tuple[str, str]:
+    """The errors of a text that is no JSON, and of a path that cannot be followed."""
+    return failure("JSON_INPUT_CONVERSION_ERROR", text_literal(_INPUT)), failure(
+        "PATH_EVALUATION_ERROR", "concat('path evaluation failed: ', substring(`$s`[0], 2))"
+    )
+
+
+def _exists(node: Apply, failure: Failure) -> str:
+    word = node.detail.key.on_error
+    plain = {"UNKNOWN": "NULL"}.get(word, word.lower())
+    broken, wrong = (_failures(failure) if word == "ERROR" else (plain, plain))[:2]
+    return f"CASE WHEN `$s` IS NULL THEN {broken} WHEN {_FAILED} THEN {wrong} ELSE size(`$s`) > 0 END"
+
+
+# -- JSON_VALUE -------------------------------------------------------------------------------------------------------
+
+
+def _value(node: Apply, failure: Failure, *texts: str) -> str:
+    kind, looked = node.type, node.detail.key
+    defaults = list(texts)
+    otherwise = defaults.pop(0) if looked.on_empty == "DEFAULT" else "NULL"
+    if looked.on_empty == "ERROR":
+        otherwise = failure("JSON_VALUE_RESULT_ERROR", text_literal(f"{_RESULT}JSON path found no items"))
+    fallback = defaults[0] if looked.on_error == "DEFAULT" else "NULL"
+
+    def failed(*message: str) -> str:
+        return failure("JSON_VALUE_RESULT_ERROR", *message) if looked.on_error == "ERROR" else fallback
+
+    broken, wrong = _failures(failure) if looked.on_error == "ERROR" else (fallback, fallback)
+    several = failed(text_literal(f"{_RESULT}JSON path found multiple items"))
+    return (
+        f"CASE WHEN `$s` IS NULL THEN {broken} WHEN size(`$s`) = 0 THEN {otherwise} WHEN {_FAILED} THEN {wrong} "
+        f"WHEN size(`$s`) > 1 THEN {several} {_scalar(kind, failed)} END"
+    )
+
+
+def _scalar(kind: Type, failed: Callable[..., str]) -> str:
+    """The branches for one item: as boolean, varchar, bigint or double, and from that by CAST to the type wanted."""
+    item = "`$s`[0]"
+    no_value = failed(text_literal(f"{_RESULT}JSON path found an item that cannot be converted to an SQL value"))
+    whole = f"try_cast({item} AS BIGINT)"
+    small = f"{whole} BETWEEN -2147483648 AND 2147483647"
+
+    def converted(text: str, source: Type, shown: str) -> str:
+        said = text_literal(f"{_RESULT}Cannot cast value of type ")
+        target = text_literal(f" to declared return type of function JSON_VALUE: {kind}")
+        refused = failed(said, shown, target)
+        if not can_cast(source, kind):
+            return refused
+        found = cast(text, source, kind, safe=True)
+        return found if refused == "NULL" or source == kind else f"coalesce({found}, {refused})"
+
+    return (
+        f"WHEN {item} = 'null' THEN NULL WHEN {item} RLIKE '^[\\\\[{{]' THEN {no_value} "
+        f"WHEN startswith({item}, '\"') THEN {converted(f'substring({item}, 2)', VARCHAR, _SHOWN['varchar'])} "
+        f"WHEN {item} IN ('true', 'false') THEN {converted(f'({item} = {_TRUE})', BOOLEAN, _SHOWN['boolean'])} "
+        f"WHEN {item} RLIKE '[.EIN]' THEN {converted(f'CAST({item} AS DOUBLE)', DOUBLE, _SHOWN['double'])} "
+        f"WHEN {whole} IS NULL THEN {no_value} ELSE {converted(whole, BIGINT, _integer(small))}"
+    )
+
+
+_TRUE: Final = "'true'"
+_SHOWN: Final = {name: f"'{name}'" for name in ("varchar", "boolean", "double")}
+
+
+def _integer(small: str) -> str:
+    return f"IF({small}, 'integer', 'bigint')"
+
+
+# -- JSON_QUERY -------------------------------------------------------------------------------------------------------
+
+
+def _query(node: Apply, failure: Failure) -> str:
+    looked: Looked = node.detail.key
+
+    def special(word: str, message: str) -> str:
+        error = failure("JSON_OUTPUT_CONVERSION_ERROR", text_literal(f"{_OUTPUT}{message}"))
+        return error if word == "ERROR" else _EMPTY.get(word, "NULL")
+
+    fallback = _EMPTY.get(looked.on_error, "NULL")
+    broken, wrong = _failures(failure) if looked.on_error == "ERROR" else (fallback, fallback)
+    found = (
+        f"CASE WHEN `$s` IS NULL THEN {broken} WHEN size(`$s`) = 0 THEN {special(looked.on_empty, 'JSON path found no items')} "
+        f"WHEN {_FAILED} THEN {wrong} {_wrapped(looked, special(looked.on_error, 'JSON path found multiple items'))} END"
+    )
+    return _output(found, node.type)
+
+
+def _wrapped(looked: Looked, several: str) -> str:
+    item = "`$s`[0]"
+    whole = f"concat('[', array_join(transform(`$s`, `$x` -> {json_text('`$x`')}), ','), ']')"
+    if looked.wrapper == "UNCONDITIONAL":
+        return f"ELSE {whole}"
+    if looked.wrapper == "CONDITIONAL":
+        return f"WHEN size(`$s`) = 1 AND {item} RLIKE '^[\\\\[{{]' THEN {json_text(item)} ELSE {whole}"
+    bare = f"WHEN startswith({item}, '\"') THEN substring({item}, 2) " if looked.quotes == "OMIT" else ""
+    return f"WHEN size(`$s`) > 1 THEN {several} {bare}ELSE {json_text(item)}"
+
+
+def _output(text: str, kind: Type) -> str:
+    """Write JSON text as the type that a call returns."""
+    if kind.base == "varbinary":
+        return f"encode({text}, 'UTF-8')"
+    return cast(text, VARCHAR, kind)
+
+
+# -- JSON_OBJECT and JSON_ARRAY ---------------------------------------------------------------------------------------
+
+
+def _values(node: Apply, failure: Failure, texts: Sequence[str]) -> list[str]:
+    made: Constructed = node.detail.key
+    kinds = [argument.type for argument in node.arguments[made.keys :]]
+    parts = [
+        _parsed(text, failure) if parsed else to_json(text, kind, JSON, False)
+        for text, kind, parsed in zip(texts[made.keys :], kinds, made.read, strict=True)
+    ]
+    return [f"coalesce({part}, 'null')" for part in parts] if made.keeps_null else parts
+
+
+def _array(node: Apply, failure: Failure, *texts: str) -> str:
+    return _output(_joined("[", _values(node, failure, texts), "]"), node.type)
+
+
+def _object(node: Apply, failure: Failure, *texts: str) -> str:
+    made: Constructed = node.detail.key
+    named = zip(texts[: made.keys], _values(node, failure, texts), strict=True)
+    members = [f"concat({_key(name, failure)}, ':', {part})" for name, part in named]
+    whole = _joined("{", [members[index] for index in made.order], "}")
+    return _output(_unequal(node, texts[made.keys :], whole, failure), node.type)
+
+
+def _parsed(text: str, failure: Callable[..., str]) -> str:
+    broken = failure("JSON_INPUT_CONVERSION_ERROR", "'conversion to JSON failed: '")
+    item = f"transform(array({sequence(text, _WHOLE)}), `$s` -> coalesce({json_text('`$s`[0]')}, {broken}))[0]"
+    return f"IF({text} IS NULL, NULL, {item})"
+
+
+def _key(text: str, failure: Callable[..., str]) -> str:
+    missing = failure("INVALID_FUNCTION_ARGUMENT", "'null value passed for JSON object key to JSON_OBJECT function'")
+    return f"coalesce({to_json(text, VARCHAR, JSON, False)}, {missing})"
+
+
+def _joined(opening: str, parts: Sequence[str], closing: str) -> str:
+    """What is NULL is left out."""
+    return f"concat('{opening}', concat_ws(',', {', '.join(parts)}), '{closing}')" if parts else f"'{opening}{closing}'"
+
+
+def _unequal(node: Apply, values: Sequence[str], whole: str, failure: Failure) -> str:
+    """Equal keys are an error, unless the value of one of them is left out."""
+    made: Constructed = node.detail.key
+    keys = node.arguments[: made.keys]
+    pairs = [(a, b) for a, b in combinations(range(made.keys), 2) if keys[a] == keys[b]]
+    if not pairs:
+        return whole
+    said, code = "'cannot construct a JSON object with duplicate key'", "NOT_SUPPORTED"
+    if made.unique:
+        said, code = "'duplicate key passed to JSON_OBJECT function'", "INVALID_FUNCTION_ARGUMENT"
+    if made.keeps_null:
+        return f"CAST({failure(code, said)} AS STRING)"
+    both = " OR ".join(f"({values[a]} IS NOT NULL AND {values[b]} IS NOT NULL)" for a, b in pairs)
+    return f"CASE WHEN {both} THEN {failure(code, said)} ELSE {whole} END"
+
+
+JSON_CALLS: Final[Mapping[str, Callable[..., str]]] = {
+    "JSON_EXISTS": _lookup(_exists),
+    "JSON_VALUE": _lookup(_value),
+    "JSON_QUERY": _lookup(_query),
+    "JSON_OBJECT": _object,
+    "JSON_ARRAY": _array,
+}
+"""Per call what writes it, given the call, what writes a failure, and the texts of the arguments."""

@@ -1,0 +1,283 @@
+"""Prints typed trees of queries as Spark SQL that has Trino's meaning. The columns of the text are named by their symbols."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
+
+from rowmerge_nb.base.names import backquoted
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN
+from rowmerge_nb.sql.spark.columns import item, names, restored
+from rowmerge_nb.sql.spark.limits import tail, with_ties
+from rowmerge_nb.sql.spark.printer import print_spark
+from rowmerge_nb.sql.spark.selects import select_text
+from rowmerge_nb.sql.spark.unnest import unnested_rows
+from rowmerge_nb.sql.tree.depth import room
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed import queries as q
+from rowmerge_nb.sql.typed.type_rules import has_map
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.spi.types import Type
+
+_JOINS: Final = {"CROSS": "CROSS JOIN", "INNER": "JOIN", "LEFT": "LEFT JOIN", "RIGHT": "RIGHT JOIN", "FULL": "FULL JOIN"}
+_texts: Final[WeakKeyDictionary[q.Query, str]] = WeakKeyDictionary()
+"""The texts of queries within expressions, which an expression may repeat."""
+
+
+def print_query(query: q.Query, symbols: Sequence[str] | None = None) -> str:
+    """Return the text of a query.
+
+    Args:
+        query: the query.
+        symbols: the columns that come out; all of the query's by default.
+
+    >>> from rowmerge_nb.spi.types import BIGINT
+    >>> scan = q.Scanned("t", ((e.Column(BIGINT, "id_1"), "id"),), lambda: None, view="v")
+    >>> print_query(q.Ordered(scan, (), 5, 0))
+    'SELECT `id_1` FROM (SELECT c0 AS `id_1` FROM `v`) AS `$r1` LIMIT 5'
+    """
+    with room():
+        printer = _QueryPrinter()
+        if symbols is None or [column.symbol for column in q.columns_of(query)] == list(symbols):
+            return printer.query(query)
+        return f"SELECT {', '.join(map(backquoted, symbols))} FROM {printer.relation(query)}"
+
+
+def subquery_text(node: e.Subquery) -> str:
+    """Return the query of a subquery: of one column, or of any number if it only asks for rows.
+
+    >>> from rowmerge_nb.spi.types import BIGINT
+    >>> from rowmerge_nb.sql.typed.readings import subquery
+    >>> column = e.Column(BIGINT, "a")
+    >>> query = q.Selected(None, None, ((column, e.Constant(BIGINT, "1")),))
+    >>> subquery_text(subquery(BIGINT, "scalar", query))
+    'SELECT 1L AS `a`'
+    """
+    query = node.query
+    if query not in _texts:
+        _texts[query] = print_query(query)
+    text, columns = _texts[query], q.columns_of(query)
+    if node.kind == "in":
+        kind = node.type if node.value is None else node.value.type
+        return _entries(_cast(text, columns, (kind,)), (e.Column(kind, columns[0].symbol),))
+    if node.kind == "scalar" and len(columns) > 1:
+        fields = zip(node.type.fields, columns, strict=True)
+        pairs = (f"{e.text_literal(name or f'field{i}')}, {names([column])}" for i, (name, column) in enumerate(fields))
+        return f"SELECT named_struct({', '.join(pairs)}) FROM ({text})"
+    return text
+
+
+def _cast(text: str, columns: Sequence[e.Column], kinds: Sequence[Type]) -> str:
+    """Return a query with its columns cast to other types."""
+    if all(column.type == kind for column, kind in zip(columns, kinds, strict=True)):
+        return text
+    items = (
+        item(print_spark(e.Apply(kind, "cast", (column,))), column.symbol) for column, kind in zip(columns, kinds, strict=True)
+    )
+    return f"SELECT {', '.join(items)} FROM ({text})"
+
+
+def _entries(text: str, columns: Sequence[e.Column]) -> str:
+    """Return a query with arrays of entries in place of maps; see `rowmerge_nb.sql.spark.maps`."""
+    if not any(has_map(column.type) for column in columns):
+        return text
+    items = (item(print_spark(e.as_entries(column)), column.symbol) for column in columns)
+    return f"SELECT {', '.join(items)} FROM ({text})"
+
+
+class _QueryPrinter:
+    """Prints one query. Names that it makes up begin with ``$``, as no symbol does."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def new_name(self, base: str) -> str:
+        """Return a name that nothing in the query has."""
+        return f"${base}{next(self._numbers)}"
+
+    def query(self, node: q.Query) -> str:
+        """Return the text of a query by itself."""
+        match node:
+            case q.Selected():
+                relation = None if node.source is None else self.relation(node.source)
+                return select_text(node, relation, self.new_name)
+            case q.Valued():
+                return self._values(node)
+            case q.SetOperated():
+                return self._set_operation(node)
+            case q.Ordered():
+                return self._ordered(node)
+            case q.Coerced():
+                items = (item(print_spark(value), column.symbol) for column, value in node.columns)
+                return f"SELECT {', '.join(items)} FROM {self.relation(node.source)}"
+            case q.Recursive():
+                return self._recursive(node)
+            case q.Stepped():
+                # Past a sample, even of all rows, Spark moves nothing.
+                return f"SELECT {names(q.columns_of(node))} FROM ({self.query(node.source)}) TABLESAMPLE (100 PERCENT)"
+            case q.Failing():
+                return self._failing(node)
+            case q.Extremes():
+                return self._extremes(node)
+        return f"SELECT {names(q.columns_of(node))} FROM {self.relation(node)}"
+
+    def relation(self, node: q.Query, *, outer: bool = False) -> str:
+        """Return the text of a query in FROM.
+
+        Args:
+            node: the query.
+            outer: UNNEST has a row of NULL if it has no other, as on the right of a LEFT JOIN.
+        """
+        if isinstance(node, q.Joined):
+            return self._join(node)
+        alias = backquoted(self.new_name("r"))
+        if isinstance(node, q.Unnested):
+            return f"{'inline_outer' if outer else 'inline'}({unnested_rows(node)}) AS {alias}({names(node.columns)})"
+        if isinstance(node, q.Scanned):
+            return f"({_view_rows(node.view, [column for column, _ in node.columns])}) AS {alias}"
+        if isinstance(node, q.Generated):
+            return f"({_sequence(node)}) AS {alias}"
+        return f"({self.query(node)}) AS {alias}"
+
+    # -- joins ----------------------------------------------------------------------------------------------------
+
+    def _join(self, node: q.Joined) -> str:
+        left, right, condition = self._sides(node)
+        text = f"{left} {_JOINS[node.kind]} {'LATERAL ' if node.lateral else ''}{right}"
+        if node.kind == "LEFT" and isinstance(node.right, q.Unnested):
+            # UNNEST is joined ON TRUE alone. Spark's outer join with it would read the left side twice, and reads no maps.
+            text = f"{left} {_JOINS['CROSS']} {'LATERAL ' if node.lateral else ''}{right}"
+        elif condition is not None:
+            text += f" ON {print_spark(condition)}"
+        if not node.shared:
+            return text
+        items = [f"{print_spark(value)} AS {backquoted(column.symbol)}" for column, value in node.shared]
+        items += [backquoted(column.symbol) for column in node.rest]
+        return f"(SELECT {', '.join(items)} FROM {text}) AS {backquoted(self.new_name('r'))}"
+
+    def _sides(self, node: q.Joined) -> tuple[str, str, e.Typed | None]:
+        """Return both sides and the condition; what Spark takes for chance, which it does not join on, is computed beside a side."""
+        left = self.relation(node.left)
+        right = self.relation(node.right, outer=node.kind == "LEFT")
+        if isinstance(node.right, q.Joined) and not node.right.shared:
+            right = f"({right})"
+        condition = node.condition
+        if condition is None or e.reflected_function(condition) is None:
+            return left, right, condition
+        texts, sides = [left, right], (node.left, node.right)
+        for index, side in enumerate(sides):
+            values = [] if index and node.lateral else e.reflected_parts(condition, _symbols(side))
+            if values:
+                texts[index], pairs = self._beside(texts[index], values)
+                condition = e.replaced(condition, pairs)
+        return texts[0], texts[1], condition
+
+    def _beside(self, relation: str, values: Sequence[e.Typed]) -> tuple[str, list[tuple[e.Typed, e.Typed]]]:
+        """Return a relation with values as further columns, and each value with its column."""
+        pairs: list[tuple[e.Typed, e.Typed]] = []
+        items = []
+        for value in dict.fromkeys(values):
+            entries = e.as_entries(value)
+            column = e.Column(entries.type, self.new_name("value"))
+            items.append(f"{print_spark(entries)} AS {backquoted(column.symbol)}")
+            pairs.append((value, column))
+        return f"(SELECT *, {', '.join(items)} FROM {relation}) AS {backquoted(self.new_name('r'))}", pairs
+
+    # -- queries --------------------------------------------------------------------------------------------------
+
+    def _values(self, node: q.Valued) -> str:
+        texts = [_form(form, node) for form in node.forms]
+        if not node.is_numbered:
+            return " UNION ALL ".join(texts)
+        return f"SELECT {names(node.columns)} FROM ({_united(texts)}) ORDER BY {backquoted(q.ROW_NUMBER)}"
+
+    def _set_operation(self, node: q.SetOperated) -> str:
+        sides = [self.query(node.left), self.query(node.right)]
+        old = q.columns_of(node.left)
+        pairs = list(zip(old, node.columns, strict=True))
+        items = [item(backquoted(column.symbol), new.symbol) for column, new in pairs]
+        if node.distinct or node.operator != "UNION":
+            columns = (old, q.columns_of(node.right))
+            sides = [_entries(text, side) for text, side in zip(sides, columns, strict=True)]
+            items = [restored(new, column.symbol) for column, new in pairs]
+        word = f"{node.operator}{'' if node.distinct else ' ALL'}"
+        return f"SELECT {', '.join(items)} FROM (({sides[0]}) {word} ({sides[1]}))"
+
+    def _ordered(self, node: q.Ordered) -> str:
+        columns = names(q.columns_of(node))
+        if node.ties:
+            return with_ties(self.query(node.source), columns, node.order_by, node, self.new_name)
+        return f"SELECT {columns} FROM {self.relation(node.source)}{tail(node.order_by, node)}"
+
+    def _recursive(self, node: q.Recursive) -> str:
+        texts = []
+        for level in node.levels:
+            pairs = zip(q.columns_of(level), node.columns, strict=True)
+            items = (item(backquoted(column.symbol), new.symbol) for column, new in pairs)
+            texts.append(f"(SELECT {', '.join(items)} FROM {self.relation(level)})")
+        return f"SELECT {'DISTINCT ' if node.distinct else ''}* FROM ({' UNION ALL '.join(texts)})"
+
+    def _failing(self, node: q.Failing) -> str:
+        """Count the rows first: a condition on no column Spark would move to where there are rows."""
+        number = self.new_name("count")
+        failure = e.Apply(BOOLEAN, "fail", (), (node.code, node.message))
+        counted = e.Apply(BOOLEAN, ">=", (e.Column(BIGINT, number), e.Constant(BIGINT, "0")))
+        condition = e.Apply(BOOLEAN, "case", (counted, failure, e.Constant(BOOLEAN, "true")))
+        columns = names(q.columns_of(node))
+        inner = f"SELECT {columns}, count(*) OVER () AS {backquoted(number)} FROM {self.relation(node.source)}"
+        return f"SELECT {columns} FROM ({inner}) WHERE {print_spark(condition)}"
+
+    def _extremes(self, node: q.Extremes) -> str:
+        [source] = q.columns_of(node.source)
+        [column] = node.columns
+        value = backquoted(source.symbol)
+        most = f"max({value})"
+        if source.type.base in {"real", "double"}:
+            # NaN is the greatest value only if there is no other.
+            most = f"coalesce(max({value}) FILTER (WHERE NOT isnan({value})), {most})"
+        facts = zip(column.type.fields, ("count(*)", f"count({value})", f"min({value})", most), strict=True)
+        fields = ", ".join(f"'{name}', {fact}" for name, fact in facts)
+        return f"SELECT named_struct({fields}) AS {backquoted(column.symbol)} FROM {self.relation(node.source)}"
+
+
+def _symbols(query: q.Query) -> frozenset[str]:
+    return frozenset(column.symbol for column in q.columns_of(query))
+
+
+def _view_rows(view: str, columns: Sequence[e.Column]) -> str:
+    """Return the query of all columns of a view, whose names are ``c0``, ``c1``, ..."""
+    items = ", ".join(f"c{index} AS {backquoted(column.symbol)}" for index, column in enumerate(columns))
+    return f"SELECT {items} FROM {backquoted(view)}"
+
+
+def _sequence(node: q.Generated) -> str:
+    [column] = node.columns
+    start, stop, step = node.arguments
+    # Spark's range leaves out its end, and wants a step even if there is only one number.
+    step = step or 1
+    return f"SELECT id AS {backquoted(column.symbol)} FROM range({start}L, {stop + (1 if step > 0 else -1)}L, {step}L)"
+
+
+def _form(form: q.Form, node: q.Valued) -> str:
+    """Return the query of the rows of one form, with their numbers if they are numbered."""
+    if form.view and form.values == form.constants:
+        return _view_rows(form.view, form.constants)
+    items = [item(print_spark(value), column.symbol) for column, value in zip(node.columns, form.values, strict=True)]
+    if form.number is not None:
+        items.append(f"{form.number}L AS {backquoted(q.ROW_NUMBER)}")
+    elif form.view:
+        items.append(backquoted(q.ROW_NUMBER))
+    source = f" FROM ({_view_rows(form.view, form.constants)})" if form.view else ""
+    return f"SELECT {', '.join(items)}{source}"
+
+
+def _united(texts: Sequence[str]) -> str:
+    """Put UNION ALL between queries, in halves of halves: Spark's parser goes as deep as they are nested."""
+    if len(texts) == 1:
+        return texts[0]
+    middle = len(texts) // 2
+    return f"({_united(texts[:middle])}) UNION ALL ({_united(texts[middle:])})"

@@ -1,0 +1,117 @@
+"""Which casts there are: those that Trino has, and which of them this engine can do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import UNKNOWN
+from rowmerge_nb.sql.typed.type_rules import INTERVAL_DAY, INTERVAL_YEAR, can_coerce, is_numeric
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.types import Type
+
+NUMBERS_IN_ERRORS: Final = {
+    "tinyint": "TINYINT",
+    "smallint": "SMALLINT",
+    "integer": "INT",
+    "bigint": "BIGINT",
+    "real": "REAL",
+    "double": "DOUBLE",
+}
+"""What Trino calls a type where a text is no number of it."""
+
+_NUMBERS: Final = frozenset({"tinyint", "smallint", "integer", "bigint", "decimal", "real", "double"})
+_MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
+_NESTED: Final = frozenset({"array", "map", "row"})
+
+_TARGETS: Final = {
+    "boolean": _NUMBERS | {"boolean", "varchar", "json"},
+    **dict.fromkeys(_NUMBERS, _NUMBERS | {"boolean", "varchar", "json"}),
+    "varchar": _NUMBERS | _MOMENTS | {"boolean", "varchar", "char", "varbinary", "time", "json", "uuid"},
+    "char": frozenset({"varchar", "char"}),
+    "varbinary": frozenset({"uuid"}),
+    "date": _MOMENTS | {"varchar", "json"},
+    "time": frozenset({"time", "timestamp", "timestamp with time zone", "varchar"}),
+    "timestamp": _MOMENTS | {"time", "varchar", "json"},
+    "timestamp with time zone": _MOMENTS | {"time", "varchar"},
+    "uuid": frozenset({"varchar", "varbinary"}),
+    "json": _NUMBERS | {"boolean", "varchar"},
+    INTERVAL_DAY.base: frozenset({"varchar"}),
+    INTERVAL_YEAR.base: frozenset({"varchar"}),
+}
+"""To what CAST takes values of a type, nested types apart."""
+
+
+_PLAIN: Final = frozenset({"unknown", "boolean", "varchar", "json", "date", "timestamp"})
+_READ: Final = frozenset({"boolean", "varchar", "json"})
+
+
+def can_cast(source: Type, target: Type) -> bool:
+    """Return whether Trino has a cast from one type to the other.
+
+    >>> from rowmerge_nb.spi.types import DATE, INTEGER, VARCHAR
+    >>> can_cast(DATE, INTEGER), can_cast(VARCHAR, DATE)
+    (False, True)
+    """
+    if source == UNKNOWN or can_coerce(source, target):
+        return True
+    if source.base in _NESTED and target.base in _NESTED:
+        same = source.base == target.base and len(source.parameters) == len(target.parameters)
+        return same and all(can_cast(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
+    if source.base in _NESTED:
+        return target.base == "json" and has_json_form(source)
+    if target.base in _NESTED:
+        return source.base == "json" and is_read_from_json(target)
+    if source.base == "uuid" and target.base == "varchar":
+        return not target.parameters
+    return target.base in _TARGETS.get(source.base, frozenset())
+
+
+def is_cast_supported(source: Type, target: Type) -> bool:
+    """Can this engine do a cast that Trino has? Of JSON it reads no texts beside decimals.
+
+    >>> from rowmerge_nb.spi.types import JSON, VARCHAR, decimal_of, row_of
+    >>> is_cast_supported(JSON, row_of([("a", VARCHAR)])), is_cast_supported(JSON, row_of([("a", VARCHAR), ("b", decimal_of(5))]))
+    (True, False)
+    """
+    if source.base != "json" or target.base == "json":
+        return True
+    return not {"varchar", "decimal"} <= {part.base for part in leaves(target)}
+
+
+def leaves(kind: Type) -> list[Type]:
+    """Return the scalar types that a type's values are made of, keys of maps left out.
+
+    >>> from rowmerge_nb.spi.types import BIGINT, VARCHAR, map_of
+    >>> [str(part) for part in leaves(map_of(VARCHAR, BIGINT))]
+    ['bigint']
+    """
+    if kind.base in _NESTED:
+        inner = kind.parameters[1:] if kind.base == "map" else kind.parameters
+        return [leaf for part in inner for leaf in leaves(part)]
+    return [kind]
+
+
+def has_json_form(kind: Type) -> bool:
+    """Return whether CAST converts values of the type to JSON.
+
+    >>> from rowmerge_nb.spi.types import parse_type
+    >>> has_json_form(parse_type("map(varchar, array(date))")), has_json_form(parse_type("array(varbinary)"))
+    (True, False)
+    """
+    if kind.base == "map":
+        key, value = kind.parameters
+        return (is_numeric(key) or key.base in {"varchar", "boolean"}) and has_json_form(value)
+    if kind.base in {"array", "row"}:
+        return all(has_json_form(part) for part in kind.parameters)
+    return is_numeric(kind) or kind.base in _PLAIN
+
+
+def is_read_from_json(kind: Type) -> bool:
+    """Return whether CAST converts JSON to the type."""
+    if kind.base == "map":
+        key, value = kind.parameters
+        return (is_numeric(key) or key.base in {"varchar", "boolean"}) and is_read_from_json(value)
+    if kind.base in {"array", "row"}:
+        return all(is_read_from_json(part) for part in kind.parameters)
+    return is_numeric(kind) or kind.base in _READ

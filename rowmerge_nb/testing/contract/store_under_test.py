@@ -1,0 +1,326 @@
+"""What a connector's developer tells the kit, and the tables that the checks are made on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from rowmerge_nb.base.words import plural
+from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.operations import Era
+from rowmerge_nb.spi.types import parse_type
+from rowmerge_nb.testing.contract.contract_statement import Changes, PageStatement, Row, expected_rows
+from rowmerge_nb.testing.contract.differences import Cause, RowsDiffer, differences, same_rows
+from rowmerge_nb.testing.contract.sample_values import TYPES, identity, numbered_value, stored_values
+
+ROWS = 14
+_APART = 17
+"""The numbers of two columns' values in one row are this far apart, so that columns of one type that are exchanged are seen."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One of the ways in which a connector stores tables and changes rows.
+
+    Args:
+        layout: the name of one of `ContractStore.layouts`.
+        era: whose page layout.
+        paradigm: the row change paradigm that is asked for; None for the table's own.
+    """
+
+    layout: str
+    era: Era = Era.DOCUMENTS
+    paradigm: str | None = None
+
+    def __str__(self) -> str:
+        return "-".join(filter(None, [self.layout, str(self.era), self.paradigm]))
+
+
+class ContractStore:
+    """The connector under test, in its developer's words.
+
+    Attributes:
+        table: schema and name of the table that checks are made on.
+        columns: its columns and their types. The first one tells rows apart.
+        nullable: the columns that may be NULL. None takes all but the first, or of a connector without CREATE TABLE those that its
+            metadata calls nullable.
+        layouts: table properties under names of your choice; every check of changes is made on a table of each.
+        paradigms: the row change paradigms that a statement may ask for; ``(None,)`` where the table's own is the only one.
+        types: the types that the connector can store, tried one by one; one that CREATE TABLE refuses with NOT_SUPPORTED is skipped.
+        column_names: spellings of column names that must be kept.
+        keyed: the row id is a key, so that no two rows are equal.
+        creates_tables: CREATE TABLE works; without it the kit asks `make_table` for the one table of the attributes above, and for no other.
+        inserts: INSERT works.
+    """
+
+    table: ClassVar[str] = "default.contract"
+    columns: ClassVar[Mapping[str, str]] = {"id": "bigint", "Price": "double", "name": "varchar"}
+    nullable: ClassVar[Collection[str] | None] = None
+    layouts: ClassVar[Mapping[str, Mapping[str, Any]]] = {"plain": {}}
+    paradigms: ClassVar[Sequence[str | None]] = (None,)
+    types: ClassVar[Sequence[str]] = TYPES
+    column_names: ClassVar[Sequence[str]] = ("id", "select", "Mixed Case", 'quo"ted', "it's", "a.b", "naïve")
+    keyed: ClassVar[bool] = False
+    creates_tables: ClassVar[bool] = True
+    inserts: ClassVar[bool] = True
+
+    _learned: Collection[str] | None = None
+
+    varies: ClassVar[Collection[str]] = ()
+    """What the checks of a class are repeated for: ``layout``, ``era``, ``paradigm``. Set by the classes of checks."""
+
+    # -- to be written --------------------------------------------------------------------------------------------
+
+    def make_connector(self, folder: Path) -> Connector:
+        """Make a connector over a store that is empty.
+
+        Args:
+            folder: an empty directory of the check's own.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no make_connector; write one that gives your connector, over an empty store"
+        )
+
+    def make_table(self, connector: Connector, metadata: ConnectorTableMetadata, rows: Sequence[Row]) -> None:
+        """Make a table with rows; by default by CREATE TABLE and INSERT, or by MERGE where there is no INSERT."""
+        self.create_table(connector, metadata)
+        if rows:
+            statement = PageStatement(connector, metadata.name)
+            if self.inserts:
+                statement.insert(rows)
+            else:
+                statement.merge(Changes(inserted=rows))
+            statement.commit()
+
+    def leftovers(self, connector: Connector) -> Collection[Any]:
+        """Return what statements that have ended have left behind: files, stages, open transactions. There must be none.
+
+        By default what the connector's own ``orphans()`` lists, where it has such a method.
+        """
+        orphans = getattr(connector, "orphans", None)
+        return orphans() if orphans is not None else ()
+
+    # -- for the checks -------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def create_table(connector: Connector, metadata: ConnectorTableMetadata) -> None:
+        """Make an empty table by the contract."""
+        statement = PageStatement(connector, metadata.name)
+        statement.metadata.create_table(statement.session, metadata)
+        statement.commit()
+
+    def name(self) -> SchemaTableName:
+        """Return the table's name."""
+        schema, _, table = self.table.lower().rpartition(".")
+        return SchemaTableName(schema or "default", table)
+
+    def metadata(self, layout: str, *, nullable_key: bool = False) -> ConnectorTableMetadata:
+        """Return the table's definition in one of the layouts.
+
+        Args:
+            layout: the layout's name.
+            nullable_key: the first column may be NULL.
+        """
+        first = next(iter(self.columns))
+        nullable = {*self.nullable_columns(), *([first] if nullable_key else [])}
+        columns = (ColumnMetadata(c, parse_type(sql_type), nullable=c in nullable) for c, sql_type in self.columns.items())
+        return ConnectorTableMetadata(self.name(), tuple(columns), self.layouts[layout])
+
+    def nullable_columns(self) -> Collection[str]:
+        """Return the columns that may be NULL in the rows of `row`."""
+        default = list(self.columns)[1:] if self._learned is None else self._learned
+        return default if self.nullable is None else self.nullable
+
+    def learn_nullable(self, connector: Connector) -> None:
+        """Take over which columns may be NULL from the metadata of a table that the connector has from the beginning."""
+        if self.creates_tables or self.nullable is not None:
+            return
+        statement = PageStatement(connector, self.name())
+        try:
+            if statement.handle is not None:
+                columns = statement.metadata.get_table_metadata(statement.session, statement.handle).columns
+                required = {column.name.lower() for column in columns if not column.nullable}
+                self._learned = [name for name in list(self.columns)[1:] if name.lower() not in required]
+        finally:
+            statement.rollback()
+
+    def row(self, number: int, *, shift: int = 0) -> Row:
+        """Return a row of the table by its number; every fifth one has NULL in all columns that may be NULL, but not in the first."""
+        nullable = set(self.nullable_columns()) if number % 5 == 0 and not shift else set()
+        first, *others = self.columns.items()
+        values = [
+            None if name in nullable else numbered_value(parse_type(sql_type), number + shift + _APART * index)
+            for index, (name, sql_type) in enumerate(others)
+        ]
+        return (numbered_value(parse_type(first[1]), number), *values)
+
+    def key(self, number: int) -> Any:
+        """Return the key of a row."""
+        return self.row(number)[0]
+
+    def new_key(self, number: int) -> Any:
+        """Return the key of a row that has got its `new_values`."""
+        return self.new_values(number).get(next(iter(self.columns)), self.key(number))
+
+    def new_values(self, number: int) -> dict[str, Any]:
+        """Return new values for a row: of all columns but the first, or of a table with one column a key that is free."""
+        if len(self.columns) == 1:
+            return {next(iter(self.columns)): self.key(number + 50)}
+        return dict(list(zip(self.columns, self.row(number, shift=20), strict=True))[1:])
+
+    def some_changes(self) -> Changes:
+        """Return changes of every kind: two clauses that update, NULL overwritten and written, deletes, inserts."""
+        last = list(self.columns)[-1]
+        updated = [
+            (self.key(3), self.new_values(3)),
+            (self.key(5), self.new_values(5)),
+            (self.key(9), {last: self.new_values(9)[last]}),
+            (self.key(11), {last: None if last in self.nullable_columns() else self.new_values(11)[last]}),
+        ]
+        return Changes((self.key(2), self.key(10)), updated, (self.row(21), self.row(22), self.row(25)))
+
+    # -- fixtures -------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+        """Run checks for every way, layout and type that the connector has."""
+        contract: Any = metafunc.cls
+        if names := {"way", "subject"}.intersection(metafunc.fixturenames):
+            name = metafunc.function.__name__
+            varies = next(base for base in contract.__mro__ if name in vars(base)).varies
+            layouts = list(contract.layouts) if "layout" in varies else list(contract.layouts)[-1:]
+            eras = list(Era) if "era" in varies else [Era.DOCUMENTS]
+            paradigms = contract.paradigms if "paradigm" in varies else contract.paradigms[:1]
+            ways = [Way(layout, era, paradigm) for layout in layouts for era in eras for paradigm in paradigms]
+            metafunc.parametrize(names.pop(), ways if "way" in metafunc.fixturenames else [*ways, *contract.types], ids=str)
+        if "type_name" in metafunc.fixturenames:
+            metafunc.parametrize("type_name", contract.types)
+
+    @pytest.fixture
+    def connector(self, tmp_path: Path) -> Iterator[Connector]:
+        """A connector over an empty store; closed in the end."""
+        made = self.make_connector(tmp_path)
+        yield made
+        made.close()
+
+    @pytest.fixture
+    def filled(self, connector: Connector, way: Way) -> FilledTable:
+        """A table with rows, in one of the ways."""
+        return self.fill(connector, way)
+
+    def fill(self, connector: Connector, way: Way) -> FilledTable:
+        """Make the table with its rows."""
+        self.learn_nullable(connector)
+        before = [self.row(number) for number in range(1, ROWS + 1)]
+        self.make_table(connector, self.metadata(way.layout), before)
+        return FilledTable(self, connector, way, before)
+
+
+@dataclass
+class FilledTable:
+    """A table with rows.
+
+    Args:
+        contract: who made it.
+        connector: the connector that it is in.
+        way: how it is stored and changed.
+        before: its rows.
+    """
+
+    contract: ContractStore
+    connector: Connector
+    way: Way
+    before: list[Row]
+    _last: PageStatement | None = None
+
+    def statement(self, connector: Connector | None = None) -> PageStatement:
+        """Begin a statement on it."""
+        self._last = self._begun(connector or self.connector)
+        return self._last
+
+    def _begun(self, connector: Connector) -> PageStatement:
+        return PageStatement(connector, self.contract.name(), self.way.era, self.way.paradigm)
+
+    def contents(self) -> list[Row]:
+        """Return its rows, as a statement sees them that begins now; in an order that makes them comparable."""
+        statement = self._begun(self.connector)
+        try:
+            return in_order(statement.rows())
+        finally:
+            statement.rollback()
+
+    def unchanged(self) -> bool:
+        """Return whether its rows are those that it was made with."""
+        return same_rows(self.contents(), self.stored(self.before))
+
+    def expected(self, changes: Changes) -> list[Row]:
+        """Return the rows that it should have after changes."""
+        return in_order(self.stored(expected_rows(self.before, list(self.contract.columns), changes)))
+
+    def stored(self, rows: Sequence[Row]) -> list[Row]:
+        """Return rows in the form in which they are read."""
+        types = [parse_type(sql_type) for sql_type in self.contract.columns.values()]
+        channels = [stored_values([row[index] for row in rows], sql_type) for index, sql_type in enumerate(types)]
+        return list(zip(*channels, strict=True))
+
+    # -- what must be so: a failed check says which rows are wrong ---------------------------------------------------
+
+    def must_hold(self, changes: Changes, about: str = "") -> None:
+        """Fail unless its rows are those that changes leave."""
+        self.must_have(self.expected(changes), about)
+
+    def must_be_unchanged(self, about: str = "") -> None:
+        """Fail unless its rows are those that it was made with."""
+        self.must_have(self.before, about)
+
+    def must_have(self, rows: Sequence[Row], about: str = "") -> None:
+        """Fail unless it has these rows.
+
+        Args:
+            rows: the rows, in any order.
+            about: what it means if it has others.
+        """
+        __tracebackhide__ = True
+        seen, before = self.contents(), self.stored(self.before)
+        if not (found := differences(self.stored(rows), seen, list(self.contract.columns), before)):
+            return
+        causes = {}
+        if self._last is not None and self._last.without_fragment:
+            taken = plural(self._last.without_fragment, "row")
+            causes[Cause.NO_FRAGMENT] = f"finish() of a merge sink gave no fragment for {taken} that it was given"
+        if not seen:
+            causes[Cause.EMPTY] = f"the table is read as one without rows, and must have {len(rows)}"
+        elif same_rows(seen, before):
+            causes[Cause.AS_BEFORE] = "the table is as it was before the statement"
+        raise RowsDiffer(found, list(self.contract.columns), causes, about)
+
+    def must_have_left_nothing(self) -> None:
+        """Fail if statements that have ended have left something behind."""
+        __tracebackhide__ = True
+        if left := self.left():
+            raise AssertionError(f"{plural(len(left), 'thing')} left behind by a statement that has ended: {', '.join(left)}")
+
+    def merge(self, changes: Changes) -> None:
+        """Run a MERGE; roll back what fails."""
+        statement = self.statement()
+        try:
+            statement.merge(changes)
+            statement.commit()
+        except BaseException:
+            statement.rollback()
+            raise
+
+    def left(self) -> list[str]:
+        """Return what has been left behind, as texts."""
+        return sorted(map(str, self.contract.leftovers(self.connector)))
+
+
+def in_order(rows: Sequence[Row]) -> list[Row]:
+    """Sort rows of any types."""
+    return sorted(rows, key=lambda row: repr(identity(row)))

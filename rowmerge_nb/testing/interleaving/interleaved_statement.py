@@ -1,0 +1,179 @@
+"""One of two statements: its steps, made in a thread of its own, since a store may let one statement wait for the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.base.errors import RowMergeError, error_text
+from rowmerge_nb.testing.contract.contract_statement import Changes, PageStatement, Row, expected_rows
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.spi.handles import SchemaTableName
+    from rowmerge_nb.spi.page import Page
+
+Asked = Callable[[Sequence[Row]], Changes]
+"""A statement: what it changes, by the rows that it has read."""
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """A row that a statement changes, as it has seen it.
+
+    Args:
+        operation: ``DELETE``, ``UPDATE`` or ``INSERT``.
+        row_id: the row id under which it was read; None of a new row.
+        before: the row as it was read; None of a new row.
+        after: the row as it is to be; None of one that is deleted.
+    """
+
+    operation: str
+    row_id: Any
+    before: Row | None
+    after: Row | None
+
+
+def upsert(*rows: Row) -> Asked:
+    """Return a MERGE by the first column: rows that are there get the new values, the others are inserted.
+
+    >>> upsert((1, "new"), (9, "nine"))([(1, "old")])
+    Changes(deleted=(), updated=((1, {1: 'new'}),), inserted=((9, 'nine'),))
+    """
+
+    def changes(read: Sequence[Row]) -> Changes:
+        there = {row[0] for row in read}
+        # Of columns only the places are known here; they get their names when the rows are read.
+        updated: tuple[tuple[Any, Mapping[Any, Any]], ...] = tuple(
+            (row[0], dict(enumerate(row[1:], 1))) for row in rows if row[0] in there
+        )
+        return Changes((), updated, tuple(row for row in rows if row[0] not in there))
+
+    return changes
+
+
+def by_names(changes: Changes, names: Sequence[str]) -> Changes:
+    """Return changes whose new values are told by the names of their columns, where they are told by their places."""
+
+    def named(new: Mapping[Any, Any]) -> dict[str, Any]:
+        return {names[column] if isinstance(column, int) else column: value for column, value in new.items()}
+
+    return replace(changes, updated=[(key, named(new)) for key, new in changes.updated])
+
+
+def fixed(changes: Changes) -> Asked:
+    """Return a statement whose changes are always the same; of rows that are not there nothing is changed."""
+
+    def present(read: Sequence[Row]) -> Changes:
+        there = {row[0] for row in read}
+        return replace(
+            changes,
+            deleted=tuple(key for key in changes.deleted if key in there),
+            updated=tuple((key, new) for key, new in changes.updated if key in there),
+        )
+
+    return present
+
+
+def left_of(rows: Sequence[Row], columns: Sequence[str], *asked: Asked) -> list[Row]:
+    """Return the rows that statements leave, one after the other."""
+    left = list(rows)
+    for changes in asked:
+        left = expected_rows(left, columns, by_names(changes(left), columns))
+    return left
+
+
+@dataclass
+class Side:
+    """One of the two statements, on its way through its steps.
+
+    Args:
+        connector: the connector.
+        table: the table.
+        asked: what it changes, by the rows that it has read.
+        session: the paradigm, None for the table's own.
+    """
+
+    connector: Connector
+    table: SchemaTableName
+    asked: Asked
+    paradigm: str | None = None
+    ledger: tuple[LedgerRow, ...] = ()
+    failed: str = ""
+    code: str = ""
+    committed: bool = False
+    _statement: PageStatement | None = None
+    _pages: dict[int, list[Page]] = field(default_factory=dict)
+    _fragments: list[bytes] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "interleaved")
+
+    def start(self, step: str) -> Future[None]:
+        """Begin a step in the statement's own thread; what it raises rolls the statement back, and is kept."""
+        return self._thread.submit(self._make, step)
+
+    def close(self) -> None:
+        """End the thread; a call that hangs is left to itself."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _make(self, step: str) -> None:
+        try:
+            getattr(self, f"_{step}")()
+        except Exception as error:  # noqa: BLE001 - which statement fails with what is what is asked for
+            self.failed = error.message if isinstance(error, RowMergeError) else error_text(error)
+            self.code = error.code if isinstance(error, RowMergeError) else type(error).__name__
+            self._roll_back()
+
+    def _roll_back(self) -> None:
+        if self._statement is None:
+            return
+        try:
+            self._statement.rollback()
+        except Exception as error:  # noqa: BLE001 - as above
+            self.failed += f"; and the rollback failed: {error_text(error)}"
+
+    @property
+    def statement(self) -> PageStatement:
+        """The statement, once it has begun."""
+        assert self._statement is not None
+        return self._statement
+
+    def _begin_transaction(self) -> None:
+        self._statement = PageStatement(self.connector, self.table, paradigm=self.paradigm)
+
+    def _begin_merge(self) -> None:
+        self.statement.begin()
+
+    def _get_next_page(self) -> None:
+        read = self.statement.read(row_id=True)
+        *data, row_ids = (column.to_pylist() for column in read.columns)
+        rows: list[Row] = list(zip(*data, strict=True))
+        changes = self.asked(rows)
+        names = [column.name for column in self.statement.columns]
+        by_key, ids = {row[0]: row for row in rows}, dict(zip(data[0], row_ids, strict=True))
+        changes = by_names(changes, names)
+        deleted = [LedgerRow("DELETE", ids[key], by_key[key], None) for key in changes.deleted]
+        updated = [
+            LedgerRow("UPDATE", ids[key], by_key[key], tuple(new.get(n, v) for n, v in zip(names, by_key[key], strict=True)))
+            for key, new in changes.updated
+        ]
+        self.ledger = (*deleted, *updated, *(LedgerRow("INSERT", None, None, row) for row in changes.inserted))
+        if self.ledger:
+            self._pages = self.statement.sink_pages(changes)
+
+    def _store_merged_rows(self) -> None:
+        self._fragments = [
+            fragment for writer, pages in self._pages.items() for fragment in self.statement.attempt(writer, pages)
+        ]
+
+    def _finish_merge(self) -> None:
+        self.statement.finish(self._fragments)
+        if self.connector.commits_in_finish:
+            self._commit()
+
+    def _commit(self) -> None:
+        self.statement.commit()
+        self.committed = True
