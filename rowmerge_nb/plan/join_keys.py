@@ -15,6 +15,7 @@ from rowmerge_nb.sql.typed.type_rules import is_float, is_integer
 if TYPE_CHECKING:
     from rowmerge_nb.plan.plan_nodes import Join
     from rowmerge_nb.spi.types import Type
+    from rowmerge_nb.sql.typed.expressions import Origin
 
 NO_KEYS: Final = "ON has no equality, without a subquery, of a value of the target with one of the source"
 SEVERAL_KEYS: Final = "ON joins by one key or by another, and no row goes to one task for both"
@@ -85,14 +86,25 @@ def _disjuncts(condition: Typed) -> list[Typed]:
 
 
 def _key(term: Typed, join: Join) -> PageKey | None:
-    """Return the key that a part of ON is; None if it is no equality of both sides, or pages cannot be asked for it."""
+    target, source = (frozenset(symbol.name for symbol in side.outputs) for side in join.sources)
+    return key_of(term, target, source, join.predicate.origin)
+
+
+def key_of(term: Typed, target: frozenset[str], source: frozenset[str], origin: Origin | None) -> PageKey | None:
+    """Return the key that a condition is; None if it is no equality of both sides, or pages cannot compute it.
+
+    Args:
+        term: the condition.
+        target: the symbols of the target's columns.
+        source: the symbols of the source's columns.
+        origin: where the values were written.
+    """
     equality = _equality_of(term)
     if equality is None:
         return None
     nulls_meet = equality != term or equality.name == "distinct"
     left, right = equality.arguments
     sides = [references(side) for side in (left, right)]
-    target, source = (frozenset(symbol.name for symbol in side.outputs) for side in join.sources)
     if sides[0] and sides[1] and sides[0] <= source and sides[1] <= target:
         left, right = right, left
     elif not (sides[0] and sides[1] and sides[0] <= target and sides[1] <= source):
@@ -107,7 +119,6 @@ def _key(term: Typed, join: Join) -> PageKey | None:
             PagePrinter().text(side, condition=False)
     except UnprintableError:
         return None
-    origin = join.predicate.origin
     return PageKey(term, replace(left, origin=origin), replace(right, origin=origin), nulls_meet=nulls_meet)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.extended import returned_on_pages
 from rowmerge_nb.plan.join_keys import NO_KEYS, SEVERAL_KEYS, key_sets
+from rowmerge_nb.plan.keyed_subqueries import keyed
 from rowmerge_nb.plan.plan_nodes import (
     AssignUniqueId,
     CheckConstraints,
@@ -150,7 +151,7 @@ def _check_answers(tree: Typed, most: int, answered: Callable[[Subquery], int | 
         UnprintableError: they cannot.
     """
     for query in (part for part in walk(tree) if isinstance(part, Subquery)):
-        rows = answered(query) if query.kind == "in" else 1
+        rows = answered(keyed(query).rows) if query.outer else answered(query) if query.kind == "in" else 1
         if rows is None or rows > most:
             size = "of a size that nobody knows" if rows is None else f"of up to {rows:,} rows"
             raise UnprintableError(f"a list {size}: a subquery's is sent to every task up to {most:,} rows (key_rows)")

@@ -28,6 +28,7 @@ from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.searched_case import PageBranch, PageCase
 from rowmerge_nb.plan.extended import SOURCE_PRESENT, returned_on_pages
 from rowmerge_nb.plan.join_keys import key_sets
+from rowmerge_nb.plan.keyed_subqueries import keyed
 from rowmerge_nb.plan.page_execution import rest_of_on, without_refusal
 from rowmerge_nb.plan.plan_nodes import (
     CheckConstraints,
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.join_keys import PageKey
     from rowmerge_nb.plan.plan_nodes import CaseBranch, PageRows, SearchedCase, TableWriter
     from rowmerge_nb.sql.analyzer.analysis import CheckConstraint
-    from rowmerge_nb.sql.typed.expressions import Typed
+    from rowmerge_nb.sql.typed.expressions import Subquery, Typed
 
 TOLD_COLUMNS: Final = 8
 """Of a row that breaks a CHECK constraint so many columns are told, those first that the constraint reads; of one without a key as many."""
@@ -236,9 +237,31 @@ def query_rows(pages: PageRows, columns: Sequence[Symbol]) -> QueryRows:
 
 def _program(printer: PagePrinter, where: PageExpression | None = None) -> PageProgram:
     """Return what computes expressions that were printed with one printer, so that a subquery has one name in all of them."""
-    named = enumerate(printer.subqueries)
-    queries = tuple(PageQuery(printer.symbol(place), query.kind, query.type.arrow) for place, query in named)
+    queries = tuple(page_query(printer.symbol(index), query) for index, query in enumerate(printer.subqueries))
     return PageProgram(where, queries=queries)
+
+
+def page_query(symbol: str, query: Subquery) -> PageQuery:
+    """Return a subquery that a `PagePrinter` has numbered, as tasks answer it.
+
+    Args:
+        symbol: its name in the expressions.
+        query: the subquery.
+    """
+    if query.value is not None:
+        key = _unnamed_column(Symbol("key", query.value.type), query.value)
+        return PageQuery(symbol, query.kind, query.value.type.arrow, JoinKeys((key,), (False,)))
+    if not query.outer:
+        return PageQuery(symbol, query.kind, query.type.arrow)
+    parts = keyed(query)
+    keys = tuple(_unnamed_column(Symbol("key", key.type), key) for key in parts.keys)
+    default = None if parts.default is None else _unnamed_column(Symbol("default", query.type), parts.default)
+    return PageQuery(symbol, query.kind, query.type.arrow, JoinKeys(keys, parts.nulls_meet), default)
+
+
+def _unnamed_column(column: Symbol, value: Typed) -> AssignedColumn:
+    """Print a column whose rows no error names, since it cannot fail."""
+    return assigned_column(column, column.type.arrow, value, RowNames(), PagePrinter())
 
 
 def _answers(printer: PagePrinter) -> list[str]:
@@ -443,4 +466,5 @@ def page_expression(tree: Typed, printer: PagePrinter, *, condition: bool, names
     read = references(tree)
     known = {} if names is None else names.told(read)
     is_plain = isinstance(tree, Column) or is_null(tree)
-    return PageExpression(text, span, words, reads=read, is_plain=is_plain, names=known, lists=dict(printer.lists))
+    lists, lookups = dict(printer.lists), printer.lookups(tree)
+    return PageExpression(text, span, words, reads=read, is_plain=is_plain, names=known, lists=lists, lookups=lookups)

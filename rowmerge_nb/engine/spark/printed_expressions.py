@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.engine.spark.spark_types import spark_type
 from rowmerge_nb.engine.tasks.exchange import hash_expression
+from rowmerge_nb.plan.keyed_subqueries import keyed
 from rowmerge_nb.plan.plan_nodes import CheckConstraints, Filter, Join, MergeWriter, Project, SemiJoin, Source
 from rowmerge_nb.plan.rules import chain
 from rowmerge_nb.sql.spark.marks import marked
@@ -81,7 +82,13 @@ def answer(query: Subquery, symbol: str) -> str:
         query: the subquery; of a list without the value that is looked for.
         symbol: what expressions call the answer.
     """
-    name, text = backquoted(symbol), subquery_text(query)
+    name = backquoted(symbol)
+    if query.outer:
+        rows = keyed(query).rows
+        fields = (f"'{column.symbol}', {backquoted(column.symbol)}" for column in columns_of(rows.query))
+        collect = "collect_list" if query.kind == "scalar" else "collect_set"
+        return f"(SELECT {collect}(named_struct({', '.join(fields)})) FROM ({subquery_text(rows)})) AS {name}"
+    text = subquery_text(query)
     if query.kind == "in":
         return f"(SELECT collect_set(named_struct('v', {backquoted(columns_of(query.query)[0].symbol)})) FROM ({text})) AS {name}"
     if query.kind == "exists":

@@ -13,7 +13,7 @@ from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.base.errors import MERGE_FLOW, ConnectorError, RowMergeError
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import with_answers
-from rowmerge_nb.engine.spark.page_lowering import check_columns, page_expression
+from rowmerge_nb.engine.spark.page_lowering import check_columns, page_expression, page_query
 from rowmerge_nb.engine.spark.printed_expressions import answer
 from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.naming import kind_of
@@ -145,7 +145,7 @@ class UpdatableRun(StatementRun):
         """Check that DuckDB can parse all expressions, before anything begins."""
         program, scan = self._program(), target_scan(plan_of(self))
         empty = pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in scan.data_outputs]).empty_table()
-        answers = [pa.nulls(1, query.type) for query in program.queries]
+        answers = [query.no_answer for query in program.queries]
         evaluator = PageEvaluator(program, answers)
         try:
             evaluator.check(
@@ -238,7 +238,7 @@ class UpdatableRun(StatementRun):
         )
 
     def _page_queries(self) -> tuple[PageQuery, ...]:
-        return tuple(PageQuery(node.symbol.name, node.query.kind, node.symbol.type.arrow) for node in self._queries())
+        return tuple(page_query(node.symbol.name, node.query) for node in self._queries())
 
     def _finish(self, fragments: list[bytes]) -> None:
         method = f"finish_{self.verb}"

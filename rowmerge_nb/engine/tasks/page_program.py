@@ -15,6 +15,7 @@ import pyarrow as pa
 from rowmerge_nb.base.errors import MERGE_FLOW, ConnectorError, ExecutionError, SetupError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.engine.tasks.arrow import conform, together
+from rowmerge_nb.engine.tasks.subquery_lookup import SubqueryLookup
 from rowmerge_nb.spi.values import shown_value
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from rowmerge_nb.engine.tasks.join_keys import JoinKeys
     from rowmerge_nb.engine.tasks.joined_rows import JoinedRows
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.sql.tree.statements import Span
@@ -69,6 +71,7 @@ class PageExpression:
         names: what people call the channels by which a row is named that it cannot be computed for, those that it reads and those that
             tell which row it is, as far as the page has them; without, no row is looked for.
         lists: the long lists that values are looked up in, by the names of the tables that they are in the text.
+        lookups: the symbols of the correlated subqueries that it reads as columns.
     """
 
     text: str
@@ -78,6 +81,7 @@ class PageExpression:
     is_plain: bool = False
     names: Mapping[str, str] = field(default_factory=dict, compare=False)
     lists: Mapping[str, pa.Array] = field(default_factory=dict, compare=False)
+    lookups: frozenset[str] = frozenset()
 
     @property
     def is_null(self) -> bool:
@@ -97,14 +101,32 @@ class AssignedColumn:
 
 @dataclass(frozen=True)
 class PageQuery:
-    """The answer of a subquery that expressions speak of: a list to look values up in (``in``), or one value."""
+    """A subquery of expressions over a page.
+
+    Args:
+        symbol: its name in the expressions.
+        kind: ``scalar``, ``exists`` or ``in``.
+        type: the type of its value, or of the values of a list.
+        keys: the keys of a row by which the answer is looked up, if the subquery is correlated.
+        default: the value of a correlated subquery for keys that do not occur; None for NULL.
+    """
 
     symbol: str
     kind: str
     type: pa.DataType
+    keys: JoinKeys | None = None
+    default: AssignedColumn | None = None
+
+    @property
+    def no_answer(self) -> pa.Array:
+        """An answer with which expressions can be tried on a page without rows."""
+        if self.keys is None:
+            return pa.nulls(1, self.type)
+        fields = [pa.field("key", column.type) for column in self.keys.columns]
+        return pa.array([], pa.struct([*fields, pa.field("value", self.type)]))
 
     def answer(self, column: pa.Array) -> pa.Array:
-        """Take the answer out of a column that has it in every row: one value, or the values of a list.
+        """Take the answer out of a column that has it in every row: one value, the values of a list, or rows of keys and values.
 
         >>> PageQuery("$q0", "scalar", pa.int64()).answer(pa.array([7, 7], pa.int32())).to_pylist()
         [7]
@@ -112,6 +134,8 @@ class PageQuery:
         [1, None]
         """
         first = column.slice(0, 1)
+        if self.keys is not None:
+            return first.flatten()
         return conform(first.flatten().field(0) if self.kind == "in" else first, self.type)
 
 
@@ -155,6 +179,7 @@ class PageEvaluator:
 
     program: PageProgram
     answers: Sequence[pa.Array] = ()
+    _lookups: dict[str, SubqueryLookup] = field(default_factory=dict, repr=False)
     _registered: list[str] = field(default_factory=list, repr=False)
 
     def filter(self, page: Page) -> Page:
@@ -302,7 +327,12 @@ class PageEvaluator:
         arrays = [page.column(channel) for channel in read] + [pa.array(np.arange(page.num_rows))]
         names = [page.schema.names[channel] for channel in read] + [number]
         for query, answer in zip(self.program.queries, self.answers, strict=True):
-            if query.kind != "in":
+            if query.keys is not None:
+                reading = [expression for expression in expressions if query.symbol in expression.lookups]
+                if reading:
+                    arrays.append(self._looked_up(query, answer, page, reading[0]))
+                    names.append(query.symbol)
+            elif query.kind != "in":
                 arrays.append(pa.repeat(answer[0], page.num_rows))
                 names.append(query.symbol)
         table, duckdb = pa.table(arrays, names=names), require_duckdb()
@@ -318,11 +348,24 @@ class PageEvaluator:
                     row = _row(expressions[0], _failing_row(connection, sql, table), page, rows)
             raise _placed(translated(str(error)), expressions[0], row) from error
 
+    def _looked_up(self, query: PageQuery, answer: pa.Array, page: Page | pa.Table, expression: PageExpression) -> pa.Array:
+        """Return the values of a correlated subquery for the rows of a page.
+
+        Raises:
+            ExecutionError: SUBQUERY_MULTIPLE_ROWS, with the position of the expression.
+        """
+        if query.symbol not in self._lookups:
+            self._lookups[query.symbol] = SubqueryLookup(query, answer)
+        try:
+            return self._lookups[query.symbol].values(page, self)
+        except ExecutionError as error:
+            raise _placed(error, expression) from None
+
     def _connected(self) -> Any:
         connection = _connection()
         if not self._registered:
             for query, answer in zip(self.program.queries, self.answers, strict=True):
-                if query.kind == "in":
+                if query.kind == "in" and query.keys is None:
                     self._registered.append(query.symbol)
                     connection.register(query.symbol, pa.table([answer], names=["v"]))
         return connection

@@ -66,8 +66,8 @@ class PagePrinter:
         columns: the names of the page's columns.
 
     Attributes:
-        subqueries: the queries that the expressions ask for a value or a list, each once; the text speaks of the first one as ``$q0``: a
-            column for a value, a table with the column ``v`` for a list.
+        subqueries: the subqueries of the expressions, each once. In the text the first one is ``$q0``: a column with a value for each row,
+            or a table with the column ``v`` for a list.
         lists: the long lists of constants that the expressions look values up in, by the names of the tables, with the column ``v``, that they
             are in the text; equal names are equal lists.
     """
@@ -132,6 +132,11 @@ class PagePrinter:
         if query not in self.subqueries:
             self.subqueries.append(query)
         return quoted(self.symbol(self.subqueries.index(query)))
+
+    def lookups(self, node: e.Typed) -> frozenset[str]:
+        """Return the names of the subqueries of an expression that are looked up for each row."""
+        asked = (part for part in e.walk(node) if isinstance(part, e.Subquery) and (part.outer or part.value is not None))
+        return frozenset(self.symbol(self.subqueries.index(part)) for part in asked if part in self.subqueries)
 
     def listed(self, known: ConstantSet) -> str:
         """Return the name under which texts speak of a list."""
@@ -444,15 +449,22 @@ class _Printer:
         return moment_text(node, self.all, self.failure)
 
     def subquery(self, node: e.Subquery) -> str:
-        if node.outer:
-            raise UnprintableError("a correlated subquery")
+        if node.outer and node.kind == "in":
+            raise UnprintableError("a correlated subquery with IN")
         if node.kind == "in" and node.value is not None:
-            _check_compared(node.value.type, "IN")
-            if is_float(node.value.type):
-                raise UnprintableError("IN a query of floating point numbers")
-            query = replace(node, type=node.value.type, value=None)
-            return self.sought(node.value, self.page.numbered(query))
+            return self.in_query(node, node.value)
         return self.page.numbered(node)
+
+    def in_query(self, node: e.Subquery, value: e.Typed) -> str:
+        """Read the answer that is looked up for each row, unless the value may fail: then it must not be computed for every row."""
+        _check_compared(value.type, "IN")
+        if is_float(value.type):
+            # Trino's semi join finds NaN in a list with NaN, an index by equal values does not.
+            raise UnprintableError("IN a query of floating point numbers")
+        in_lambda = any(isinstance(part, e.Variable) for part in e.walk(value))
+        if not (in_lambda or may_fail(value) or e.has_subquery(value)) and e.is_deterministic(value):
+            return self.page.numbered(node)
+        return self.sought(value, self.page.numbered(replace(node, type=value.type, value=None)))
 
     def sought(self, value: e.Typed, table: str) -> str:
         """Look a value up in a table, by a join.

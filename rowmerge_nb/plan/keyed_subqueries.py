@@ -1,0 +1,126 @@
+"""Correlated subqueries as tables of keys: computed once for all rows, then looked up in tasks by the keys of each row.
+
+``EXISTS (SELECT 1 FROM s WHERE s.k = t.k AND s.v > 1)`` becomes the keys of ``SELECT k FROM s WHERE v > 1``. A scalar subquery has its value
+beside the keys; an aggregation is grouped by them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.plan.join_keys import key_of
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed import queries as q
+from rowmerge_nb.sql.typed.domains import conjuncts
+from rowmerge_nb.sql.typed.readings import outer_columns, subquery
+
+if TYPE_CHECKING:
+    from rowmerge_nb.plan.join_keys import PageKey
+
+_ZERO_OF_NO_ROWS: Final = frozenset({"approx_distinct", "count", "count_if"})
+_NULL_OF_NO_ROWS: Final = frozenset({"avg", "bool_and", "bool_or", "every", "max", "min", "sum"})
+
+
+@dataclass(frozen=True)
+class KeyedSubquery:
+    """A correlated subquery, taken apart.
+
+    Args:
+        rows: the table of keys, which reads nothing of the row: a column for each key, and that of the value if it has one.
+        keys: the values of a row to look up, one for each key.
+        nulls_meet: for each key, whether NULL equals NULL.
+        has_value: the last column is the value; otherwise the answer is whether the keys occur.
+        default: the value for keys that do not occur; None for NULL.
+    """
+
+    rows: e.Subquery
+    keys: tuple[e.Typed, ...]
+    nulls_meet: tuple[bool, ...]
+    has_value: bool
+    default: e.Typed | None = None
+
+
+def keyed(node: e.Subquery) -> KeyedSubquery:
+    """Take a correlated subquery apart.
+
+    Raises:
+        UnprintableError: its rows depend on the row in another way than by equal keys.
+    """
+    query = node.query
+    if not isinstance(query, q.Selected) or query.source is None or outer_columns(query.source):
+        raise UnprintableError("a correlated subquery that is more than a SELECT")
+    if node.kind == "in" or not node.deterministic or query.keys is not None or query.having or query.offset:
+        raise UnprintableError("a correlated subquery with IN, GROUP BY, HAVING, OFFSET, or random values")
+    if any(isinstance(part, e.Variable) for whole in q.parts_of(query) if isinstance(whole, e.Typed) for part in e.walk(whole)):
+        raise UnprintableError("a correlated subquery with a lambda")
+    local, keys = _parted(node, query)
+    columns = tuple(e.Column(key.source.type, f"$k{index}") for index, key in enumerate(keys))
+    outputs = tuple((column, key.source) for column, key in zip(columns, keys, strict=True))
+    selected = q.Selected(query.source, local, outputs)
+    default = None
+    if node.kind == "scalar":
+        ((_, value),) = query.outputs if len(query.outputs) == 1 else ((None, None),)
+        selected, default = _with_value(selected, query, value, node)
+    elif query.limit == 0 or node.aggregates:
+        raise UnprintableError("EXISTS of a query whose rows do not depend on WHERE")
+    rows = subquery(node.type, "keyed", selected)
+    nulls_meet = tuple(key.nulls_meet for key in keys)
+    return KeyedSubquery(rows, tuple(key.target for key in keys), nulls_meet, node.kind == "scalar", default)
+
+
+def _parted(node: e.Subquery, query: q.Selected) -> tuple[e.Typed | None, list[PageKey]]:
+    """Return the part of WHERE that reads nothing of the row, and the keys that the rest is."""
+    outer = frozenset(column.symbol for column in node.outer)
+    inner = (
+        frozenset(column.symbol for part in q.parts_of(query) if isinstance(part, e.Typed) for column in _columns(part)) - outer
+    )
+    local, keys = [], []
+    for term in conjuncts(query.where) if query.where is not None else []:
+        if not e.references(term) & outer:
+            local.append(term)
+            continue
+        key = key_of(_of_row(term), outer, inner, node.origin)
+        if key is None or key.may_fail:
+            raise UnprintableError("a correlated subquery whose WHERE compares more than equal keys")
+        keys.append(key)
+    if not keys:
+        raise UnprintableError("a correlated subquery without equal keys in WHERE")
+    whole = local[0] if len(local) == 1 else e.Apply(query.where.type, "and", tuple(local)) if local and query.where else None
+    return whole, keys
+
+
+def _with_value(
+    selected: q.Selected, query: q.Selected, value: e.Typed | None, node: e.Subquery
+) -> tuple[q.Selected, e.Typed | None]:
+    """Add the value of a scalar subquery to the keys; the second one is the value for keys that do not occur."""
+    if value is None or query.limit is not None or query.distinct or any(isinstance(p, e.Windowed) for p in e.walk(value)):
+        raise UnprintableError("a correlated subquery with several columns, DISTINCT, LIMIT or windows")
+    if e.references(value) & {column.symbol for column in node.outer}:
+        raise UnprintableError("a correlated subquery whose value reads the row")
+    outputs = (*selected.outputs, (e.Column(value.type, "$value"), value))
+    if not node.aggregates:
+        return replace(selected, outputs=outputs), None
+    aggregates = [part for part in e.walk(value) if isinstance(part, e.Aggregate)]
+    unknown = next((a.name for a in aggregates if a.name not in _ZERO_OF_NO_ROWS | _NULL_OF_NO_ROWS), None)
+    if unknown is not None:
+        raise UnprintableError(f"a correlated subquery with the aggregate {unknown}")
+    default = e.replaced(value, [(part, _of_no_rows(part)) for part in aggregates])
+    if not e.is_constant(default):
+        raise UnprintableError("a correlated subquery whose value for no rows is no constant")
+    keys = tuple(expression for _, expression in selected.outputs)
+    return replace(selected, outputs=outputs, keys=keys), None if e.is_null(default) else default
+
+
+def _of_no_rows(node: e.Aggregate) -> e.Constant:
+    return e.Constant(node.type, "0" if node.name in _ZERO_OF_NO_ROWS else None)
+
+
+def _columns(node: e.Typed) -> list[e.Column]:
+    return [part for part in e.walk(node) if isinstance(part, e.Column)]
+
+
+def _of_row(node: e.Typed) -> e.Typed:
+    """Return an expression with the columns of the row as the row itself reads them."""
+    return e.replaced(node, [(column, replace(column, outer=False)) for column in _columns(node)])
