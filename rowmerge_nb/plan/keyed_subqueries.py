@@ -14,7 +14,7 @@ from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.domains import conjuncts
-from rowmerge_nb.sql.typed.readings import outer_columns, subquery
+from rowmerge_nb.sql.typed.readings import is_deterministic, outer_columns, subquery
 
 if TYPE_CHECKING:
     from rowmerge_nb.plan.join_keys import PageKey
@@ -51,7 +51,9 @@ def keyed(node: e.Subquery) -> KeyedSubquery:
     query = node.query
     if not isinstance(query, q.Selected) or query.source is None or outer_columns(query.source):
         raise UnprintableError("a correlated subquery that is more than a SELECT")
-    if node.kind == "in" or not node.deterministic or query.keys is not None or query.having or query.offset:
+    # EXISTS asks for the first row at most, whatever LIMIT says.
+    is_random = not is_deterministic(replace(query, limit=None))
+    if node.kind == "in" or is_random or query.keys is not None or query.having or query.offset:
         raise UnprintableError("a correlated subquery with IN, GROUP BY, HAVING, OFFSET, or random values")
     if any(isinstance(part, e.Variable) for whole in q.parts_of(query) if isinstance(whole, e.Typed) for part in e.walk(whole)):
         raise UnprintableError("a correlated subquery with a lambda")
