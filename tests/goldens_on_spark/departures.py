@@ -109,6 +109,7 @@ source of a large MERGE, a filtered subquery and the aggregates that Trino print
 a line below the node begins with "Here". What EXPLAIN of queries has otherwise:
 
 - Spark plans and runs queries. Their nodes say what a query is made of, as Trino names it, and stand in reports above the `Source`, which is what runs.
+- `FETCH FIRST n ROWS WITH TIES` is a `Window` with the rank and a filter above it. Trino makes one `TopNRanking` of them.
 - A correlated query stays a `CorrelatedJoin`, which Trino's optimizer turns into joins and aggregations. Subqueries of UPDATE, DELETE and the clauses of MERGE stay in their expressions.
 - `Union`, `Intersect` and `Except` gather their queries in one task; Trino makes exchanges and aggregations of them. An aggregate with DISTINCT or ORDER BY is one step.
 - Which side of a join goes to every task follows from numbers of rows alone, the join's order from the text. There are no estimates, dynamic filters, numbers of partitions, and no ids of columns (`id := id:integer` for
