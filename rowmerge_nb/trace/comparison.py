@@ -16,6 +16,7 @@ from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.bags import differing
 from rowmerge_nb.trace.node_records import MarkDistinctFacts, ScanFacts
 from rowmerge_nb.trace.words import operation_letters
 
@@ -285,7 +286,8 @@ def _compared(left: Side, right: Side) -> tuple[str, tuple[Difference, ...]]:
     if left.failed or right.failed:
         return "", ()
     if left.rows is not None and right.rows is not None:
-        return "rows", _differing(left, right, "has", _counted(left.rows), _counted(right.rows))
+        mine, theirs = _rows_of_one_side(left.rows, right.rows)
+        return "rows", _differing(left, right, "has", _counted(mine), _counted(theirs))
     changes = [_changes(side.whole or side.result.trace) for side in (left, right)]
     found: list[Difference] = []
     for what in ("removes", "adds"):
@@ -300,6 +302,14 @@ def _compared(left: Side, right: Side) -> tuple[str, tuple[Difference, ...]]:
 
 Rows = dict[str, tuple[int, tuple[Any, ...]]]
 """Rows by their text: how often, and the values."""
+
+
+def _rows_of_one_side(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Return what either table has more often than the other; all rows if their columns have other types."""
+    if one.schema.types != other.schema.types:
+        return one, other
+    missing, unexpected = differing(one, other.rename_columns(one.column_names))
+    return unexpected, missing
 
 
 def _counted(rows: Any) -> Rows:
