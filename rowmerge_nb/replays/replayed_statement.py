@@ -40,15 +40,7 @@ class KeptError(Recorder):
 
 @dataclass(frozen=True)
 class Work:
-    """The work of one writer, or one split.
-
-    Args:
-        number: its number.
-        calls: its calls.
-        fragments: the fragments of its sink, or page source.
-        error: the error that ended it.
-        step: the call that raised it.
-    """
+    """The work of one writer, or one split."""
 
     number: int
     calls: tuple[Call, ...]
@@ -72,14 +64,7 @@ class Work:
 
 
 class LocalStatement:
-    """A statement on a table, until `commit` or `rollback`.
-
-    Args:
-        connector: the connector.
-        name: the table.
-        properties: the session's properties.
-        looked_up: whether to look up the table at once.
-    """
+    """A statement on a table, until `commit` or `rollback`."""
 
     def __init__(
         self, connector: Connector, name: SchemaTableName, properties: Mapping[str, Any], *, looked_up: bool = True
@@ -100,12 +85,7 @@ class LocalStatement:
         return list(self.metadata.get_column_handles(self.session, self.handle))
 
     def scan(self, handle: Any = None, row_id: ColumnHandle | None = None) -> ScanPass:
-        """Return a pass that reads the table, with row ids after the columns.
-
-        Args:
-            handle: the handle to scan; None for the table's own.
-            row_id: the row id column, if any.
-        """
+        """Return a pass that reads the table, with row ids after the columns."""
         handle = self.handle if handle is None else handle
         columns = [*self.columns, *([row_id] if row_id is not None else [])]
         schema = pa.schema([*((column.name, column.type.arrow) for column in columns), (POSITION, pa.int64())])

@@ -102,14 +102,7 @@ def row_ids_in(record: Record, page: Page) -> pa.Array:
 
 
 def rows_left(record: Record, table: Page, places: npt.NDArray[np.int64], pages: Iterable[HandedPage]) -> Page:
-    """Return the expected rows after pages have been stored.
-
-    Args:
-        record: the record.
-        table: the rows before.
-        places: the table index of each row of the record. Page rows about other target rows are omitted.
-        pages: the pages.
-    """
+    """Return the expected rows after pages have been stored."""
     rows_named = NamedRows(record)
     removed, added = [np.zeros(0, np.int64)], [table.slice(0, 0)]
     for handed_page in pages:

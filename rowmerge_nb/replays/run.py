@@ -45,19 +45,15 @@ class Replay:
     """The result of a replay; displays as text, or as HTML in a notebook.
 
     Args:
-        record: the replayed record.
         origin: the source of the connector.
         numbers: the writers, or splits, whose pages were replayed.
         call: the last call to make.
         make_table: the function that creates the table; None for CREATE TABLE and INSERT.
         calls: the contract's calls, in order.
-        fragments: the sinks' fragments, by writer.
         expected: the expected rows; None if unknown.
         remaining: the actual rows; None if they could not be read.
         error: the exception of a call, if any.
         step: the call that raised it.
-        number: the writer or split that made the call.
-        notices: what was not done, and why.
         has_rows: whether the table had the record's rows.
     """
 

@@ -71,10 +71,6 @@ def shrunk(failing: Replay, seconds: float) -> Replay:
 def fewest(items: npt.NDArray[np.int64], fails: Callable[[npt.NDArray[np.int64]], bool]) -> npt.NDArray[np.int64]:
     """Return a minimal subset that still fails (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input").
 
-    Args:
-        items: items that fail together.
-        fails: whether a subset fails.
-
     >>> fewest(np.arange(1000), lambda some: {17, 800} <= set(some.tolist())).tolist()
     [17, 800]
     """

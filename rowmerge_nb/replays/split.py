@@ -48,13 +48,7 @@ class _RecordedSplit(SplitRun):
 
 
 class ReplayedSplits:
-    """The calls of the older flow.
-
-    Args:
-        statement: the statement.
-        record: the record.
-        updated: the columns that an UPDATE assigns, in the order of the pages.
-    """
+    """The calls of the older flow."""
 
     def __init__(self, statement: LocalStatement, record: Record, updated: Sequence[ColumnHandle]) -> None:
         self.statement = statement

@@ -35,7 +35,6 @@ class Prepared:
     """A table for a replay.
 
     Args:
-        name: its name.
         has_rows: whether it has the record's rows.
         is_own: whether it has no rows of others, so that changes may be committed.
         is_temporary: whether it was created in the user's connector, and is dropped at the end.
@@ -70,12 +69,6 @@ class Prepared:
 
 def prepared_table(connector: Connector, record: Record, make_table: Any, *, is_own: bool) -> Prepared:
     """Find or create a table with a record's rows.
-
-    Args:
-        connector: the connector.
-        record: the record.
-        make_table: the function that creates a table; None for CREATE TABLE and INSERT.
-        is_own: whether the connector was created for the replay.
 
     Raises:
         RowMergeError: NOT_SUPPORTED if the table does not exist and cannot be created.

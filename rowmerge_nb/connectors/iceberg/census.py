@@ -25,7 +25,6 @@ class Census:
     """The tables of a catalog.
 
     Args:
-        tables: the readable tables.
         known_paths: the paths of all referenced files, as far as they can be read.
         errors: why tables were skipped, by name.
     """
@@ -44,13 +43,7 @@ class Census:
         ]
 
     def add(self, name: SchemaTableName, table: Table, list_files: Callable[[Table], set[str]]) -> None:
-        """Add a table, or skip it if its files cannot be listed.
-
-        Args:
-            name: the table's name.
-            table: the table.
-            list_files: returns the paths of the files that the table references.
-        """
+        """Add a table, or skip it if its files cannot be listed."""
         try:
             self.known_paths |= list_files(table)
         except Exception as error:  # noqa: BLE001 - a damaged table must not keep others from being looked after

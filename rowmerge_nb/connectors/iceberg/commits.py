@@ -72,11 +72,8 @@ class Change:
     """The changes of a statement to a table.
 
     Args:
-        handle: the table at the statement's snapshot.
-        data: data files to add.
         deletes: position delete files to add, one per data file.
         deleted_from: the data files that `deletes` refer to, or that are removed.
-        removed: files to remove; their rows are in the new ones.
         read: the live files at the start of the statement; None for INSERT.
         scans: the predicates of the statement's scans.
         serializable: whether commits of rows that match `scans` are conflicts too.
@@ -214,13 +211,7 @@ class _Collector(SnapshotSummaryCollector):
 
 
 class RowDelta(_AnySchema, _MergeAppendFiles):
-    """Adds data files and delete files, and removes files, in one snapshot.
-
-    Args:
-        change: the changes.
-        transaction: pyiceberg's transaction on the table.
-        properties: additional entries of the summary.
-    """
+    """Adds data files and delete files, and removes files, in one snapshot."""
 
     def __init__(self, change: Change, transaction: Transaction, properties: Mapping[str, str]) -> None:
         table = transaction._table  # noqa: SLF001
@@ -316,12 +307,7 @@ class Truncation(_AnySchema, _FastAppendFiles):
 
 
 class Emptying(Truncation):
-    """Removes all files of a table, unless another commit has changed it.
-
-    Args:
-        handle: the table at the expected snapshot.
-        transaction: pyiceberg's transaction on the table.
-    """
+    """Removes all files of a table, unless another commit has changed it."""
 
     def __init__(self, handle: IcebergTableHandle, transaction: Transaction) -> None:
         self._handle = handle
@@ -484,13 +470,6 @@ def commit(
 ) -> ConnectorTableVersion | None:
     """Commit a change; pyiceberg retries on top of compatible commits.
 
-    Args:
-        change: the change.
-        transaction: pyiceberg's transaction on the current table.
-        properties: additional entries of the summary.
-        writer: the statement that writes.
-        is_new: whether this transaction creates the table.
-
     Returns:
         The new snapshot with its parent, or None if there was nothing to add.
 
@@ -540,16 +519,7 @@ def replace(
     properties: Mapping[str, str],
     writer: Writer,
 ) -> ConnectorTableVersion:
-    """Commit a replaced table with its rows in a snapshot without a parent; any concurrent commit is a conflict.
-
-    Args:
-        change: the new rows.
-        former: the table before the statement.
-        now: the current table.
-        transaction: the replacement from `rowmerge_nb.connectors.iceberg.replacing`.
-        properties: additional entries of the summary.
-        writer: the statement that writes.
-    """
+    """Commit a replaced table with its rows in a snapshot without a parent; any concurrent commit is a conflict."""
     _check_head(former, now)
     if now.metadata.current_schema_id != former.schema_id:
         conflict(former.name, "its columns were altered")
@@ -595,11 +565,7 @@ def restore(
     Any concurrent commit is a conflict.
 
     Args:
-        handle: the table at the expected snapshot.
         snapshot: the snapshot; None for the state before the first one, which commits a snapshot without files.
-        dropped: columns to drop as well.
-        transaction: pyiceberg's transaction on the current table.
-        writer: the statement that writes.
 
     Returns:
         The new current snapshot, or None if there is none.

@@ -190,11 +190,7 @@ class IcebergConnector(Connector):
                 remove_folder(loaded.folder)
 
     def _sweep(self, age: float) -> None:
-        """Remove what tasks have written after the rollback of their statement; Spark does not wait for them.
-
-        Args:
-            age: the minimum number of seconds since the rollback.
-        """
+        """Remove what tasks have written after the rollback of their statement; Spark does not wait for them."""
         now = time.monotonic()
         with self._lock:
             ready = [transaction for since, transaction in self._late if now - since >= age]

@@ -31,13 +31,7 @@ _VECTOR: Final = bytes.fromhex("d1d33964")
 
 
 def deleted_positions(split: IcebergSplit, table: IcebergTableHandle, rows: int) -> Positions:
-    """Return the deleted positions of a split's file, ascending and distinct.
-
-    Args:
-        split: the split.
-        table: its table.
-        rows: the file's row count; larger positions are ignored.
-    """
+    """Return the deleted positions of a split's file, ascending and distinct."""
     parts = [np.zeros(0, np.int64)]
     for delete in split.deletes:
         if delete.kind == "equality":
@@ -62,12 +56,6 @@ def _positions(file: object, delete: DeleteFile, path: str, rows: int) -> Iterat
 
 def vector_positions(puffin: bytes, path: str, location: str, rows: int = 1 << 62) -> Positions:
     """Return the positions of a data file's deletion vector in a Puffin file.
-
-    Args:
-        puffin: the content of the Puffin file.
-        path: the data file.
-        location: the Puffin file's name in errors.
-        rows: the data file's row count.
 
     Raises:
         ConnectorError: ICEBERG_BAD_DATA if it is not a Puffin file, NOT_SUPPORTED if its footer is compressed.
@@ -106,23 +94,14 @@ def vector_positions(puffin: bytes, path: str, location: str, rows: int = 1 << 6
 
 
 class EqualityDeletes:
-    """Rows that are deleted because their columns equal those of a row in a delete file; NULL equals NULL.
-
-    Args:
-        fields: the compared columns.
-        rows: the deleted values, one array per column.
-    """
+    """Rows that are deleted because their columns equal those of a row in a delete file; NULL equals NULL."""
 
     def __init__(self, fields: Sequence[Field], rows: Sequence[pa.Array]) -> None:
         self.fields = tuple(fields)
         self._rows = rows
 
     def mask(self, columns: Sequence[pa.Array]) -> pa.Array:
-        """Return a mask of the rows that are not deleted.
-
-        Args:
-            columns: one array per compared column.
-        """
+        """Return a mask of the rows that are not deleted."""
         count = len(self._rows[0])
         codes = np.zeros(count + len(columns[0]), np.int64)
         for deleted, values in zip(self._rows, columns, strict=True):

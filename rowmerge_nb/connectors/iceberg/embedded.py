@@ -44,12 +44,7 @@ _LEAVING: Final[set[str]] = set()
 
 
 class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
-    """Removes the metadata file of an overtaken commit; pyiceberg writes a new one for its next attempt.
-
-    Args:
-        name: the catalog's name.
-        properties: pyiceberg's properties.
-    """
+    """Removes the metadata file of an overtaken commit; pyiceberg writes a new one for its next attempt."""
 
     trusts_entries = False
     """False: the database is in the warehouse, where others may write."""
@@ -75,9 +70,6 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
         """Make this thread's `drop_table` record that a folder is being removed, in the same transaction; the record lasts as long as the context.
 
         A table that others drop has no such record, and its folder stays.
-
-        Args:
-            folder: the table's folder; None if it is to stay.
         """
         self._local.leaves = folder
         if folder is not None:
@@ -150,11 +142,7 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
         return path
 
     def begin_commit(self, prefix: str) -> None:
-        """Start the commit of another statement on this thread.
-
-        Args:
-            prefix: the statement's prefix for the names of metadata files.
-        """
+        """Start the commit of another statement on this thread."""
         self._local.path, self._local.prefix, self._local.attempt = None, prefix, itertools.count()
 
     def discard(self, io: FileIO) -> None:

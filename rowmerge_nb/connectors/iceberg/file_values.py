@@ -54,15 +54,7 @@ def for_file(page: Page, schema: pa.Schema, fields: Sequence[Field]) -> pa.Table
 
 
 def _stored(values: pa.Array, field: Field, file_type: pa.DataType, path: str, outside: pa.Array | None = None) -> pa.Array:
-    """Convert the values of a column, or of a part of one.
-
-    Args:
-        values: the values.
-        field: the column or part.
-        file_type: its type in the file.
-        path: its name in errors.
-        outside: a mask of the values whose parent row is NULL.
-    """
+    """Convert the values of a column, or of a part of one."""
     if field.required:
         _require_values(values, outside, path, "column" if path == field.name else "field")
     # A required field has no NULLs in a file, not even within a NULL row: placeholders take their positions.

@@ -24,13 +24,7 @@ _FULL: Final = {"write.metadata.metrics.default": "full"}
 
 
 def data_file(fragment: Mapping[str, Any], table: Table, schema: Schema) -> DataFile:
-    """Return the entry of a data file.
-
-    Args:
-        fragment: the sink's fragment.
-        table: the table.
-        schema: the schema of the file.
-    """
+    """Return the entry of a data file."""
     from pyiceberg.manifest import DataFileContent
     from pyiceberg.table.sorting import UNSORTED_SORT_ORDER_ID
     from pyiceberg.typedef import Record
@@ -43,12 +37,7 @@ def data_file(fragment: Mapping[str, Any], table: Table, schema: Schema) -> Data
 
 
 def delete_file(fragment: Mapping[str, Any], target: DataFile) -> DataFile:
-    """Return the entry of a position delete file.
-
-    Args:
-        fragment: the sink's fragment.
-        target: the data file whose rows it deletes.
-    """
+    """Return the entry of a position delete file."""
     from pyiceberg.manifest import DataFileContent
     from pyiceberg.schema import Schema
     from pyiceberg.types import LongType, NestedField, StringType

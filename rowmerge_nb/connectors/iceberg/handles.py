@@ -37,13 +37,8 @@ class Field:
     """A column of the table's schema, or a part of a nested one.
 
     Args:
-        id: the field's id, by which files are matched.
-        name: its name.
-        type: its SQL type.
         kind: Iceberg's name of its type: ``"int"``, ``"uuid"``, ``"struct"``, ...
-        required: whether it is NOT NULL.
         default: the value in rows of older files.
-        fields: the fields of a row, the element of an array, or key and value of a map.
         comment: Iceberg's doc.
         length: the number of bytes of a ``fixed`` value.
     """
@@ -89,10 +84,8 @@ class PartitionField:
     """A field of a table's partitioning.
 
     Args:
-        name: its name in folders.
         column: the index of the source column.
         path: the indexes of nested fields in that column, from the outside in.
-        transform: the transform.
     """
 
     name: str
@@ -114,18 +107,10 @@ class IcebergTableHandle(ConnectorTableHandle):
     """A table at the snapshot that a statement reads.
 
     Args:
-        name: schema and table.
-        identity: the table's UUID.
-        location: the folder of its files.
         data_location: the folder of new data files.
-        io: properties of the file system.
         snapshot: the snapshot; None if there is none yet.
-        format_version: 1, 2 or 3.
-        schema_id: the schema's id.
         spec_id: the id of the partitioning of new files.
-        fields: the columns.
         partitioning: the partitioning of new files.
-        properties: Iceberg's table properties.
         sql_properties: the properties of CREATE TABLE.
         pinned: whether the snapshot was requested explicitly; it is read with its own columns, and never written.
         added: columns, the last ones of ``fields``, that a MERGE adds; ``schema_id`` does not include them.
@@ -154,14 +139,7 @@ class IcebergTableHandle(ConnectorTableHandle):
 
 @dataclass(frozen=True)
 class IcebergTableExecuteHandle(ConnectorTableExecuteHandle):
-    """A call of a table procedure.
-
-    Args:
-        table_handle: the table.
-        procedure: the procedure's name.
-        arguments: the value of every argument.
-        constraint: the predicate of WHERE.
-    """
+    """A call of a table procedure."""
 
     table_handle: IcebergTableHandle
     procedure: str
@@ -174,7 +152,6 @@ class IcebergMergeTableHandle(ConnectorMergeTableHandle):
     """The target of a MERGE; row ids refer to its files by index.
 
     Args:
-        table_handle: the table.
         files: its data files, in the order of their numbers.
         prefix: the common prefix of the names of new files.
     """
@@ -223,7 +200,6 @@ class DeleteFile:
     """A file that deletes rows of a data file.
 
     Args:
-        path: the file.
         kind: ``"position"``, ``"vector"`` or ``"equality"``.
         whole: whether all of its positions refer to one data file.
         fields: the columns that an equality delete compares.
@@ -240,11 +216,8 @@ class IcebergSplit(ConnectorSplit):
     """A range of a data file: the row groups whose midpoint is in it.
 
     Args:
-        path: the file.
         file: its index in the merge handle; -1 if rows are only read.
         start: the first byte of the range.
-        end: the byte after the range.
-        deletes: the files that delete rows of it.
         constants: values of partition columns, by field id, for files without these columns.
         domains: predicates that skip row groups, by field id.
         small: whether the table is so small that reading it on the driver is cheaper than a task.

@@ -56,9 +56,7 @@ class File:
 
     Args:
         location: its location, in the style of the folder's location.
-        size: its size in bytes.
         modified: when it was written; None if the store does not report it.
-        is_link: whether it is a link, to a file or a folder.
     """
 
     location: str
@@ -109,8 +107,6 @@ class Removal:
     """The removal of a table's unreferenced files.
 
     Args:
-        io: pyiceberg's file access.
-        removed: the locations of the removed files.
         reasons: why files were not removed, by location.
         problems: messages about unreadable tables.
     """
@@ -160,11 +156,6 @@ def _shortened(locations: Sequence[str]) -> str:
 def has_files(io: Any, location: str, *, deep: bool = True) -> bool:
     """Return whether a location contains anything but folders.
 
-    Args:
-        io: pyiceberg's file access.
-        location: the location.
-        deep: whether to look into subfolders.
-
     Raises:
         OSError: the location cannot be listed.
         ValueError: its scheme is unknown.
@@ -182,13 +173,6 @@ def remove_attempts(
     io: Any, folders: Collection[str], prefixes: Collection[str], committed: Collection[str], *, deep: bool
 ) -> None:
     """Remove files of ended statements that were not committed.
-
-    Args:
-        io: pyiceberg's file access.
-        folders: the folders to search.
-        prefixes: the statements' prefixes.
-        committed: the committed files.
-        deep: whether to look into subfolders.
 
     Raises:
         OSError: a file cannot be removed; all others are.
@@ -237,9 +221,6 @@ class Note:
         """Return whether the statement may still have been running.
 
         A process on another machine is judged by its heartbeat, which expires after a day or `age`, whichever is longer.
-
-        Args:
-            age: the minimum age of orphans.
         """
         if self.process is None:
             return True
@@ -259,14 +240,7 @@ def _note_of(process: str | None, since: timedelta) -> Note:
 
 @dataclass(frozen=True)
 class Listing:
-    """The content of a table's folders.
-
-    Args:
-        table: the table.
-        files: the files in each folder.
-        notes: the notes, by the statements' prefixes.
-        at: the time of the listing.
-    """
+    """The content of a table's folders."""
 
     table: Table
     files: Mapping[str, Sequence[File]]
@@ -274,11 +248,7 @@ class Listing:
     at: datetime
 
     def protected(self, age: timedelta) -> set[str]:
-        """Return the prefixes of the statements that may still run.
-
-        Args:
-            age: the minimum age of orphans.
-        """
+        """Return the prefixes of the statements that may still run."""
         return {prefix for prefix, note in self.notes.items() if note.may_run(age)}
 
     def abandoned(self) -> set[str]:
@@ -309,7 +279,6 @@ class Search:
     """A search for orphans in a table's folders.
 
     Args:
-        listing: the content of the folders.
         known_paths: the paths of all files that any table of the catalog references, read after the listing.
         running: the prefixes of this connector's running statements.
         ended: the prefixes of its ended statements, whose leftovers are orphans at any age.
@@ -411,13 +380,7 @@ def folders_without_table(folders: Collection[Path], running: Collection[str], a
 
 
 def dropped_folder(folder: Path, process: str, age: timedelta) -> Orphan | None:
-    """Return the folder of a dropped table as an orphan; None if it is gone or being removed.
-
-    Args:
-        folder: the folder.
-        process: the process that removes it, ``""`` if it gave up.
-        age: the minimum age of the folder, if that process is on another machine.
-    """
+    """Return the folder of a dropped table as an orphan; None if it is gone or being removed."""
     orphan = orphaned_path(folder, process=process)
     if orphan.modified is None:
         return None
@@ -468,12 +431,7 @@ def lower_name(table: Table) -> SchemaTableName:
 
 
 def known_files(table: Table, *, strict: bool = True) -> set[str]:
-    """Return the paths of all files that a table's metadata references, older snapshots included.
-
-    Args:
-        table: the table.
-        strict: whether to raise errors of unreadable files, or ignore them.
-    """
+    """Return the paths of all files that a table's metadata references, older snapshots included."""
     errors = () if strict else (Exception,)
     metadata = table.metadata
     locations = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}

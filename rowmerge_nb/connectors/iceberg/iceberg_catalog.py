@@ -57,10 +57,6 @@ _INSTALL: Final = "Run: pip install 'rowmerge-nb[iceberg]'"
 def embedded_catalog(directory: Path, properties: Mapping[str, str] | None = None) -> Catalog:
     """Return the catalog in a warehouse directory: a SQLite file beside the tables.
 
-    Args:
-        directory: the warehouse.
-        properties: connections to other storage of tables.
-
     Raises:
         SetupError: pyiceberg is not installed.
         ConnectorError: ICEBERG_FILESYSTEM_ERROR or ICEBERG_CATALOG_ERROR.
@@ -104,12 +100,7 @@ def _require_catalog_of_tables(directory: Path) -> None:
 
 
 def other_owner(directory: Path | None, metadata_location: str) -> tuple[Path, str] | None:
-    """Return the warehouse in a parent folder that has a table with this metadata folder, and that table, or None.
-
-    Args:
-        directory: the own warehouse, None for another catalog.
-        metadata_location: a metadata file.
-    """
+    """Return the warehouse in a parent folder that has a table with this metadata folder, and that table, or None."""
     path = local_path(metadata_location)
     if path is None:
         return None
@@ -260,12 +251,7 @@ def _is_about_metadata(error: Exception) -> bool:
 
 
 class Tables:
-    """The tables of a catalog.
-
-    Args:
-        catalog: pyiceberg's catalog.
-        warehouse: the directory of the embedded catalog, None for others.
-    """
+    """The tables of a catalog."""
 
     def __init__(self, catalog: Catalog, warehouse: Path | None) -> None:
         self.catalog = catalog
@@ -275,10 +261,6 @@ class Tables:
     @contextmanager
     def _asking(self, what: str, landed: Callable[[], bool] | None = None) -> Iterator[None]:
         """Convert errors of a call to the catalog; roll back after a failure or an interrupt.
-
-        Args:
-            what: the object in messages.
-            landed: whether a change is visible; called over a new connection if the response was lost.
 
         Raises:
             ConnectorError: the catalog's errors; ICEBERG_COMMIT_ERROR with ``changed=None`` if the outcome is unknown.
@@ -538,14 +520,7 @@ class Tables:
     def commit(
         self, change: Change, loaded: Loaded, properties: Mapping[str, str], writer: Writer
     ) -> ConnectorTableVersion | None:
-        """Commit a statement's change to a table, or the table that it creates; return the snapshot.
-
-        Args:
-            change: the change.
-            loaded: the table as it was looked up.
-            properties: additional entries of the snapshot's summary.
-            writer: the statement that writes.
-        """
+        """Commit a statement's change to a table, or the table that it creates; return the snapshot."""
         from rowmerge_nb.connectors.iceberg.commits import commit, conflict, replace
 
         if loaded.replacement is not None and loaded.original is not None:
@@ -642,11 +617,7 @@ class Tables:
         raise _unreadable(handle.name, error) from error
 
     def census(self, without: Table | None = None) -> Census:
-        """Return all tables with the paths of the files that they reference.
-
-        Args:
-            without: a table to exclude.
-        """
+        """Return all tables with the paths of the files that they reference."""
         from rowmerge_nb.connectors.iceberg.census import Census
 
         census = Census()
@@ -732,14 +703,7 @@ class Tables:
     def restore(
         self, handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], writer: Writer
     ) -> ConnectorTableVersion | None:
-        """Make an earlier snapshot the current one, if the table still matches its handle; return the new current snapshot.
-
-        Args:
-            handle: the table as it was looked up.
-            snapshot: the snapshot; None for the state before the first one.
-            dropped: columns to drop as well.
-            writer: the statement that writes.
-        """
+        """Make an earlier snapshot the current one, if the table still matches its handle; return the new current snapshot."""
         from rowmerge_nb.connectors.iceberg.commits import restore
 
         table = self._changed(handle)
@@ -783,12 +747,7 @@ class Tables:
                 embedded.release_folder(folder)
 
     def dropped_folders(self, known_paths: Collection[str], age: dt.timedelta) -> list[Orphan]:
-        """Return the folders of dropped tables whose removal was not completed.
-
-        Args:
-            known_paths: the paths of all files that tables of the catalog reference.
-            age: the minimum age of a folder, if the process that removes it is on another machine.
-        """
+        """Return the folders of dropped tables whose removal was not completed."""
         embedded = self._embedded
         if embedded is None:
             return []

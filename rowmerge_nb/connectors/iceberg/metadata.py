@@ -90,16 +90,11 @@ class Loaded:
     """A table in a transaction.
 
     Args:
-        table: pyiceberg's table at that time.
-        handle: the engine's handle.
-        creation: the transaction that creates a new table.
         folder: the folder that `Tables.create` chose for a new table; all files in it are the table's.
-        scans: the predicates of its scans.
         read: its files, once its rows are to be changed.
         evolved: the schema with the columns that the statement adds.
         replacement: the transaction of CREATE OR REPLACE TABLE.
         original: the table before its replacement.
-        removed: the files that a compaction removes.
         shows_places: whether splits include their partition.
     """
 
@@ -133,7 +128,6 @@ class IcebergTransaction(Writer):
     Args:
         tables: the tables by name; None for those that do not exist.
         versioned: tables at an explicitly requested snapshot.
-        written_tables: the tables that data files are written to.
         actions: the steps of the commit, in order; each returns the new version, or None.
         committed_files: the files that the commit adds.
     """
@@ -157,12 +151,7 @@ class IcebergTransaction(Writer):
 
 @dataclass(frozen=True)
 class Upkeep:
-    """The connector's services for table procedures.
-
-    Args:
-        least: the minimum retention of files and snapshots.
-        remove_orphans: removes unreferenced files in the table's folders that are older than an age.
-    """
+    """The connector's services for table procedures."""
 
     least: Retention
     remove_orphans: Callable[[IcebergTableHandle, dt.timedelta], Removal]
@@ -170,11 +159,6 @@ class Upkeep:
 
 def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> IcebergTableHandle:
     """Return the handle of a table.
-
-    Args:
-        name: its name.
-        table: the table.
-        pinned: whether it is a past version; the current partitioning does not apply to it.
 
     Raises:
         ConnectorError: NOT_SUPPORTED for an unknown format version, type or transform.
@@ -208,13 +192,7 @@ def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> I
 
 
 class IcebergMetadata(ConnectorMetadata):
-    """The metadata of one transaction.
-
-    Args:
-        tables: the catalog.
-        transaction: the transaction.
-        upkeep: the services for table procedures.
-    """
+    """The metadata of one transaction."""
 
     def __init__(self, tables: Tables, transaction: IcebergTransaction, upkeep: Upkeep) -> None:
         self._tables = tables

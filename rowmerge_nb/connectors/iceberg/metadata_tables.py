@@ -64,12 +64,7 @@ _METRICS: Final = ColumnMetadata("readable_metrics", parse_type("json"))
 
 
 def metadata_table(table: Table, suffix: str) -> SystemTable:
-    """Return a metadata table.
-
-    Args:
-        table: the base table.
-        suffix: one of `METADATA_TABLES`.
-    """
+    """Return a metadata table."""
     columns, rows = METADATA_TABLES[suffix](table)
     records = list(rows)
     arrays = [pa.array([row[index] for row in records], column.type.arrow) for index, column in enumerate(columns)]

@@ -59,7 +59,6 @@ class Writer:
 
     Args:
         prefix: the unique prefix of its files' names; ``""`` before it has a name.
-        notes: the locations of its notes, each with the properties for file access.
         is_submitted: whether the catalog may have been asked to commit, so that files may belong to a table.
     """
 
@@ -75,10 +74,6 @@ class Writer:
 
     def note(self, table: IcebergTableHandle, *, data: bool = False) -> None:
         """Write a table's notes, before the first file is written; existing notes are retained.
-
-        Args:
-            table: the table.
-            data: whether data files are written too.
 
         Raises:
             ConnectorError: a note cannot be written, or a folder that the table names is relative.
@@ -147,12 +142,7 @@ class Writer:
 
 
 class Presence:
-    """A task's check that its statement is running.
-
-    Args:
-        table: the table.
-        prefix: the statement's prefix.
-    """
+    """A task's check that its statement is running."""
 
     def __init__(self, table: IcebergTableHandle, prefix: str) -> None:
         self._table, self._prefix = table, prefix
@@ -161,9 +151,6 @@ class Presence:
 
     def require(self, *, now: bool = False) -> None:
         """Check that the statement is running, since files that are written later are never removed.
-
-        Args:
-            now: whether to check an object store even if the note was seen recently; the local disk is always checked.
 
         Raises:
             ConnectorError: TRANSACTION_CONFLICT if the statement has ended.

@@ -35,11 +35,6 @@ class Ownership:
 
     These are the files in its own folder, except in folders of other or unreadable tables within it. Elsewhere, in folders that the table's
     properties name, they are files with names of Iceberg writers, outside of any other table's folder.
-
-    Args:
-        table: the table.
-        others: all other tables of its catalog.
-        fences: folders of unreadable tables.
     """
 
     def __init__(self, table: Table, others: Iterable[Table], fences: Iterable[str] = ()) -> None:

@@ -33,12 +33,6 @@ _FIXED: Final = "FIXED_LEN_BYTE_ARRAY"
 def require_physical_types(footer: pq.FileMetaData, schema: Schema, ids: Mapping[str, int], location: str) -> None:
     """Check that other readers can read a file, by its footer.
 
-    Args:
-        footer: the file's footer.
-        schema: the schema of the file.
-        ids: the field id of each leaf column, by its path in the file.
-        location: the file's name in errors.
-
     Raises:
         ConnectorError: ICEBERG_WRITER_DATA_ERROR.
     """

@@ -36,7 +36,6 @@ class Content:
 
     Args:
         data: entries of data files, sorted by path.
-        deletes: entries of delete files.
     """
 
     data: list[ManifestEntry] = field(default_factory=list)
@@ -50,11 +49,6 @@ class Content:
 
 def content_of(table: Table, snapshot_id: int | None, filtered: BooleanExpression | None = None) -> Content:
     """Return the live files of a snapshot.
-
-    Args:
-        table: the table.
-        snapshot_id: the snapshot; None for a table without snapshots.
-        filtered: a predicate that files must be able to satisfy.
 
     Raises:
         ConnectorError: the snapshot's manifests cannot be read.
@@ -276,13 +270,6 @@ def rewritable(table: Table, handle: IcebergTableHandle, content: Content, chose
 
     In each partition these are the small files, if there are several, and all files with deleted rows. If any candidate has another
     partitioning, all candidates are compacted.
-
-    Args:
-        table: the table.
-        handle: the table's handle.
-        content: all of its files.
-        chosen: the paths of the requested data files.
-        most_bytes: larger files are skipped, unless rows of them are deleted.
     """
     index = DeleteIndex(table, handle, content.deletes)
     deleting = {entry.data_file.file_path: {one.path for one in index.of(entry)} for entry in content.data}
@@ -318,16 +305,7 @@ def splits_of(
     *,
     places: bool = False,
 ) -> list[IcebergSplit]:
-    """Return the splits of files.
-
-    Args:
-        table: the table.
-        handle: the table's handle.
-        content: the files to read.
-        constraint: the predicate of the scan.
-        numbers: the indexes of data files in row ids.
-        places: whether splits include their partition.
-    """
+    """Return the splits of files."""
     index = DeleteIndex(table, handle, content.deletes)
     domains = domains_by_id(constraint, handle.fields)
     specs = {number: _constants(spec, handle.fields) for number, spec in table.metadata.specs().items()}

@@ -26,7 +26,6 @@ class FileField:
     """A field's counterpart in a file.
 
     Args:
-        field: the field.
         name: its name in the file; None if the file lacks it.
         index: its index in the parent row.
         parts: the parts of a nested field.
@@ -38,12 +37,7 @@ class FileField:
     parts: tuple[FileField, ...] = ()
 
     def values(self, column: pa.Array | None, rows: int) -> pa.Array:
-        """Return the field's values.
-
-        Args:
-            column: the file's column; None if the file lacks it.
-            rows: the number of rows.
-        """
+        """Return the field's values."""
         if column is None or self.name is None:
             return constant(self.field, self.field.default, rows)
         arrow_type = self.field.type.arrow
@@ -114,13 +108,7 @@ def _primitive(field: Field, column: pa.Array) -> pa.Array:
 
 
 def constant(field: Field, value: Any, rows: int) -> pa.Array:
-    """Return one value for every row.
-
-    Args:
-        field: the field.
-        value: the value from pyiceberg: dates and times may be numbers, UUIDs are not strings.
-        rows: the number of rows.
-    """
+    """Return one value for every row."""
     arrow_type = field.type.arrow
     if value is None:
         return pa.nulls(rows, arrow_type)
@@ -133,12 +121,6 @@ def constant(field: Field, value: Any, rows: int) -> pa.Array:
 
 def find_fields(fields: Sequence[Field], schema: pa.Schema, mapping: str | None, location: str) -> tuple[FileField, ...]:
     """Match fields to a file's columns.
-
-    Args:
-        fields: the fields.
-        schema: the file's schema.
-        mapping: the table's name mapping (JSON), for files without field ids.
-        location: the file's name in errors.
 
     Raises:
         ConnectorError: ICEBERG_BAD_DATA if the file has no field ids and there is no mapping.

@@ -82,13 +82,7 @@ def _parts(name: str, domain: ColumnDomain) -> list[BooleanExpression]:
 
 
 def may_matter(group: Any, file_fields: Mapping[int, FileField], domains: Mapping[int, ColumnDomain]) -> bool:
-    """Return whether a row group may have rows that satisfy a constraint.
-
-    Args:
-        group: the row group's metadata.
-        file_fields: the file's fields, by field id.
-        domains: the constraint, by field id.
-    """
+    """Return whether a row group may have rows that satisfy a constraint."""
     if not domains:
         return True
     statistics = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}

@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 def begin_replacement(table: Table, definition: Definition) -> Transaction:
     """Return a pyiceberg transaction that replaces a table, without the snapshot of its rows.
 
-    Args:
-        table: the current table; the commit is refused if it has changed.
-        definition: the new definition.
-
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY for another location.
         ConnectorError: NOT_SUPPORTED for an older format version.

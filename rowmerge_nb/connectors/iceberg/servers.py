@@ -65,10 +65,6 @@ def server_of(location: str) -> str | None:
 def named_servers(properties: Mapping[str, Any], locations: Iterable[str] = ()) -> frozenset[str]:
     """Return the servers that a catalog's configuration names.
 
-    Args:
-        properties: the catalog's properties.
-        locations: other locations from the catalog itself, such as that of a metadata file.
-
     >>> sorted(named_servers({"warehouse": "gs://lake", "s3.endpoint": "http://127.0.0.1:9000"}))
     ['gs', 's3']
     """
@@ -97,10 +93,6 @@ def _servers(properties: Mapping[str, Any]) -> Collection[str]:
 
 def require_reachable(properties: Mapping[str, Any], location: str) -> None:
     """Check that a location is on the local disk, or on an allowed server.
-
-    Args:
-        properties: the catalog's properties, or connection properties with the allowed servers.
-        location: a location from a table's metadata.
 
     Raises:
         ConnectorError: PERMISSION_DENIED.

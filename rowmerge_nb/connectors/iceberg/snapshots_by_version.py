@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 def snapshot_of(table: Table, name: SchemaTableName, version: ConnectorTableVersion, time_zone: str) -> Snapshot:
     """Find the snapshot of a version by Trino's rules: by id, tag, branch, or time.
 
-    Args:
-        table: the table.
-        name: its name in errors.
-        version: the version.
-        time_zone: the session's zone, for timestamps without one.
-
     Raises:
         ConnectorError: INVALID_ARGUMENTS if there is none, NOT_SUPPORTED for another type than bigint and varchar.
     """

@@ -31,13 +31,7 @@ _PLAIN: Final = re.compile(r"[a-z_][a-z0-9_]*")
 
 @dataclass(frozen=True)
 class SortKey:
-    """A column of a sort order.
-
-    Args:
-        name: the column.
-        descending: whether greater values come first.
-        nulls_first: whether NULL comes first.
-    """
+    """A column of a sort order."""
 
     name: str
     descending: bool = False

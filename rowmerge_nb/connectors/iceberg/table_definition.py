@@ -117,12 +117,7 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
 
 
 def _checked_location(location: str, name: str = "location") -> str:
-    """Normalize a location; a relative one is INVALID_TABLE_PROPERTY.
-
-    Args:
-        location: the property's value.
-        name: the property.
-    """
+    """Normalize a location; a relative one is INVALID_TABLE_PROPERTY."""
     path, normalized = local_path(location), location.rstrip("/")
     has_host = location.startswith("file://") and not location.startswith("file:///")
     if has_host or "\0" in location or (path is not None and not (path.startswith("/") and path.strip("/"))):
@@ -147,10 +142,6 @@ def _checked_location(location: str, name: str = "location") -> str:
 
 def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadata) -> None:
     """Validate changes of a table's properties.
-
-    Args:
-        properties: values by name; None restores the default.
-        metadata: the current table.
 
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY for an invalid value, NOT_SUPPORTED for a property that cannot change.

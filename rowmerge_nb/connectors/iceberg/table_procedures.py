@@ -213,10 +213,6 @@ def expired_snapshots(metadata: TableMetadata, before: datetime) -> list[int]:
 
     Snapshots of tags and branches are retained. So are the ancestors of a branch that are newer than the limit, and as many as the table's
     properties or the branch require.
-
-    Args:
-        metadata: the table.
-        before: older snapshots expire.
     """
     oldest = before.timestamp() * 1000
     fewest = int(metadata.properties.get("history.expire.min-snapshots-to-keep", 1))

@@ -37,8 +37,6 @@ class CheckedFiles(FileIO):
     """File access through the catalog's connections, restricted to the servers that its configuration names.
 
     Args:
-        files: pyiceberg's file access.
-        properties: the connection properties with the allowed servers.
         folder: the folder of the table's metadata file in the catalog.
     """
 
@@ -70,24 +68,13 @@ class CheckedFiles(FileIO):
 
 
 def checked_files(properties: Mapping[str, Any], location: str) -> CheckedFiles:
-    """Return the file access for a location, whose scheme chooses the library, or raise PERMISSION_DENIED.
-
-    Args:
-        properties: connection properties with the allowed servers.
-        location: the location.
-    """
+    """Return the file access for a location, whose scheme chooses the library, or raise PERMISSION_DENIED."""
     require_reachable(properties, location)
     return CheckedFiles(load_file_io(dict(properties), location), properties)
 
 
 def provider_of(location: str, properties: Mapping[str, str], configured: Mapping[str, Any]) -> LocationProvider:
-    """Return the location provider for new files: a class of the catalog's configuration, or one of pyiceberg's.
-
-    Args:
-        location: the table's location.
-        properties: the table's properties.
-        configured: the catalog's properties.
-    """
+    """Return the location provider for new files: a class of the catalog's configuration, or one of pyiceberg's."""
     return load_location_provider(location, {**_without_provider(properties), **_provider(configured)})
 
 
@@ -182,9 +169,6 @@ class GuardedCatalog(Catalog):
 
 def guard(catalog: Catalog) -> Catalog:
     """Make a catalog use its own configuration only; return the same object.
-
-    Args:
-        catalog: an instance of ``pyiceberg.catalog.Catalog``.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS if it is not a catalog.

@@ -107,14 +107,7 @@ def _repeating(rows: pa.Table) -> list[str] | bool:
 
 
 class FileWriter:
-    """A Parquet file that is being written.
-
-    Args:
-        table: the table.
-        location: the file's location.
-        schema: the file's schema.
-        keys: the sort keys; sorted rows are buffered until the file is closed.
-    """
+    """A Parquet file that is being written."""
 
     def __init__(
         self, table: IcebergTableHandle, location: str, schema: pa.Schema, keys: Sequence[tuple[int, bool, bool]] = ()
@@ -225,13 +218,7 @@ def _location(table: IcebergTableHandle, prefix: str, folder: str, suffix: str =
 
 
 class IcebergPageSink(ConnectorPageSink):
-    """Writes rows to data files, one open file per partition.
-
-    Args:
-        table: the table.
-        prefix: the prefix of its files' names.
-        presence: the check that the statement is running; None for a statement without a note.
-    """
+    """Writes rows to data files, one open file per partition."""
 
     def __init__(self, table: IcebergTableHandle, prefix: str, presence: Presence | None = None) -> None:
         self._table = table
@@ -328,14 +315,7 @@ def _removed_if_late(sink: IcebergPageSink | IcebergMergeSink) -> Iterator[None]
 
 
 class IcebergMergeSink(ConnectorMergeSink):
-    """Writes inserted rows through a page sink, and buffers deleted positions for one sorted delete file per data file.
-
-    Args:
-        table: the table.
-        files: its data files, in the order of their numbers.
-        prefix: the prefix of its files' names.
-        presence: the check that the statement is running; None for a statement without a note.
-    """
+    """Writes inserted rows through a page sink, and buffers deleted positions for one sorted delete file per data file."""
 
     def __init__(
         self, table: IcebergTableHandle, files: tuple[DataFileRef, ...], prefix: str, presence: Presence | None = None

@@ -21,9 +21,6 @@ _NULL: Final = np.uint64(0x9E3779B97F4A7C15)
 def hash_columns(columns: Sequence[pa.Array]) -> npt.NDArray[np.uint64]:
     """Hash rows.
 
-    Args:
-        columns: at least one array; all of the same length.
-
     >>> numbers = hash_columns([pa.array([1, 2, 1, None])])
     >>> bool(numbers[0] == numbers[2]), bool(numbers[0] == numbers[1])
     (True, False)

@@ -36,9 +36,6 @@ def is_selective(domain: ColumnDomain, sql_type: Type) -> bool:
 def has_match(columns: Iterable[tuple[pa.Array, ColumnDomain]]) -> bool:
     """Return whether a row has in each column a value of the column's domain.
 
-    Args:
-        columns: columns of the same rows, in the table's types, each with its domain.
-
     Returns:
         True also if values cannot be compared; the engine filters every row again.
 

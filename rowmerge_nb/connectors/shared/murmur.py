@@ -23,9 +23,6 @@ def murmur3(values: pa.Array) -> npt.NDArray[np.int32]:
     Integers, dates, times and timestamps are hashed as 64-bit numbers (days or microseconds), decimals as the shortest
     two's complement of their unscaled value, text as UTF-8, binary unchanged.
 
-    Args:
-        values: integers, decimals, dates, times, text or binary.
-
     >>> murmur3(pa.array([34])).tolist(), murmur3(pa.array(["iceberg"])).tolist()
     ([2017239379], [1210000089])
     """
@@ -70,12 +67,6 @@ def hash_bytes(
     data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64], seed: int = 0, *, signed_tail: bool = False
 ) -> npt.NDArray[np.int32]:
     """Hash concatenated byte strings, vectorized by block.
-
-    Args:
-        data: the bytes.
-        lengths: the length of each string.
-        seed: the seed.
-        signed_tail: whether the bytes after the last whole block are signed, as in Hive.
 
     >>> hash_bytes(*bytes_of(pa.array(["iceberg"]))).tolist()
     [1210000089]

@@ -37,9 +37,6 @@ def process_name(pid: int) -> str:
 def has_died(process: str) -> bool:
     """Return whether a process is certainly gone; one on another machine may be alive.
 
-    Args:
-        process: its name from `this_process`.
-
     >>> has_died(this_process()), has_died("elsewhere:1"), has_died("nonsense")
     (False, False, False)
     """
@@ -47,11 +44,7 @@ def has_died(process: str) -> bool:
 
 
 def is_alive(process: str) -> bool | None:
-    """Return whether a process is alive, or None if it cannot be seen from here.
-
-    Args:
-        process: its name from `this_process`.
-    """
+    """Return whether a process is alive, or None if it cannot be seen from here."""
     name = _PROCESS.fullmatch(process)
     if name is None or name["space"] != _space():
         return None

@@ -13,10 +13,6 @@ if TYPE_CHECKING:
 def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """Return the names that a property lists; a single name may be a plain string.
 
-    Args:
-        properties: values by name.
-        name: the property.
-
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY for another type.
 
@@ -24,8 +20,7 @@ def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
     (('a', 'b'), ('id',), ())
     >>> listed_names({"primary_key": 5}, "primary_key")
     Traceback (most recent call last):
-    rowmerge_nb.base.errors.AnalysisError: INVALID_TABLE_PROPERTY: Invalid value for table property 'primary_key': Cannot convert [5] to \
-    array(varchar). It lists texts: ARRAY['...'].
+    rowmerge_nb.base.errors.AnalysisError: INVALID_TABLE_PROPERTY: Invalid value for table property 'primary_key': Cannot convert [5] to     array(varchar). It lists texts: ARRAY['...'].
     """
     value = properties.get(name)
     if value is None:

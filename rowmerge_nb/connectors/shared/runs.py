@@ -19,10 +19,6 @@ _FEW: Final = 1 << 16
 def runs_of(columns: Sequence[pa.Array], rows: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return a stable order that groups equal rows, and the start of each group in it; NULL equals NULL.
 
-    Args:
-        columns: the compared values.
-        rows: the number of rows.
-
     >>> import pyarrow as pa
     >>> order, starts = runs_of([pa.array(["x", None, "x", None]), pa.array([1, 1, 1, 2])], 4)
     >>> order.tolist(), starts.tolist()

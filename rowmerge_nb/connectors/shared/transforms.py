@@ -49,9 +49,7 @@ class Transform:
 
     Args:
         name: ``identity``, ``bucket``, ``truncate``, ``year``, ``month``, ``day``, ``hour`` or ``void``.
-        column: the column in the table's spelling.
         width: the number of buckets, or the width of truncate; None for the others.
-        base: the base name of the column's type.
 
     >>> str(Transform("bucket", "id", 16)), str(Transform("identity", "region"))
     ('bucket(id, 16)', 'region')
@@ -137,9 +135,7 @@ def parse_transforms(
     """Parse ``partitioned_by``, or a property like it.
 
     Args:
-        texts: names of columns, and calls of transforms.
         columns: name and type of each column, by lower-case name.
-        table_property: the property's name.
 
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY.
@@ -150,8 +146,7 @@ def parse_transforms(
     ['bucket(Sku, 4)', 'month(day)', 'Sku']
     >>> parse_transforms(["hour(day)"], columns)
     Traceback (most recent call last):
-    rowmerge_nb.base.errors.AnalysisError: INVALID_TABLE_PROPERTY: Table property 'partitioned_by': hour(day) cannot be computed of a \
-    column of type date. hour takes: timestamp, timestamp with time zone.
+    rowmerge_nb.base.errors.AnalysisError: INVALID_TABLE_PROPERTY: Table property 'partitioned_by': hour(day) cannot be computed of a     column of type date. hour takes: timestamp, timestamp with time zone.
     """
     transforms: list[Transform] = []
     try:
