@@ -37,22 +37,22 @@ def case(
 
     Args:
         columns: the table's columns with their SQL types.
-        rows: the rows of the target before the statement.
-        pages: pairs of a writer's number (in the older flow a split's) and the rows of a page. A row has an operation, the index of the
-            affected target row or None, the values of all columns, and in the current era the case number. Operations are ``INSERT``,
-            ``DELETE``, ``UPDATE``, and in the current era ``UPDATE_INSERT`` and ``UPDATE_DELETE`` for the halves of an update.
+        rows: the target's rows before the statement.
+        pages: pairs of a writer's number (in the older flow a split's) and rows. A row has an operation, the index of the affected target row
+            or None, the values of all columns, and in the current era the case number. Operations are ``INSERT``, ``DELETE``, ``UPDATE``, and
+            in the current era ``UPDATE_INSERT`` and ``UPDATE_DELETE``.
         kind: ``MERGE``, ``UPDATE``, ``DELETE`` or ``INSERT``.
         table: schema and name.
         properties: table properties.
-        session: the session's properties, including ``era``.
+        session: session properties, including ``era``.
         not_null: columns that reject NULL.
         redistribution: the indexes of the insert layout's columns.
-        updated: in the current era, the columns that an UPDATE assigns, by case number; in the older flow those of the UPDATE, under 0.
-        channels: in the older flow of an UPDATE, the channels of the updated columns and of the row id.
+        updated: the columns that an UPDATE assigns, by case number in the current era, under 0 in the older flow.
+        channels: in the older flow, the channels of an UPDATE's columns and row id.
         flow: ``merge`` or ``updatable``.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS for a value that does not fit its column, a missing row, or an unknown operation.
+        RowMergeError: INVALID_ARGUMENTS.
 
     >>> record = case(columns={"id": "bigint", "name": "varchar"}, rows=[(1, "a")],
     ...               pages=[(0, [("DELETE", 0, (None, None)), ("INSERT", None, (1, "b"))])])

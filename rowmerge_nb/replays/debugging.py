@@ -47,7 +47,6 @@ def has_keyboard() -> bool:
 
 
 def _shell() -> Any:
-    """Return IPython's shell, if any."""
     if "IPython" not in sys.modules:
         return None
     from IPython.core.getipython import get_ipython

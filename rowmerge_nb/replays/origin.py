@@ -62,7 +62,7 @@ class Origin:
 
     @property
     def reference(self) -> str | None:
-        """The factory's ``module:name`` for imports, or None."""
+        """The factory's ``module:name``, or None."""
         module, name = getattr(self.source, "__module__", ""), getattr(self.source, "__qualname__", "")
         if not self.is_own or module == "__main__" or not name.isidentifier():
             return None
@@ -70,10 +70,10 @@ class Origin:
 
     @contextmanager
     def opened(self) -> Iterator[Connector]:
-        """Yield the connector; a connector of a factory is closed at the end, and its directory removed.
+        """Yield the connector; close a factory's connector at the end, and remove its directory.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if the factory does not return a connector; the factory's own errors pass through.
+            RowMergeError: INVALID_ARGUMENTS if the factory does not return a connector.
         """
         if isinstance(self.source, Connector):
             yield self.source
@@ -107,7 +107,7 @@ def _imported(text: str) -> Any:
 
 
 def _takes_folder(make: Callable[..., Any]) -> bool:
-    """Return whether a factory has one required argument, an empty directory, like ``make_connector`` of the contract kit."""
+    """Return whether a factory requires one argument, an empty directory, as in the contract kit."""
     try:
         parameters = inspect.signature(make).parameters.values()
     except (TypeError, ValueError):

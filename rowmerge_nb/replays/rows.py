@@ -56,7 +56,6 @@ def places_in(table: Page, rows: Page) -> npt.NDArray[np.int64]:
 
 
 def _ranks(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the number of equal keys before each key."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     ranks = np.empty(len(keys), np.int64)
@@ -128,7 +127,6 @@ def rows_left(record: Record, table: Page, places: npt.NDArray[np.int64], pages:
 
 
 def _updated(record: Record, table: Page, page: Page, indexes: npt.NDArray[np.int64]) -> Page:
-    """Return rows of a table with the new values of a page of the older flow."""
     assigned = dict(zip(record.updated.get(0, ()), page.columns[1:], strict=True))
     old = table.take(pa.array(indexes))
     arrays = [assigned.get(name, old.column(index)) for index, name in enumerate(table.schema.names)]

@@ -48,10 +48,10 @@ class Replay:
         origin: the source of the connector.
         numbers: the writers, or splits, whose pages were replayed.
         call: the last call to make.
-        make_table: the function that creates the table; None for CREATE TABLE and INSERT.
+        make_table: the function that creates the table, if any.
         calls: the contract's calls, in order.
-        expected: the expected rows; None if unknown.
-        remaining: the actual rows; None if they could not be read.
+        expected: the expected rows, if known.
+        remaining: the actual rows, if read.
         error: the exception of a call, if any.
         step: the call that raised it.
         has_rows: whether the table had the record's rows.
@@ -138,7 +138,7 @@ class Replay:
 
         Args:
             path: the file, ``test_*.py``, which must not exist.
-            connector: the ``module:name`` from which the file imports the factory of the connector; None for that of the replay.
+            connector: the ``module:name`` of the connector's factory; by default that of the replay.
             make_table: likewise for ``make_table``.
 
         Raises:
@@ -170,24 +170,24 @@ def replay(
     call: str | None = None,
     make_table: Any = None,
 ) -> Replay:
-    """Repeat the calls of a recorded statement in this process and without Spark, so that ``breakpoint()`` works in the connector.
+    """Repeat a recorded statement's calls in this process and without Spark, so that ``breakpoint()`` works in the connector.
 
-    The connector needs the record's table with the same rows; otherwise it is created by CREATE TABLE and INSERT. The pages go through the
-    connector's own sinks, with its own row ids, and the resulting rows are compared with the expected ones. Finally the statement is rolled
-    back. If a connector shows rows only after the commit, the replay commits, but only to a table of its own, which it drops.
+    Unless the connector has the table with the record's rows, it is created by CREATE TABLE and INSERT. The pages go through the connector's
+    sinks, and the resulting rows are compared with the expected ones. Then the statement is rolled back. A connector that shows rows only after
+    the commit gets one, but only on a table of the replay, which is dropped.
 
     Args:
         record: the record, the path of a saved one, or a result that has one.
-        connector: a connector of yours, or a factory: a class or function without arguments or with that of an empty directory, or its
+        connector: a connector of yours, or a factory: a class or function, without arguments or with that of an empty directory, or its
             name ``'module:name'``.
-        writer: replay only this writer's pages, up to its fragments; None for all.
+        writer: replay only this writer's pages, up to its fragments.
         split: in the older flow, replay only this split's pages; otherwise only read this split of the table.
-        call: the last call to make: ``begin_merge``, ``finish`` (of the sinks) or ``finish_merge``; None for the last possible one.
-        make_table: a function of connector, metadata and rows, as in the contract kit, for connectors without CREATE TABLE or INSERT.
+        call: the last call to make: ``begin_merge``, ``finish`` (of the sinks) or ``finish_merge``.
+        make_table: a function of connector, metadata and rows, for connectors without CREATE TABLE or INSERT.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS for a writer, split or call that the record lacks; NOT_SUPPORTED if the table does not exist and
-            cannot be created. Errors of the connector's calls are in the result.
+        RowMergeError: INVALID_ARGUMENTS for a writer, split or call that the record lacks; NOT_SUPPORTED if the table cannot be created.
+            Errors of the connector are in the result.
     """
     loaded, origin = _record(record), Origin.of(connector)
     checked(
@@ -222,7 +222,6 @@ def _record(source: Any) -> Record:
 
 
 def _selection(record: Record, writer: int | None, split: int | None, call: str | None) -> tuple[tuple[int, ...], str]:
-    """Return the writers or splits to replay, and the last call to make."""
     steps = (f"begin_{_verb(record)}", "finish", f"finish_{_verb(record)}")
     if call is not None and call not in steps:
         raise RowMergeError(
@@ -286,7 +285,6 @@ class _Run:
         return NamedRows(self.record)
 
     def run(self) -> Replay:
-        """Make the calls, and end the statement in any case."""
         if self.prepared.notice:
             self.notices.append(self.prepared.notice)
         error: BaseException | None = None
@@ -364,7 +362,7 @@ class _Run:
         return self._finish(statement, table, places)
 
     def _begin(self, statement: LocalStatement) -> tuple[Page, np.ndarray[Any, Any], Callable[[int, list[HandedPage]], Work]]:
-        """Begin the statement; return the table's rows, the indexes of the record's rows among them, and a function that replays a writer."""
+        """Begin the statement; return the table's rows, the indexes of the record's rows in them, and a function that replays a writer."""
         record = self.record
         nowhere = np.zeros(0, np.int64)
         if record.row_id is None:
@@ -405,7 +403,7 @@ class _Run:
     def _mapped(
         self, handed_page: HandedPage, ids: pa.Array | None, places: Any, row_id_type: pa.DataType
     ) -> tuple[Page, pa.Array]:
-        """Return a page and its current row ids, without rows whose target row is missing."""
+        """Return a page with current row ids, without rows whose target row is missing."""
         page, record = handed_page.page, self.record
         old = row_ids_in(record, page)
         if ids is None:
@@ -421,7 +419,7 @@ class _Run:
         return page, ids.take(indexes)
 
     def _transformed(self, page: Page, row_ids: pa.Array) -> Page:
-        """Return a page with the internal channel that sinks do not get."""
+        """Add the internal channel that sinks do not get."""
         after = self.record.layout.after
         arrays = list(page.columns)
         arrays[after.row_id] = row_ids
@@ -442,7 +440,7 @@ class _Run:
         self.notices.append(f"Split {self.split} was read: {plural(rows, 'row')}")
 
     def _finish(self, statement: LocalStatement, table: Page, places: Any) -> bool:
-        """Make the finish call, and read the resulting rows."""
+        """Make the finish call, and read the resulting rows; return whether the statement was committed."""
         record, connector = self.record, self.connector
         if connector.commits_in_finish and not self.prepared.is_own:
             self.notices.append(
@@ -482,7 +480,6 @@ class _Run:
 
 
 def _no_keyboard(quit_: bdb.BdbQuit) -> RowMergeError:
-    """Return the error of a debugger without input."""
     frame = own_frame(quit_)
     where = f" in {frame.filename}, line {frame.lineno}," if frame is not None else ""
     error = RowMergeError(
@@ -495,17 +492,16 @@ def _no_keyboard(quit_: bdb.BdbQuit) -> RowMergeError:
 
 
 def _blamed(failure: BaseException, step: str) -> tuple[BaseException, str, None]:
-    """Return the connector's error, and the call."""
     return _cause(failure), getattr(failure, "step", "") or step, None
 
 
 def _cause(failure: BaseException) -> BaseException:
-    """Return the connector's own error within an error of a task."""
+    """Return the connector's own error, whose traceback ends in the connector."""
     return failure.__cause__ if isinstance(failure, RowMergeError) and isinstance(failure.__cause__, Exception) else failure
 
 
 def _connectors_frames(frames: TracebackType | None) -> TracebackType | None:
-    """Skip the frames of this package above the connector's own."""
+    """Skip this package's frames above the connector's."""
     ours = str(Path(__file__).parent.parent)
     last = frames
     while frames is not None and frames.tb_frame.f_code.co_filename.startswith(ours):

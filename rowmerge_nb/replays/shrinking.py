@@ -1,7 +1,6 @@
 """Delta debugging: the fewest pages, rows and columns of a replay with the same failure.
 
-Rows of pages are removed first, then rows of the target and columns; then values are simplified. Each step is tried on a new table. It is
-accepted if the same line raises the same error in the same call, or if rows are missing or unexpected as before.
+A step is accepted if the same line raises the same error in the same call, or if rows are missing or unexpected as before.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def shrink(record: Record | Result | str | Path, connector: Any, *, seconds: flo
     Args:
         record: as for `replay`.
         connector: as for `replay`; a factory creates a new connector for every try.
-        seconds: the time limit; the best replay so far is returned, with a notice.
+        seconds: the time limit, after which the best replay is returned.
         chosen: ``writer``, ``split``, ``call`` and ``make_table``, as for `replay`.
 
     Raises:
@@ -110,7 +109,7 @@ class _Trial:
         return self.best.record
 
     def fails(self, record: Record) -> bool:
-        """Replay another record; if it fails in the same way, it becomes the best one."""
+        """Replay a record; keep it as the best one if it fails in the same way."""
         if time.monotonic() > self._deadline:
             raise _TimeIsUpError
         self.tries += 1
@@ -177,7 +176,6 @@ def _with_page_rows(record: Record, indexes: npt.NDArray[np.int64]) -> Record:
 
 
 def _referenced_rows(record: Record) -> npt.NDArray[np.int64]:
-    """Return the indexes of the target rows that the pages reference."""
     rows_named = NamedRows(record)
     targets = [rows_named.of(handed_page.page) for handed_page in record.pages]
     places = np.unique(np.concatenate([np.zeros(0, np.int64), *targets]))
@@ -196,7 +194,6 @@ def _with_target_rows(record: Record, indexes: npt.NDArray[np.int64]) -> Record:
 
 
 def _target_rows(trial: _Trial) -> None:
-    """Drop unreferenced rows of the target."""
     whole = trial.record
     if whole.rows is None:
         return
@@ -207,14 +204,13 @@ def _target_rows(trial: _Trial) -> None:
 
 
 def _columns(trial: _Trial) -> None:
-    """Drop columns, the last one first."""
     for column in reversed(trial.record.columns):
         if (smaller := _without_column(trial.record, column.name)) is not None:
             trial.fails(smaller)
 
 
 def _without_column(record: Record, name: str) -> Record | None:
-    """Return a record without a column; None if rows are distributed by it, or if it is the only one."""
+    """Return a record without a column, or None if rows are distributed by it, or it is the only one."""
     names = [column.name for column in record.columns]
     index = names.index(name)
     is_named = any(name.lower() in str(value).lower() for value in record.properties.values())
@@ -240,7 +236,7 @@ def _without_column(record: Record, name: str) -> Record | None:
 
 
 def _values(trial: _Trial) -> None:
-    """Simplify the values of each column consistently: to NULL, else to small numbers and letters; then to NULL in the target only."""
+    """Simplify values: to NULL, else to small numbers and letters; then to NULL in the target only."""
     if trial.record.flow is Flow.UPDATABLE:
         return
     for index in range(len(trial.record.columns)):
@@ -254,7 +250,6 @@ def _values(trial: _Trial) -> None:
 
 
 def _simpler(record: Record, index: int) -> Iterator[Record]:
-    """Yield records with simpler values in a column, the simplest first."""
     column = record.columns[index]
     arrow_type = column.sql_type.arrow
     arrays = [page.page.column(index) for page in record.pages] + ([record.rows.column(index)] if record.rows is not None else [])
@@ -270,7 +265,6 @@ def _simpler(record: Record, index: int) -> Iterator[Record]:
 
 
 def _simple(count: int, arrow_type: pa.DataType) -> pa.Array | None:
-    """Return distinct simple values of a type, or None."""
     if pa.types.is_string(arrow_type):
         letters = string.ascii_lowercase
         return pa.array([letters[i % 26] * (i // 26 + 1) for i in range(count)], arrow_type)
@@ -290,8 +284,6 @@ _FIRST_DAY: Final = 10956
 
 
 def _mapped(record: Record, index: int, change: Callable[[pa.Array], pa.Array]) -> Record:
-    """Return a record with a column changed in the target and in all pages."""
-
     def of(page: pa.RecordBatch) -> pa.RecordBatch:
         arrays = list(page.columns)
         arrays[index] = change(arrays[index])

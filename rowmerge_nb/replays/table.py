@@ -108,7 +108,7 @@ def prepared_table(connector: Connector, record: Record, make_table: Any, *, is_
 
 
 def _schema_in(connector: Connector, record: Record) -> str:
-    """Return the record's schema, or the connector's first one if that does not exist."""
+    """Return the record's schema, or the connector's first one."""
     schema = record.name[1]
     statement = LocalStatement(connector, SchemaTableName(schema, record.name[2]), record.session, looked_up=False)
     try:
@@ -162,10 +162,7 @@ def _make(connector: Connector, record: Record, name: SchemaTableName, rows: Pag
 
 
 def _properties(connector: Connector, record: Record) -> dict[str, Any]:
-    """Return the record's properties that the connector supports, except locations.
-
-    A location would point to the data of the recorded table, and a record may come from anyone.
-    """
+    """Return the record's properties that the connector supports, except locations, which point to the recorded table's data."""
     supported = connector.get_table_properties()
     properties = {}
     for name, value in record.properties.items():
@@ -200,7 +197,6 @@ def _refill(connector: Connector, record: Record, name: SchemaTableName, rows: P
 
 
 def _change(statement: LocalStatement, rows: Page, *, keep: bool) -> None:
-    """Insert rows by a merge, and delete existing ones unless `keep` is set."""
     era = Era(str(statement.session.properties.get("era", Era.DOCUMENTS)))
     row_id = statement.begin_merge({} if era is Era.CURRENT else None)
     existing = statement.rows(statement.merge_handle.get_table_handle(), row_id)

@@ -45,7 +45,6 @@ def write_test(result: Replay, path: str | Path, connector: str | None, make_tab
 
 
 def _reference(result: Replay, connector: str | None) -> str:
-    """Return the factory's name for the file's import."""
     if connector is not None:
         origin = Origin.of(connector)
         if not origin.is_own:
@@ -170,7 +169,6 @@ def _rows(record: Record) -> list[tuple[Any, ...]]:
 
 
 def _page_rows(record: Record, handed_page: HandedPage) -> list[tuple[Any, ...]]:
-    """Return the rows of a page in the form of a case."""
     page, indexes = handed_page.page, NamedRows(record).of(handed_page.page).tolist()
     targets = [target if target >= 0 else None for target in indexes]
     channels = [python_values(column) for column in page.columns]
@@ -212,11 +210,7 @@ def _literal(value: Any) -> str:
 
 
 def _check(literal: str, record: Record) -> None:
-    """Check that the literals evaluate to the record.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS if a value has no literal.
-    """
+    """Check that the literals evaluate to the record, or raise INVALID_ARGUMENTS."""
     try:
         # The output of `_literal`: literals, and calls of datetime and decimal.
         scope: dict[str, Any] = {"case": case, "datetime": dt, "decimal": decimal}

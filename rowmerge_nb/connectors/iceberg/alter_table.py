@@ -136,11 +136,7 @@ def _iceberg_type(sql_type: Type) -> IcebergType:
 
 
 def _change_type(update: UpdateSchema, transaction: Transaction, path: tuple[str, ...], new_type: IcebergType) -> None:
-    """Change the type of a column; fields of a row type are matched by name.
-
-    Raises:
-        ValueError: if the new type is not wider.
-    """
+    """Change a column's type; fields of a row type are matched by name. Raise ValueError if the type is not wider."""
     from pyiceberg.types import StructType
 
     old_type = transaction.table_metadata.schema().find_type(".".join(path))
@@ -190,7 +186,6 @@ def stage_drops(handle: IcebergTableHandle, names: Sequence[str], transaction: T
 
 
 def _set_properties(handle: IcebergTableHandle, properties: Mapping[str, Any], transaction: Transaction) -> None:
-    """Set properties that have been validated; None restores the default."""
     if "format_version" in properties:
         version: Any = properties["format_version"] or FORMAT_VERSION
         if version != transaction.table_metadata.format_version:
@@ -216,7 +211,6 @@ def _set_properties(handle: IcebergTableHandle, properties: Mapping[str, Any], t
 
 
 def _set_partitioning(handle: IcebergTableHandle, properties: Mapping[str, Any], transaction: Transaction) -> None:
-    """Change the partitioning of future rows; new fields follow the existing ones."""
     from pyiceberg.transforms import VoidTransform, parse_transform
 
     metadata = transaction.table_metadata
@@ -254,7 +248,7 @@ def _refuse_sorted(name: str, transaction: Transaction) -> None:
 
 
 def _refuse_partitioned(handle: IcebergTableHandle, name: str, transaction: Transaction) -> None:
-    """Refuse to drop a column of any partitioning, past ones included: older files would become unreadable."""
+    """Refuse to drop a column of any partitioning, since older files would become unreadable."""
     metadata = transaction.table_metadata
     field = metadata.schema().find_field(name)
     if any(part.source_id == field.field_id for spec in metadata.partition_specs for part in spec.fields):

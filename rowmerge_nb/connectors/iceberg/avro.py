@@ -24,14 +24,12 @@ def guard_decoder() -> None:
 
 
 def _decoder(b: bytes) -> BinaryDecoder:
-    """Return a decoder of a whole file, or of a block's payload."""
     if b[:4] == _MAGIC:
         _check_frame(_bounded(b), len(b))
     return _bounded(b)
 
 
 def _check_frame(decoder: Any, size: int) -> None:
-    """Raise ValueError unless the file consists of a header and whole blocks."""
     decoder.read(len(_MAGIC))
     while (entries := decoder.read_int()) != 0:
         if entries < 0:
@@ -53,7 +51,6 @@ def _bounded(data: bytes) -> BinaryDecoder:
 
 @cache
 def _bounded_class() -> Any:
-    """Return a decoder class that checks bounds before it calls pyiceberg's fast decoder."""
     from pyiceberg.avro.decoder import BinaryDecoder, StreamingBinaryDecoder
 
     try:

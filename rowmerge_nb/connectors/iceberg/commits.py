@@ -108,7 +108,6 @@ def conflict(name: object, what: str) -> NoReturn:
 
 
 def _carried_entry(entry: ManifestEntry, deleted_by: int | None = None) -> ManifestEntry:
-    """Return an entry for a later manifest; `deleted_by` is the snapshot that removes its file, if any."""
     return ManifestEntry.from_args(
         status=ManifestEntryStatus.EXISTING if deleted_by is None else ManifestEntryStatus.DELETED,
         snapshot_id=entry.snapshot_id if deleted_by is None else deleted_by,
@@ -119,7 +118,7 @@ def _carried_entry(entry: ManifestEntry, deleted_by: int | None = None) -> Manif
 
 
 class _OptionalPartitions(ManifestWriter):
-    """A manifest with nullable partition values, as the specification requires; pyiceberg copies NOT NULL from the column."""
+    """A manifest with nullable partition values, as the specification requires."""
 
     def _with_partition(self, format_version: TableVersion) -> Schema:
         fields = self._spec.partition_type(self._schema).fields
@@ -137,7 +136,7 @@ class _ManifestWriterV2(_OptionalPartitions, ManifestWriterV2):
 
 
 class _AnySchema(_SnapshotProducer[Any]):
-    """Writes manifests for partitionings of dropped columns too, under names with the statement's prefix."""
+    """Writes manifests for partitionings of dropped columns too."""
 
     _prefix = ""
     handle: IcebergTableHandle
@@ -145,7 +144,7 @@ class _AnySchema(_SnapshotProducer[Any]):
 
     @property  # type: ignore[override]
     def commit_uuid(self) -> str:
-        """The unique part of manifest names, with the statement's prefix, so that leftovers can be attributed to it."""
+        """The unique part of manifest names, with the statement's prefix."""
         return self._commit_uuid
 
     @commit_uuid.setter
@@ -153,7 +152,6 @@ class _AnySchema(_SnapshotProducer[Any]):
         self._commit_uuid = f"{self._prefix}-{unique}" if self._prefix else str(unique)
 
     def of_statement(self, handle: IcebergTableHandle, writer: Writer) -> Self:
-        """Use the statement's prefix for the names of manifests."""
         self.handle, self.writer = handle, writer
         self._prefix = writer.prefix
         self.commit_uuid = uuid.uuid4()
@@ -170,7 +168,6 @@ class _AnySchema(_SnapshotProducer[Any]):
         )
 
     def writer_like(self, manifest: ManifestFile) -> ManifestWriter:
-        """Return a writer for the same content and partitioning."""
         number = manifest.partition_spec_id
         deletes = manifest.content == ManifestContent.DELETES
         return self.delete_manifest_writer(number) if deletes else self.new_manifest_writer(self.spec(number))
@@ -180,7 +177,7 @@ class _AnySchema(_SnapshotProducer[Any]):
 
     @cached_property
     def _schemas(self) -> dict[int, Schema]:
-        """The newest schema with all columns of a partitioning, by spec id; the current one may lack dropped columns."""
+        """The newest schema with all columns of a partitioning, by spec id."""
         metadata = self._transaction.table_metadata
         candidates = [metadata.schema(), *reversed(metadata.schemas)]
         schemas = {}
@@ -191,7 +188,7 @@ class _AnySchema(_SnapshotProducer[Any]):
 
 
 def _summary_with_totals(operation: Operation, entries: Mapping[str, str], parent: Snapshot | None) -> Summary:
-    """Return a snapshot's summary with totals; pyiceberg does not total REPLACE, so it is counted like OVERWRITE."""
+    """Return a summary with totals; REPLACE, which pyiceberg does not total, is counted like OVERWRITE."""
     counted_as = Operation.OVERWRITE if operation is Operation.REPLACE else operation
     previous = parent.summary if parent is not None else None
     summary = update_snapshot_summaries(Summary(operation=counted_as, **entries), previous)
@@ -199,7 +196,7 @@ def _summary_with_totals(operation: Operation, entries: Mapping[str, str], paren
 
 
 class _Collector(SnapshotSummaryCollector):
-    """Collects a summary's file counts; names partitions by their numbers if they exceed Python's years."""
+    """Names partitions by their numbers if they exceed Python's years."""
 
     def update_partition_metrics(self, partition_spec: PartitionSpec, file: DataFile, is_add_file: bool, schema: Schema) -> None:
         try:
@@ -241,7 +238,6 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
         return [self._without(manifest, removed) for manifest in manifests] if removed else manifests
 
     def _without(self, manifest: ManifestFile, removed: Collection[str]) -> ManifestFile:
-        """Return a manifest in which files are marked as deleted, or the same manifest if it has none of them."""
         entries = manifest.fetch_manifest_entry(self._io, discard_deleted=True)
         if not any(entry.data_file.file_path in removed for entry in entries):
             return manifest
@@ -265,7 +261,7 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
         return _summary_with_totals(self._operation, entries, parent)
 
     def _validate_concurrency(self) -> None:
-        """Check the change against the table's current state; pyiceberg calls this before each retry."""
+        """Check the change before each retry."""
         check(self._change, self._transaction._table)  # noqa: SLF001
 
 
@@ -389,10 +385,9 @@ def _check_head(handle: IcebergTableHandle, table: Table) -> None:
 
 
 def _was_put_back(handle: IcebergTableHandle, table: Table) -> bool:
-    """Return whether the statement's snapshot is no longer an ancestor of the current one.
+    """Return whether the statement's snapshot is no longer an ancestor of the current one; False if an ancestor has expired.
 
-    In that case rows may be back that the statement's snapshot had deleted, which the lists of files do not show. Returns False if an ancestor
-    has expired.
+    Rows that it had deleted may then be back, which the lists of files do not show.
     """
     current = table.metadata.current_snapshot_id
     while current is not None and current != handle.snapshot:
@@ -408,7 +403,7 @@ def _partition_key(data_file: DataFile) -> Any:
 
 
 def _collision(entry: ManifestEntry, change: Change, partitions: set[Any]) -> str | None:
-    """Return a data file that both this change and another commit's delete file delete rows of."""
+    """Return a data file that the change and another commit's delete file both delete rows of."""
     file = entry.data_file
     if file.content == DataFileContent.EQUALITY_DELETES:
         everywhere = not len(file.partition)
@@ -419,7 +414,6 @@ def _collision(entry: ManifestEntry, change: Change, partitions: set[Any]) -> st
 
 
 def _check_serializable(change: Change, table: Table, live: set[str], deletes: set[str]) -> None:
-    """Raise TRANSACTION_CONFLICT if rows that match the statement's scans were added or deleted."""
     from pyiceberg.expressions import AlwaysTrue
 
     handle, started = change.handle, change.handle.snapshot
@@ -447,7 +441,7 @@ def _is_rewrite(entry: ManifestEntry, table: Table) -> bool:
 
 
 def _only_rewrites(change: Change, table: Table) -> bool:
-    """Return whether no commit since the statement's snapshot removed rows; False if the history is incomplete."""
+    """Return whether no later commit removed rows; False if the history is incomplete."""
     snapshot = table.metadata.current_snapshot()
     while snapshot is not None and snapshot.snapshot_id != change.handle.snapshot:
         if snapshot.summary is None or snapshot.summary.operation not in {Operation.REPLACE, Operation.APPEND}:
@@ -468,14 +462,10 @@ def commit(
     *,
     is_new: bool = False,
 ) -> ConnectorTableVersion | None:
-    """Commit a change; pyiceberg retries on top of compatible commits.
-
-    Returns:
-        The new snapshot with its parent, or None if there was nothing to add.
+    """Commit a change; pyiceberg retries on top of compatible commits. Return the new snapshot, if any.
 
     Raises:
-        ConnectorError: TRANSACTION_CONFLICT, ICEBERG_CATALOG_ERROR if the catalog failed, or ICEBERG_COMMIT_ERROR with ``changed=None`` if the
-            outcome is unknown.
+        ConnectorError: TRANSACTION_CONFLICT, ICEBERG_CATALOG_ERROR, or ICEBERG_COMMIT_ERROR with ``changed=None`` if the outcome is unknown.
     """
     producer, landed = None, _holds(None)
     if not is_new:
@@ -492,17 +482,17 @@ def commit(
 
 
 def _version_of(producer: _AnySchema) -> ConnectorTableVersion:
-    """Return the committed snapshot with its parent, which pyiceberg replaces when it retries."""
+    """Return the snapshot with its parent, which pyiceberg replaces when it retries."""
     parent = producer._parent_snapshot_id  # noqa: SLF001
     below = None if parent is None else ConnectorTableVersion(parent)
     return ConnectorTableVersion(producer.snapshot_id, made_from=below)
 
 
 def _add_columns(handle: IcebergTableHandle, transaction: Transaction) -> Callable[[TableMetadata], bool]:
-    """Add the handle's new columns; return a predicate that checks whether a table has them.
+    """Add the handle's new columns; return a predicate for tables that have them.
 
     Raises:
-        ConnectorError: TRANSACTION_CONFLICT if the columns get other ids than their values were written with.
+        ConnectorError: TRANSACTION_CONFLICT if the columns get other ids than in the new files.
     """
     stage_columns(handle.added, transaction)
     schema = transaction.table_metadata.schema()
@@ -547,7 +537,6 @@ def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Trans
 
 
 def _altered_parts(metadata: TableMetadata) -> tuple[Any, ...]:
-    """Return everything that ALTER TABLE and COMMENT can change."""
     set_here = [metadata.properties.get(name) for name in (COMMENT, *ISOLATION, *PROPERTIES.values())]
     return metadata.schema(), metadata.spec().fields, metadata.format_version, sort_fields(metadata), set_here
 
@@ -560,15 +549,9 @@ def truncate(handle: IcebergTableHandle, transaction: Transaction, writer: Write
 def restore(
     handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], transaction: Transaction, writer: Writer
 ) -> ConnectorTableVersion | None:
-    """Make an earlier snapshot the current one, as Trino's ``rollback_to_snapshot`` does: all snapshots and the log are retained.
+    """Make an earlier snapshot the current one, as ``rollback_to_snapshot`` does; any concurrent commit is a conflict.
 
-    Any concurrent commit is a conflict.
-
-    Args:
-        snapshot: the snapshot; None for the state before the first one, which commits a snapshot without files.
-
-    Returns:
-        The new current snapshot, or None if there is none.
+    None is the state before the first snapshot: it commits a snapshot without files. All snapshots and the log are retained.
     """
     metadata = transaction.table_metadata
     _check_head(handle, transaction._table)  # noqa: SLF001
@@ -607,10 +590,7 @@ def gather_manifests(handle: IcebergTableHandle, transaction: Transaction, write
 
 
 def expire(handle: IcebergTableHandle, expired: Sequence[int], transaction: Transaction, writer: Writer) -> None:
-    """Commit the removal of snapshots; errors as of `commit`.
-
-    The catalog must confirm that branches and tags have not moved, so that a snapshot which became current again is retained.
-    """
+    """Commit the removal of snapshots, if branches and tags have not moved; errors as of `commit`."""
     expired_ids = set(expired)
     refs = transaction.table_metadata.refs.items()
     same = tuple(AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id}) for name, ref in refs)
@@ -639,7 +619,7 @@ def _commit_empty(
 
 
 def _holds(producer: _FastAppendFiles | None) -> Callable[[TableMetadata], bool]:
-    """Return a predicate that checks whether a table has the producer's snapshot; without a producer it is always true."""
+    """Return a predicate for tables with the producer's snapshot; True without a producer."""
     return lambda now: producer is None or now.snapshot_by_id(producer.snapshot_id) is not None
 
 
@@ -678,7 +658,7 @@ def _commit(
     *,
     is_new: bool = False,
 ) -> None:
-    """Commit to the catalog; if it fails, ``landed`` decides by the reloaded table whether the commit went through."""
+    """Commit; after a failure, ``landed`` checks the reloaded table."""
     if not writes_metadata(transaction._table.catalog):  # noqa: SLF001
         writer.note(handle)
     writer.require_notes(handle)
@@ -737,11 +717,7 @@ def _embedded(table: Table) -> EmbeddedCatalog | None:
 def _has_landed(
     handle: IcebergTableHandle, transaction: Transaction, landed: Callable[[TableMetadata], bool], *, is_new: bool
 ) -> bool | None:
-    """Return whether a commit went through whose response was lost, or None if that is unknown.
-
-    Raises:
-        ConnectorError: TRANSACTION_CONFLICT if the table was dropped or replaced.
-    """
+    """Return whether a commit succeeded whose response was lost, or None if that is unknown."""
     table = transaction._table  # noqa: SLF001
     settled = is_settled(table.catalog)
     try:

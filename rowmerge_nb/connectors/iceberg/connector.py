@@ -190,7 +190,7 @@ class IcebergConnector(Connector):
                 remove_folder(loaded.folder)
 
     def _sweep(self, age: float) -> None:
-        """Remove what tasks have written after the rollback of their statement; Spark does not wait for them."""
+        """Remove what tasks have written after the rollback of their statement, `age` seconds after it."""
         now = time.monotonic()
         with self._lock:
             ready = [transaction for since, transaction in self._late if now - since >= age]
@@ -201,7 +201,6 @@ class IcebergConnector(Connector):
                 self._remove_written(transaction)
 
     def _remove_written(self, transaction: IcebergTransaction) -> None:
-        """Remove the files of a failed statement's tasks, its manifests, and its notes first."""
         for table in transaction.written_tables:
             io = file_io(table.io, table.location)
             metadata = table.properties.get("write.metadata.path", f"{table.location}/metadata").rstrip("/")
@@ -290,7 +289,6 @@ class IcebergConnector(Connector):
         return [orphan for orphan, _ in self._orphans(age)]
 
     def _remove_orphans_of(self, handle: IcebergTableHandle, age: timedelta) -> Removal:
-        """Remove the files in a table's folders that no table of the catalog references and that are older than an age."""
         from rowmerge_nb.connectors.iceberg.commits import conflict
 
         table = self._tables.load(handle.name)
@@ -322,7 +320,6 @@ class IcebergConnector(Connector):
     def _rollback_to_snapshot(
         self, session: ConnectorSession, schema: str | None, table: str | None, snapshot_id: int | None
     ) -> None:
-        """Make an earlier snapshot the current one, in a transaction of its own."""
         for word, value in (("schema", schema), ("table", table), ("snapshot_id", snapshot_id)):
             if value is None:
                 raise ConnectorError(
@@ -346,12 +343,12 @@ class IcebergConnector(Connector):
             self.rollback(transaction)
 
     def _prefixes(self) -> tuple[set[str], set[str]]:
-        """Return the prefixes of the files of running statements, and of ended ones."""
+        """Return the prefixes of running and of ended statements."""
         with self._lock:
             return {transaction.prefix for transaction in self._transactions.values()} - {""}, set(self._ended_prefixes)
 
     def _orphans(self, age: timedelta) -> list[tuple[Orphan, Table | None]]:
-        """Return leftovers, each with its table; None for the folder of a table that was never committed, or was dropped."""
+        """Return orphans with their tables; None for the folder of a table that was never committed, or was dropped."""
         # Folders first, then running statements, then tables: a table created meanwhile is not mistaken for an orphan.
         folders = {path for path in self._directory.glob("*/*") if path.is_dir()} if self._directory is not None else set()
         running, ended_prefixes = self._prefixes()
@@ -376,7 +373,6 @@ class IcebergConnector(Connector):
         return sorted(leftovers, key=lambda pair: pair[0].name)
 
     def _listings(self) -> tuple[list[Listing], list[tuple[Table, ConnectorError]]]:
-        """List the files of all readable tables; also return the tables whose folders cannot be listed."""
         listings, unlisted = [], []
         for table in self._tables.all():
             try:
@@ -416,7 +412,6 @@ class IcebergConnector(Connector):
         return sorted(removed, key=lambda orphan: orphan.name)
 
     def _end(self, handle: ConnectorTransactionHandle) -> None:
-        """End a transaction; unreferenced files that it wrote can be removed from now on."""
         prefix = self._forget(handle).prefix
         if prefix:
             self._ended_prefixes.append(prefix)
@@ -446,7 +441,6 @@ class IcebergSplitManager(ConnectorSplitManager):
 
 
 def _unused(folders: Collection[Path], tables: Sequence[Table]) -> set[Path]:
-    """Return the folders that no table uses."""
     kinds = ("data", "metadata")
     locations = [
         one for table in tables for one in (table.location(), *(table.properties.get(f"write.{k}.path", "") for k in kinds))
@@ -456,11 +450,6 @@ def _unused(folders: Collection[Path], tables: Sequence[Table]) -> set[Path]:
 
 
 def _listing(table: Table) -> Listing:
-    """List the files of a table's folders.
-
-    Raises:
-        ConnectorError: ICEBERG_FILESYSTEM_ERROR.
-    """
     try:
         return listing_of(table)
     except (OSError, ValueError, ImportError) as error:

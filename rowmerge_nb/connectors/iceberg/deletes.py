@@ -45,7 +45,7 @@ def deleted_positions(split: IcebergSplit, table: IcebergTableHandle, rows: int)
 
 
 def _positions(file: object, delete: DeleteFile, path: str, rows: int) -> Iterator[Positions]:
-    """Yield the positions of a delete file by batch, since a tiny file can repeat one position without end."""
+    """Yield positions by batch, since a tiny file can repeat one position without end."""
     names = ["pos"] if delete.whole else ["file_path", "pos"]
     batches = pq.ParquetFile(file, read_dictionary=names[:-1]).iter_batches(_BATCH, columns=names)
     for batch in batches:
@@ -58,7 +58,7 @@ def vector_positions(puffin: bytes, path: str, location: str, rows: int = 1 << 6
     """Return the positions of a data file's deletion vector in a Puffin file.
 
     Raises:
-        ConnectorError: ICEBERG_BAD_DATA if it is not a Puffin file, NOT_SUPPORTED if its footer is compressed.
+        ConnectorError: ICEBERG_BAD_DATA, or NOT_SUPPORTED if its footer is compressed.
     """
     from pyroaring import BitMap64
 

@@ -54,7 +54,7 @@ def for_file(page: Page, schema: pa.Schema, fields: Sequence[Field]) -> pa.Table
 
 
 def _stored(values: pa.Array, field: Field, file_type: pa.DataType, path: str, outside: pa.Array | None = None) -> pa.Array:
-    """Convert the values of a column, or of a part of one."""
+    """Convert values; `outside` masks those whose parent row is NULL."""
     if field.required:
         _require_values(values, outside, path, "column" if path == field.name else "field")
     # A required field has no NULLs in a file, not even within a NULL row: placeholders take their positions.
@@ -93,7 +93,7 @@ def _plain(values: pa.Array, field: Field, file_type: pa.DataType, path: str) ->
 
 
 def _placeholder(arrow_type: pa.DataType) -> pa.Scalar:
-    r"""Return the value that stands in for a hidden NULL.
+    r"""Return a value for a hidden NULL.
 
     >>> _placeholder(pa.string()).as_py(), _placeholder(pa.binary(2)).as_py(), _placeholder(pa.bool_()).as_py()
     ('', b'\x00\x00', False)
@@ -105,11 +105,7 @@ def _placeholder(arrow_type: pa.DataType) -> pa.Scalar:
 
 
 def _require_values(values: pa.Array, outside: pa.Array | None, path: str, what: str) -> None:
-    """Check that a required field is NULL only if its parent row is.
-
-    Raises:
-        ConnectorError: CONSTRAINT_VIOLATION.
-    """
+    """Check that a required field is NULL only if its parent row is."""
     if not values.null_count:
         return
     missing = pc.is_null(values)
@@ -126,11 +122,6 @@ def _require_values(values: pa.Array, outside: pa.Array | None, path: str, what:
 
 
 def _require_length(values: pa.Array, field: Field, path: str) -> None:
-    """Check the length of ``fixed`` values.
-
-    Raises:
-        ConnectorError: CONSTRAINT_VIOLATION.
-    """
     wrong = pc.not_equal(pc.binary_length(values), field.length)
     index = pc.index(wrong, value=True).as_py()
     if index >= 0:
@@ -143,10 +134,5 @@ def _require_length(values: pa.Array, field: Field, path: str) -> None:
 
 
 def _fixed_uuids(values: pa.Array) -> pa.Array:
-    """Convert UUIDs from text to sixteen bytes.
-
-    >>> _fixed_uuids(pa.array(["00010203-0405-0607-0809-0A0b0c0d0e0f", None])).to_pylist() == [bytes(range(16)), None]
-    True
-    """
     uuids = uuid_bytes(values).cast(pa.binary(16))
     return pc.if_else(pc.is_null(values), pa.scalar(None, pa.binary(16)), uuids) if values.null_count else uuids

@@ -90,7 +90,7 @@ def _entry(
 
 
 def _without_far_bounds(columns: Mapping[int, Any]) -> dict[int, Any]:
-    """Omit the bounds of dates and timestamps: pyiceberg cannot read years before 1 or after 9999."""
+    """Omit bounds of dates and timestamps: pyiceberg cannot read years before 1 or after 9999."""
     from pyiceberg import types as t
     from pyiceberg.io.pyarrow import MetricModeTypes, MetricsMode
 
@@ -103,7 +103,6 @@ def _without_far_bounds(columns: Mapping[int, Any]) -> dict[int, Any]:
 
 
 def _value(value: Any, iceberg_type: Any) -> Any:
-    """Return a partition value in pyiceberg's type."""
     from pyiceberg import types as t
 
     if value is None:

@@ -71,7 +71,7 @@ class File:
 
 
 def _listed(io: Any, location: str, *, recursive: bool = True) -> Iterator[File]:
-    """List the files of a location, and the links, which are not followed."""
+    """List files and links, which are not followed."""
     path = local_path(location)
     if path is not None:
         prefix = location[: len(location) - len(path)] if location.endswith(path) else "file://"
@@ -154,12 +154,7 @@ def _shortened(locations: Sequence[str]) -> str:
 
 
 def has_files(io: Any, location: str, *, deep: bool = True) -> bool:
-    """Return whether a location contains anything but folders.
-
-    Raises:
-        OSError: the location cannot be listed.
-        ValueError: its scheme is unknown.
-    """
+    """Return whether a location contains files; raise OSError if it cannot be listed, ValueError for an unknown scheme."""
     path = local_path(location.rstrip("/"))
     if path is None:
         return next(_listed(io, location.rstrip("/"), recursive=deep), None) is not None
@@ -172,11 +167,7 @@ def has_files(io: Any, location: str, *, deep: bool = True) -> bool:
 def remove_attempts(
     io: Any, folders: Collection[str], prefixes: Collection[str], committed: Collection[str], *, deep: bool
 ) -> None:
-    """Remove files of ended statements that were not committed.
-
-    Raises:
-        OSError: a file cannot be removed; all others are.
-    """
+    """Remove files of ended statements that were not committed; raise the first OSError at the end."""
     failures: list[OSError] = []
     marks = tuple(f"{prefix}-" for prefix in prefixes)
     # Tasks stop writing once their note is gone.
@@ -205,10 +196,10 @@ def remove_location(io: Any, location: str) -> None:
 class Note:
     """The note of a statement, and the state of its process at the same moment.
 
-    The state is recorded with the note, since a process may commit and end after the tables were read.
+    The process may commit and end after the tables were read, so its state belongs to the note.
 
     Args:
-        process: the process in the note; ``""`` for an empty note, None for a note that disappeared before it was read.
+        process: the process in the note; ``""`` for an empty note, None for a note that disappeared.
         since: the time since the last heartbeat.
         is_alive: whether the process was alive; None if it is on another machine.
     """
@@ -257,10 +248,10 @@ class Listing:
 
 
 def listing_of(table: Table) -> Listing:
-    """List the files of a table's folders, then the notes, then check which of their processes live.
+    """List a table's files, then its notes, then check which of their processes live.
 
-    The tables must be read after that, so that no commit is missed. A statement leaves its note before its first file: every listed file has its
-    note, unless the statement has ended, and an ended process commits nothing later.
+    Read the tables after that, so that no commit is missed: every listed file has its note unless its statement has ended, and an ended process
+    commits nothing later.
     """
     io: Any = table.io
     location = table.location().rstrip("/")
@@ -284,8 +275,8 @@ class Search:
         ended: the prefixes of its ended statements, whose leftovers are orphans at any age.
         age: the minimum age of files of unknown origin.
         owns: whether a file may be removed for this table.
-        is_shared: whether a folder may contain unknown files of others.
-        reasons: why unreferenced files are not orphans, by location; filled by `orphans`.
+        is_shared: whether a folder may contain files of others.
+        reasons: why unreferenced files are not orphans, by location; set by `orphans`.
     """
 
     listing: Listing
@@ -358,8 +349,7 @@ def folders_without_table(folders: Collection[Path], running: Collection[str], a
     """Yield the folders in a warehouse whose tables were never committed and never will be.
 
     Args:
-        folders: folders without a table. One with a metadata file was a table's and is skipped, unless it is the first file of a statement
-            whose note is in the folder.
+        folders: folders without a table. One with a metadata file is skipped, unless a statement left its note and that first file.
         running: the prefixes of this connector's running statements.
         age: the minimum age of a folder without a note.
     """
@@ -380,7 +370,7 @@ def folders_without_table(folders: Collection[Path], running: Collection[str], a
 
 
 def dropped_folder(folder: Path, process: str, age: timedelta) -> Orphan | None:
-    """Return the folder of a dropped table as an orphan; None if it is gone or being removed."""
+    """Return a dropped table's folder as an orphan; None if it is gone or `process` is still removing it."""
     orphan = orphaned_path(folder, process=process)
     if orphan.modified is None:
         return None
@@ -389,7 +379,7 @@ def dropped_folder(folder: Path, process: str, age: timedelta) -> Orphan | None:
 
 
 def _is_unmade(folder: Path, statement: str) -> bool:
-    """Return whether no table was committed in a folder: it has at most the first metadata file, and files of one statement."""
+    """Return whether no table was committed in a folder."""
     files = [file.name for file in folder.glob("metadata/*") if not file.name.endswith(".metadata.json")]
     metadata = [file.name for file in folder.glob("metadata/*.metadata.json")]
     own = bool(statement) and all(_SNAPSHOT.sub("", name, count=1).startswith(f"{statement}-") for name in files)
@@ -405,7 +395,7 @@ def _modified(file: File) -> float | None:
 
 
 def _manifest_list(io: Any, location: str) -> str | None:
-    """Return the manifest list of a metadata file's current snapshot, ``""`` without one, None for an incomplete file."""
+    """Return the current snapshot's manifest list, ``""`` without one, None for an incomplete file."""
     from pyiceberg.exceptions import ValidationError
     from pyiceberg.serializers import FromInputFile
 
@@ -417,7 +407,6 @@ def _manifest_list(io: Any, location: str) -> str | None:
 
 
 def _read(io: Any, location: str) -> str | None:
-    """Read a note; None if it is gone."""
     try:
         with io.new_input(location).open() as file:
             return str(file.read().decode(errors="replace"))
@@ -450,7 +439,6 @@ def known_files(table: Table, *, strict: bool = True) -> set[str]:
 
 
 def _files_of(table: Table, snapshots: Collection[int]) -> set[str]:
-    """Return the locations of the files of some snapshots, including manifests and manifest lists."""
     locations, manifests = set[str](), {}
     for snapshot in table.metadata.snapshots:
         if snapshot.snapshot_id in snapshots:

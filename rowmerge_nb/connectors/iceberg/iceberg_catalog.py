@@ -82,11 +82,7 @@ def embedded_catalog(directory: Path, properties: Mapping[str, str] | None = Non
 
 
 def _require_catalog_of_tables(directory: Path) -> None:
-    """Refuse to create an empty catalog beside existing tables, which it would hide.
-
-    Raises:
-        ConnectorError: ICEBERG_CATALOG_ERROR.
-    """
+    """Refuse to create an empty catalog beside existing tables, which it would hide."""
     file = directory / "catalog.sqlite"
     newest = max(directory.glob("*/*/metadata/*.metadata.json"), default=None)
     # Checked after the tables: another process may be creating both.
@@ -153,8 +149,7 @@ def is_in_memory(catalog: Catalog) -> bool:
 def is_settled(catalog: Catalog) -> bool:
     """Return whether a commit that is not visible after a failure never will be.
 
-    That holds for a database after reconnecting, which this function does: closing the failed connection rolls back its uncommitted changes.
-    Other catalogs may still be working.
+    True for a database, after reconnecting: closing the failed connection rolls back its changes. Other catalogs may still be working.
     """
     from pyiceberg.catalog.sql import SqlCatalog
 
@@ -171,9 +166,9 @@ def writes_metadata(catalog: Catalog) -> bool:
 
 
 def _close_cursors(catalog: Catalog) -> None:
-    """Close a SQLite connection's cursors when it returns to the pool or is discarded.
+    """Close a SQLite connection's cursors when it returns to the pool.
 
-    SQLAlchemy leaves the cursor of an interrupted query open, and a reference to the interrupt would keep SQLite's lock.
+    SQLAlchemy leaves the cursor of an interrupted query open, which would keep SQLite's lock.
     """
     from pyiceberg.catalog.sql import SqlCatalog
     from sqlalchemy import event
@@ -200,7 +195,6 @@ def _missing() -> SetupError:
 
 @contextmanager
 def _catalog_errors(what: str) -> Iterator[None]:
-    """Convert a catalog's errors to `ConnectorError`."""
     try:
         yield
     except (ConnectorError, SetupError):
@@ -234,7 +228,6 @@ def _unreadable(name: object, error: Exception) -> ConnectorError:
 
 
 def _is_refusal(error: BaseException | None) -> bool:
-    """Return whether a catalog has refused a request."""
     from pyiceberg import exceptions as e
 
     refusals = e.NoSuchTableError | e.NoSuchNamespaceError | e.TableAlreadyExistsError | e.NamespaceAlreadyExistsError
@@ -242,7 +235,7 @@ def _is_refusal(error: BaseException | None) -> bool:
 
 
 def _is_about_metadata(error: Exception) -> bool:
-    """Return whether an error came from reading a metadata file, rather than from the catalog's service or database."""
+    """Return whether an error came from a metadata file, rather than the catalog's service or database."""
     if isinstance(error, OSError):
         return not error.errno
     if type(error).__name__ == "ValidationError":
@@ -260,7 +253,9 @@ class Tables:
 
     @contextmanager
     def _asking(self, what: str, landed: Callable[[], bool] | None = None) -> Iterator[None]:
-        """Convert errors of a call to the catalog; roll back after a failure or an interrupt.
+        """Convert errors of a call to the catalog; roll back after a failure.
+
+        If the response was lost, ``landed`` checks over a new connection whether the change is visible.
 
         Raises:
             ConnectorError: the catalog's errors; ICEBERG_COMMIT_ERROR with ``changed=None`` if the outcome is unknown.
@@ -336,7 +331,6 @@ class Tables:
                 ) from error
 
     def _metadata_files_of(self, name: SchemaTableName) -> list[str]:
-        """Return the metadata files that the embedded catalog has for a name in any case."""
         if self._warehouse is None:
             return []
         query = "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE metadata_location IS NOT NULL"
@@ -345,7 +339,6 @@ class Tables:
         return [str(file) for schema, table, file in entries if (schema.lower(), table.lower()) == (name.schema, name.table)]
 
     def _metadata_file(self, identifier: tuple[str, str]) -> str | None:
-        """Return the embedded catalog's metadata file of a table, or None."""
         if self._warehouse is None:
             return None
         query = "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?"
@@ -355,14 +348,13 @@ class Tables:
         return None
 
     def _former_directory(self, identifier: tuple[str, str]) -> Path | None:
-        """Return the directory that the warehouse was moved from, if the metadata file is at the same path below the current one."""
+        """Return the directory that the warehouse was moved from, if the metadata file is here at the same relative path."""
         file = Path(local_path(self._metadata_file(identifier) or "") or "")
         below = file.parts[-4:]  # schema, table, "metadata", file
         is_here = self._warehouse is not None and len(below) == 4 and self._warehouse.joinpath(*below).is_file()
         return file.parents[3] if is_here else None
 
     def _spelling(self, name: SchemaTableName) -> tuple[str, str] | None:
-        """Return a table's own spelling for a name in lower case."""
         with self._asking(f"schema '{name.schema}'"):
             schema = self._namespaces().get(name.schema)
             if schema is None:
@@ -415,10 +407,7 @@ class Tables:
                 ) from error
 
     def create(self, name: SchemaTableName, definition: Definition) -> tuple[CreateTableTransaction, Path | None]:
-        """Begin to create a table, in a uniquely named folder that no dropped table's files can be in.
-
-        Returns:
-            The transaction that creates it, and the folder; None if the user or the catalog chooses that.
+        """Begin to create a table; return the transaction, and the new, uniquely named folder in the warehouse, if any.
 
         Raises:
             AnalysisError: ICEBERG_FILESYSTEM_ERROR if the user's location contains files.
@@ -535,11 +524,7 @@ class Tables:
         return commit(change, transaction, properties, writer, is_new=loaded.creation is not None)
 
     def _changed(self, handle: IcebergTableHandle) -> Table:
-        """Reload a handle's table in order to change it.
-
-        Raises:
-            ConnectorError: TRANSACTION_CONFLICT if it was dropped or replaced, NOT_SUPPORTED if it is another warehouse's.
-        """
+        """Reload a handle's table for a change, or raise TRANSACTION_CONFLICT or NOT_SUPPORTED."""
         from rowmerge_nb.connectors.iceberg.commits import conflict
 
         table = self.load(handle.name)
@@ -607,7 +592,7 @@ class Tables:
         return removal
 
     def _refuse_unreadable(self, handle: IcebergTableHandle, table: Table, error: Exception) -> NoReturn:
-        """Raise the error of unreadable manifests, or a conflict if another commit may have removed them."""
+        """Raise the error of unreadable manifests, or a conflict if another commit has changed the table."""
         from rowmerge_nb.connectors.iceberg.commits import conflict
 
         if isinstance(error, RowMergeError):
@@ -637,7 +622,6 @@ class Tables:
         return [table for _, table in self._loaded(Census())]
 
     def _loaded(self, census: Census, excluded: SchemaTableName | None = None) -> Iterator[tuple[SchemaTableName, Table]]:
-        """Yield all tables but one; unreadable ones are recorded in the census."""
         for name in self.names():
             if name == excluded:
                 continue
@@ -722,7 +706,6 @@ class Tables:
                 self._remove_dropped(embedded, table, folder)
 
     def _folder_to_remove(self, handle: IcebergTableHandle, table: Table) -> str | None:
-        """Return the folder to remove with a dropped table; None if its files stay."""
         path = local_path(handle.location)
         # A location that does not match the catalog's metadata file may be another table's folder.
         if path is None or own_folder(table) is None or handle.properties.get("gc.enabled", "true").lower() == "false":
@@ -730,11 +713,9 @@ class Tables:
         return path if self._is_within(path) else None
 
     def _is_within(self, path: str) -> bool:
-        """Return whether a folder, which may contain ``..``, is below the warehouse."""
         return self._warehouse is not None and self._warehouse.resolve() in Path(path).resolve().parents
 
     def _remove_dropped(self, embedded: EmbeddedCatalog, table: Table, folder: str) -> None:
-        """Remove a dropped table's folder; the rest is listed among the orphans."""
         try:
             is_shared = self._is_shared(table, Path(folder).resolve())
             if is_shared:
@@ -772,7 +753,6 @@ class Tables:
 
     @property
     def _embedded(self) -> EmbeddedCatalog | None:
-        """The catalog in the warehouse directory, or None."""
         from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 
         return self.catalog if isinstance(self.catalog, EmbeddedCatalog) and self._warehouse is not None else None
@@ -782,7 +762,7 @@ class Tables:
         return now is not None and str(now.metadata.table_uuid) == identity
 
     def _is_shared(self, table: Table, folder: Path) -> bool | None:
-        """Return whether another table has files in a dropped table's folder; None if an unreadable table may."""
+        """Return whether another table has files in a dropped table's folder; None if that is unknown."""
         # The table is dropped by now: nothing may fail any more.
         with suppress(Exception):
             if any(Path(other).resolve().is_relative_to(folder) for other in self._metadata_paths()):
@@ -794,7 +774,6 @@ class Tables:
         return None
 
     def _metadata_paths(self) -> list[str]:
-        """Return the local paths of the current metadata files of all tables."""
         assert self._embedded is not None
         with self._asking("catalog"):
             return [path for path in map(local_path, self._embedded.metadata_files()) if path is not None]

@@ -573,7 +573,6 @@ class IcebergMetadata(ConnectorMetadata):
         return loaded, writer.prefix
 
     def _writer(self, session: ConnectorSession) -> Writer:
-        """Return the transaction as a writer, named after the statement."""
         self._transaction.name(session.query_id)
         return self._transaction
 

@@ -72,11 +72,6 @@ def metadata_table(table: Table, suffix: str) -> SystemTable:
 
 
 def _columns(text: str) -> list[ColumnMetadata]:
-    """Parse columns.
-
-    >>> [str(column.type) for column in _columns("a bigint, b map(varchar,varchar)")]
-    ['bigint', 'map(varchar, varchar)']
-    """
     row = parse_type(f"row({text})")
     return [ColumnMetadata(name or "", sql_type) for name, sql_type in zip(row.fields, row.parameters, strict=True)]
 
@@ -187,7 +182,6 @@ def _manifest(one: ManifestFile) -> Row:
 
 
 def _summaries(table: Table, manifest: ManifestFile) -> list[dict[str, Any]]:
-    """Return a manifest's summaries of partition fields."""
     from pyiceberg.conversions import from_bytes
 
     schemas, summaries = (table.schema(), *reversed(table.metadata.schemas)), []
@@ -211,10 +205,10 @@ def _live(table: Table) -> tuple[list[DataFile], list[DataFile]]:
 
 
 class _Partition:
-    """The fields of all of a table's partitionings as one row type.
+    """All of a table's partition fields as one row type.
 
-    Fields of the same column and transform are merged even if their ids differ, since some writers assign a new id instead of reusing one.
-    Different fields of the same name get their id as a suffix; the current partitioning keeps its names.
+    Fields of the same column and transform are merged even if their ids differ, since some writers do not reuse ids. Different fields of the
+    same name get their id as a suffix.
     """
 
     def __init__(self, table: Table) -> None:
@@ -234,7 +228,6 @@ class _Partition:
         self._name(table)
 
     def _name(self, table: Table) -> None:
-        """Make names unique."""
         names: dict[str, int] = {}
         present = [self._same[field.field_id] for field in table.spec().fields]
         for number in (*present, *reversed(self._fields)):
@@ -247,11 +240,9 @@ class _Partition:
 
     @property
     def columns(self) -> list[ColumnMetadata]:
-        """The partition column, if there are any fields."""
         return [ColumnMetadata("partition", row_of(self._fields.values()))] if self._fields else []
 
     def of(self, file: DataFile) -> tuple[dict[str, Any], ...]:
-        """Return a file's value of that column."""
         if not self._fields:
             return ()
         indexes = {self._same[field.field_id]: index for index, field in enumerate(self._specs[file.spec_id].fields)}
@@ -285,14 +276,11 @@ def _files(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
 
 
 class _Files:
-    """Rows for files, with the fields of all of a table's partitionings."""
-
     def __init__(self, table: Table) -> None:
         self._partition, self._schema = _Partition(table), table.schema()
         self.columns = [*_columns(_FILE), *self._partition.columns, *_columns(_FILE_METRICS)]
 
     def of(self, file: DataFile) -> Row:
-        """Return a file's row."""
         both_bounds = (_bounds(bounds, self._schema) for bounds in (file.lower_bounds, file.upper_bounds))
         lower, upper = ({number: _format_bound(value) for number, value in bounds.items()} for bounds in both_bounds)
         return (
@@ -333,7 +321,6 @@ def _all_entries(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
 
 
 def _bounds(encoded: Mapping[int, bytes] | None, schema: Schema) -> dict[int, Any]:
-    """Decode a file's bounds, by column id; dropped columns are omitted."""
     from pyiceberg.conversions import from_bytes
 
     values = {}
@@ -386,7 +373,6 @@ def _json_bound(value: Any) -> Any:
 
 
 def _metrics(file: DataFile, schema: Schema) -> str:
-    """Return a file's column metrics as JSON."""
     both_bounds = (_bounds(metrics, schema) for metrics in (file.lower_bounds, file.upper_bounds))
     lower, upper = ({number: _json_bound(value) for number, value in metrics.items()} for metrics in both_bounds)
     measures = (
@@ -441,7 +427,7 @@ _COUNTS: Final = (parse_type("bigint"), parse_type("bigint"))
 
 
 def _of_column(files: Sequence[DataFile], field: NestedField) -> Row:
-    """Return minimum, maximum, NULL count and NaN count of a column over files; None if a file lacks it."""
+    """Return minimum, maximum, NULL count and NaN count; None if a file lacks it."""
     iceberg_type: Any = field.field_type
     lower, upper = (
         _extreme([(getattr(file, name), file) for file in files], field.field_id, iceberg_type, choose)

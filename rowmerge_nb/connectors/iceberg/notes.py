@@ -36,7 +36,7 @@ _LOOK_AGAIN: Final = 1.0
 
 
 def _note_location(table: IcebergTableHandle, prefix: str) -> str:
-    """Return the location of a statement's main note, which is always in the table's own folder."""
+    """Return the location of a statement's note in the table's own folder."""
     return f"{table.location}/data/{prefix}{SUFFIX}"
 
 
@@ -46,7 +46,7 @@ def metadata_id(prefix: str, attempt: int) -> uuid.UUID:
 
 
 def _locations(table: IcebergTableHandle, prefix: str, *, data: bool) -> list[str]:
-    """Return the locations of a statement's notes: the table's folder, and each folder outside of it that is written to."""
+    """Return the locations of a statement's notes: the table's folder, and other folders that it writes to."""
     metadata = table.properties.get("write.metadata.path", "").rstrip("/")
     folders = [metadata, table.data_location if data else ""]
     outside = {folder for folder in folders if folder and not f"{folder}/".startswith(f"{table.location}/")}
@@ -197,11 +197,7 @@ def _exists(table: IcebergTableHandle, properties: Mapping[str, str], location: 
 
 
 def _require_absolute(folder: str, table: object) -> None:
-    """Refuse a relative folder, which each process would resolve in its own working directory.
-
-    Raises:
-        ConnectorError: ICEBERG_INVALID_METADATA.
-    """
+    """Refuse a relative folder, which each process would resolve differently."""
     path = local_path(folder)
     if path is not None and not path.startswith("/"):
         raise ConnectorError(

@@ -20,11 +20,7 @@ _NAME: Final = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{1
 
 
 def own_folder(table: Table) -> str | None:
-    """Return the path of a table's own folder: the location in its metadata, if the catalog's metadata file confirms it.
-
-    The catalog records where the metadata file is. If the location does not contain that file, or earlier metadata files are elsewhere, the
-    location is unconfirmed.
-    """
+    """Return a table's own folder: its location, if all of its metadata files in the catalog and the log are there."""
     files = [table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)]
     folders = {path.rpartition("/")[0] for path in places_of([f"{table.location().rstrip('/')}/{_METADATA}/x", *files])}
     return folders.pop().removesuffix(f"/{_METADATA}") if len(folders) == 1 else None
@@ -64,11 +60,10 @@ class Ownership:
         return local_path(path) is None or not self._is_of_another(Path(path).parent)
 
     def _is_nearer(self, other: str) -> bool:
-        """Return whether another table's folder takes precedence: it does not contain this table's folder."""
         return self._own is None or not _is_below(self._own, other)
 
     def _is_of_another(self, folder: Path) -> bool:
-        """Return whether a local folder is within a table's folder, of any catalog."""
+        """Return whether a local folder is within another table's folder, of any catalog."""
         if folder not in self._foreign:
             is_foreign = any(
                 str(file) != self._metadata and str(file.parent) != str(Path(self._metadata).parent)

@@ -41,7 +41,6 @@ class PartitionPlanner(ManifestGroupPlanner):
         return not any(self._may_match(source.field_id, low, high) for low, high in _wrapping(source.field_type, field.transform))
 
     def _may_match(self, field_id: int, low: int, high: int) -> bool:
-        """Return whether the filter can match a value within bounds."""
         schema = self.table_metadata.schema()
         column_type: Any = schema.find_type(field_id)
         file = DataFile.from_args(
@@ -56,7 +55,7 @@ class PartitionPlanner(ManifestGroupPlanner):
 
 
 def _wrapping(column_type: IntegerType | LongType, transform: TruncateTransform[int]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of values that truncation wraps around; a bigint column may have been an integer."""
+    """Yield the ranges that truncation wraps around; a bigint column may have been an integer."""
     for bits in (32, 64) if isinstance(column_type, LongType) else (32,):
         least = -(2 ** (bits - 1))
         least_multiple = -(-least // transform.width) * transform.width

@@ -83,11 +83,7 @@ def _values(partitioning: Sequence[PartitionField], page: Page) -> list[pa.Array
 
 
 def _within_range(transform: Transform, column: pa.Array, values: pa.Array) -> pa.Array:
-    """Cast partition values to 32 bits, which is Iceberg's type for all numbers, dates and times except bigint.
-
-    Raises:
-        ConnectorError: NUMERIC_VALUE_OUT_OF_RANGE.
-    """
+    """Cast partition values to Iceberg's 32 bits, or raise NUMERIC_VALUE_OUT_OF_RANGE."""
     if transform.name in {"identity", "bucket", "void"} or transform.base == "bigint" or not pa.types.is_int64(values.type):
         return values
     far = pc.or_(pc.less(values, -_MOST - 1), pc.greater(values, _MOST))

@@ -74,7 +74,7 @@ def content_of(table: Table, snapshot_id: int | None, filtered: BooleanExpressio
 
 
 def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> RowMergeError:
-    """Return the error of unreadable manifests; each is tried, since pyiceberg does not report the file."""
+    """Return the error with the unreadable manifest, which pyiceberg does not report."""
     if isinstance(error, RowMergeError):
         return error
     twice = _named_twice(table)
@@ -101,7 +101,7 @@ def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> RowMergeE
 
 
 def _named_twice(table: Table) -> list[str]:
-    """Return partition columns whose types share a name in Avro: decimals, fixed types or UUIDs of one size."""
+    """Return partition columns whose types share a name in Avro."""
     from pyiceberg.types import DecimalType, FixedType, UUIDType
 
     for spec in table.metadata.specs().values():
@@ -222,7 +222,7 @@ def _is_equality(entry: ManifestEntry) -> bool:
 
 
 def _applies(delete: ManifestEntry, data: ManifestEntry) -> bool:
-    """Return whether a delete file may apply to a data file: equality deletes need an older file, others may be of the same commit."""
+    """Return whether a delete file may apply to a data file: equality deletes need an older file."""
     deleted, added = delete.sequence_number or 0, data.sequence_number or 0
     if _is_equality(delete):
         return deleted > added
@@ -237,10 +237,7 @@ def may_delete_from(delete: DataFile, path: str) -> bool:
 
 
 def _only_path(delete: DataFile) -> str | None:
-    """Return the data file of a delete file for a single file, by its bounds; a truncated bound differs from the other one.
-
-    A damaged bound is ignored: reading the delete file for all data files is always correct.
-    """
+    """Return the only data file of a delete file, by its bounds, which differ if truncated; a damaged bound is ignored."""
     lower, upper = ((bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds))
     try:
         return lower.decode() if lower is not None and lower == upper else None
@@ -268,8 +265,8 @@ def _check_format(file: DataFile, handle: IcebergTableHandle, formats: Sequence[
 def rewritable(table: Table, handle: IcebergTableHandle, content: Content, chosen: Collection[str], most_bytes: int) -> Content:
     """Return the files that are worth compacting, and the delete files that become useless.
 
-    In each partition these are the small files, if there are several, and all files with deleted rows. If any candidate has another
-    partitioning, all candidates are compacted.
+    Per partition these are small files, if there are several, and files with deleted rows. If any candidate has another partitioning, all
+    candidates are compacted.
     """
     index = DeleteIndex(table, handle, content.deletes)
     deleting = {entry.data_file.file_path: {one.path for one in index.of(entry)} for entry in content.data}
@@ -334,7 +331,6 @@ def _partition_path(table: Table, file: DataFile) -> str:
 
 
 def _constants(spec: Any, fields: Sequence[Field]) -> dict[int, int]:
-    """Return the indexes of identity partition fields, by the field id of their column."""
     field_ids = {field.id for field in fields}
     return {
         part.source_id: index
@@ -344,7 +340,6 @@ def _constants(spec: Any, fields: Sequence[Field]) -> dict[int, int]:
 
 
 def _ranges(file: DataFile) -> Iterator[tuple[int, int]]:
-    """Split a file at row groups, into ranges of balanced size."""
     size = file.file_size_in_bytes
     parts = max(-(-size // SPLIT_BYTES), -(-file.record_count // SPLIT_ROWS), 1)
     offsets = sorted({int(offset) for offset in file.split_offsets or ()})

@@ -144,7 +144,6 @@ def _id_of(field: pa.Field) -> int | None:
 
 
 def _parts(arrow_type: pa.DataType) -> list[pa.Field]:
-    """Return the fields of a nested type, in the order of `Field.fields`."""
     if pa.types.is_struct(arrow_type):
         return list(arrow_type)
     if pa.types.is_map(arrow_type):
@@ -170,7 +169,7 @@ def _match(field: Field, candidates: list[pa.Field], id_of: Callable[[pa.Field],
 
 
 def _inside(field: Field, column: pa.Field, id_of: Callable[[pa.Field], int | None]) -> tuple[FileField, ...]:
-    """Match the parts of an element, key or value, which is itself matched by position."""
+    """Match the parts of an element, key or value, which is matched by position."""
     parts = _parts(column.type)
     if field.kind == "struct":
         return tuple(_match(part, parts, id_of) for part in field.fields)
@@ -181,7 +180,7 @@ def _inside(field: Field, column: pa.Field, id_of: Callable[[pa.Field], int | No
 
 
 def _by_name(field: Field, candidates: list[pa.Field], mapping: list[Mapping[str, Any]]) -> FileField:
-    """Match a field by its names in the table's name mapping."""
+    """Match a field by the table's name mapping."""
     entry = next((entry for entry in mapping if entry.get("field-id") == field.id), None)
     names = entry["names"] if entry is not None else ()
     for index, candidate in enumerate(candidates):

@@ -48,7 +48,7 @@ def expression_of(constraint: Constraint, schema: Schema) -> BooleanExpression:
 
 
 def _is_beyond(domain: ColumnDomain, schema: Schema, name: str) -> bool:
-    """Return whether a domain has non-finite bounds for a real column, which pyiceberg treats as out of range."""
+    """Return whether bounds of a real column are infinite, which pyiceberg treats as out of range."""
     from pyiceberg.types import FloatType
 
     with suppress(TypeError, ValueError):

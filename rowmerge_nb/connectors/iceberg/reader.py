@@ -97,7 +97,7 @@ def _batches(
     *,
     deleted_all: bool,
 ) -> Iterator[tuple[int, int, Any]]:
-    """Yield batches of the split's row groups: position of the first row, number of rows, and the file's columns.
+    """Yield batches of the split's row groups: position of the first row, number of rows, and the columns.
 
     The row groups depend on the constraint only, not on the requested columns.
     """
@@ -122,7 +122,7 @@ def _batches(
 
 
 def _has_rows(file: pq.ParquetFile, group: int, deciding: dict[int, FileField], split: IcebergSplit) -> bool:
-    """Return whether a row group may have a matching row, by its selective columns, which are read up to the first match."""
+    """Return whether a row group may have a matching row, by its selective columns."""
     few = [f for f in deciding.values() if f.name is not None and is_selective(split.domains[f.field.id], f.field.type)]
     if not few:
         return True
@@ -148,7 +148,7 @@ def _is_all(deleted: npt.NDArray[np.int64], file: pq.ParquetFile) -> bool:
 
 
 def _alive_mask(deleted: npt.NDArray[np.int64], first: int, rows: int) -> pa.Array | None:
-    """Return a mask of the rows that are not deleted by position; None for all of them."""
+    """Return a mask of the rows that are not deleted, or None."""
     low, high = np.searchsorted(deleted, [first, first + rows])
     if low == high:
         return None
@@ -158,7 +158,6 @@ def _alive_mask(deleted: npt.NDArray[np.int64], first: int, rows: int) -> pa.Arr
 
 
 def _hidden_value(column: str, split: IcebergSplit, table: IcebergTableHandle) -> Any:
-    """Return the value of a hidden column."""
     match column:
         case "$path":
             return split.path
@@ -197,5 +196,4 @@ def _row_ids(file: int, first: int, rows: int) -> pa.Array:
 
 
 def _empty(rows: int) -> Page:
-    """Return a page with a row count and no columns."""
     return pa.RecordBatch.from_arrays([pa.array(np.zeros(rows, np.int8))], names=[""]).select([])

@@ -66,7 +66,7 @@ def begin_replacement(table: Table, definition: Definition) -> Transaction:
 
 
 def _updates() -> Any:
-    """Return pyiceberg's module of updates as Any, since type checkers reject the names of their arguments."""
+    """Return pyiceberg's updates as Any, since type checkers reject the names of their arguments."""
     from pyiceberg.table import update
 
     return update
@@ -83,9 +83,9 @@ def _upgrade(transaction: Transaction, version: int) -> None:
 
 
 def _schema(schema: Schema, metadata: TableMetadata) -> Schema:
-    """Return a schema that reuses the ids of columns of the same name and primitive type, as in Trino; others get fresh ids.
+    """Return a schema that reuses the ids of columns of the same name and primitive type, as in Trino.
 
-    So a value of another type is never read as a new column's, and past partitionings retain their columns.
+    Other columns get fresh ids, so that old values are never read as theirs.
     """
     from pyiceberg.schema import Schema, assign_fresh_schema_ids
 
@@ -101,7 +101,6 @@ def _schema(schema: Schema, metadata: TableMetadata) -> Schema:
 
 
 def _spec(definition: Definition, schema: Schema, metadata: TableMetadata) -> PartitionSpec:
-    """Return the partitioning for a new schema, or the table's own equal one."""
     from pyiceberg.partitioning import PartitionSpec
 
     names = (definition.schema.find_column_name(field.source_id) or "" for field in definition.spec.fields)
@@ -128,14 +127,14 @@ def _key(field: PartitionField) -> tuple[int, str]:
 
 
 def _with_old_ids(requested: Sequence[PartitionField], metadata: TableMetadata) -> list[PartitionField]:
-    """Return partition fields with the ids of past equal fields, as the specification requires from version 2 on."""
+    """Reuse the ids of past equal fields, as the specification requires from version 2 on."""
     old_ids = {_key(field): field.field_id for spec in metadata.specs().values() for field in spec.fields}
     ids = _new_field_ids(metadata)
     return [field.model_copy(update={"field_id": old_ids.get(_key(field)) or next(ids)}) for field in requested]
 
 
 def _with_void_fields(requested: Sequence[PartitionField], metadata: TableMetadata) -> list[PartitionField]:
-    """Return the current partition fields, followed by new ones: in version 1, a removed field becomes void."""
+    """Return the current fields and the new ones; in version 1, a removed field becomes void."""
     from pyiceberg.transforms import VoidTransform
 
     new, names = {_key(field): field for field in requested}, {field.name for field in requested}
@@ -150,7 +149,6 @@ def _with_void_fields(requested: Sequence[PartitionField], metadata: TableMetada
 
 
 def _order_updates(definition: Definition, schema: Schema, metadata: TableMetadata) -> list[Any]:
-    """Return the updates of the sort order for a new schema."""
     from pyiceberg.table.sorting import SortField
 
     names = [definition.schema.find_column_name(part.source_id) or "" for part in definition.order.fields]

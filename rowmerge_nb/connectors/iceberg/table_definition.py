@@ -117,7 +117,7 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
 
 
 def _checked_location(location: str, name: str = "location") -> str:
-    """Normalize a location; a relative one is INVALID_TABLE_PROPERTY."""
+    """Normalize a location, or raise INVALID_TABLE_PROPERTY."""
     path, normalized = local_path(location), location.rstrip("/")
     has_host = location.startswith("file://") and not location.startswith("file:///")
     if has_host or "\0" in location or (path is not None and not (path.startswith("/") and path.strip("/"))):
@@ -174,7 +174,7 @@ def transforms_of(properties: Mapping[str, Any], columns: Sequence[ColumnMetadat
 
 
 def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Validate names and values, except against columns; return the properties that are set."""
+    """Validate names and values, except against columns; return those that are set."""
     for name, value in properties.items():
         if name == "extra_properties" and isinstance(value, dict):
             # Trino's connector allows only those that its configuration lists, by default none.
@@ -217,7 +217,6 @@ def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_types(settings: Mapping[str, Any]) -> None:
-    """Check the types of properties with a counterpart in Iceberg."""
     for name, python_type, word in (
         ("max_commit_retry", int, "integer"),
         ("object_store_layout_enabled", bool, "boolean"),

@@ -117,7 +117,7 @@ class GuardedCatalog(Catalog):
         return CheckedFiles(files, with_servers(files.properties, servers), folder)
 
     def _response_to_table(self, identifier_tuple: tuple[str, ...], table_response: Any) -> Table:
-        """Convert a REST response; only the catalog's connection properties count, not the table's."""
+        """Convert a REST response with the catalog's connection properties, not the table's."""
         bare = _without_properties(table_response)
         table: Table = super()._response_to_table(identifier_tuple, bare)  # type: ignore[misc]
         table.metadata = table_response.metadata
@@ -136,7 +136,7 @@ class GuardedCatalog(Catalog):
         requirements: tuple[TableRequirement, ...],
         updates: tuple[TableUpdate, ...],
     ) -> StagedTable:
-        """Stage a commit without the location provider in the table's properties, which pyiceberg would import; add it back afterwards."""
+        """Stage a commit without the table's location provider, which pyiceberg would import; then add it back."""
         provider = _provider(current_table.metadata.properties) if current_table is not None else {}
         for update in updates:
             if isinstance(update, SetPropertiesUpdate):
@@ -156,7 +156,7 @@ class GuardedCatalog(Catalog):
         return staged
 
     def _delete_old_metadata(self, io: FileIO, base: TableMetadata, metadata: TableMetadata) -> None:  # type: ignore[override]
-        """Remove old metadata files, if the table's properties say so, but only those beside the current one."""
+        """Remove old metadata files, but only those beside the current one."""
         folder = io.folder if isinstance(io, CheckedFiles) else ""
         files = places_of([f"{folder}/.", *(entry.metadata_file for entry in base.metadata_log)])
         removable = [

@@ -68,7 +68,6 @@ _DELETES: Final = pa.schema(
 
 
 def _options(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Return the Parquet options of the table's properties."""
     codec = properties.get("write.parquet.compression-codec", "zstd")
     level = properties.get("write.parquet.compression-level")
     options: dict[str, Any] = {"compression": "none" if codec == "uncompressed" else codec}
@@ -83,7 +82,7 @@ def target_bytes(properties: Mapping[str, str]) -> int:
 
 
 def _stored_values(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the storage of extension types such as UUID, which Arrow cannot count."""
+    """Return the storage of extension types, which Arrow cannot count."""
     arrow_type = values.type
     if not isinstance(arrow_type, pa.BaseExtensionType):
         return values
@@ -91,7 +90,7 @@ def _stored_values(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _repeating(rows: pa.Table) -> list[str] | bool:
-    """Return the columns to dictionary-encode, whose first rows have few distinct values; True for all columns.
+    """Return the columns to dictionary-encode, or True for all.
 
     >>> _repeating(pa.table({"id": range(9000), "region": ["north", "south", "west"] * 3000}))
     ['region']
@@ -243,7 +242,6 @@ class IcebergPageSink(ConnectorPageSink):
             self._write_buffered()
 
     def _write_buffered(self) -> None:
-        """Write the buffered rows, by partition."""
         if not self._gathered:
             return
         page = pa.concat_batches(self._gathered)
@@ -306,7 +304,6 @@ class IcebergPageSink(ConnectorPageSink):
 
 @contextmanager
 def _removed_if_late(sink: IcebergPageSink | IcebergMergeSink) -> Iterator[None]:
-    """Remove a sink's files if its statement has ended."""
     try:
         yield
     except ConnectorError:

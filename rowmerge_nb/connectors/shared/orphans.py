@@ -59,7 +59,7 @@ def is_alive(process: str) -> bool | None:
 
 
 def _space() -> str:
-    """Return a digest of what makes PIDs and start times comparable, ``""`` if unknown."""
+    """Return a digest of the boot and the namespaces, ``""`` if unknown."""
     with suppress(OSError):
         # A container may show the /proc of another PID namespace.
         if str(Path("/proc/self").readlink()) == str(os.getpid()):
@@ -71,7 +71,6 @@ def _space() -> str:
 
 
 def _status(pid: int) -> tuple[str, str] | None:
-    """Return a process's state and start time, None if ``/proc`` does not have it."""
     with suppress(OSError, IndexError):
         fields = Path(f"/proc/{pid}/stat").read_text("latin-1").rpartition(")")[2].split()
         return fields[0], fields[19]

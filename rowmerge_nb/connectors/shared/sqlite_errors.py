@@ -38,7 +38,6 @@ def sqlite_message(error: BaseException) -> str:
 
 
 def _innermost(error: BaseException | None) -> sqlite3.Error | None:
-    """Return the SQLite error within an error, if any."""
     depth = 0
     while error is not None and depth < 20:
         if isinstance(error, sqlite3.Error):

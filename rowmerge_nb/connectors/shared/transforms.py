@@ -109,7 +109,6 @@ class Transform:
         return pa.array(multiples, pa.int64(), mask=mask)
 
     def _out_of_range(self, values: pa.Array) -> ConnectorError:
-        """Return the error of the smallest value, whose truncation overflows its type."""
         least = pc.min(values).as_py()
         return ConnectorError(
             f"Value {least} of column '{self.column}' is in no partition {self}: the multiple below it is out of the range of its type",
@@ -118,7 +117,6 @@ class Transform:
         )
 
     def _period(self, values: pa.Array) -> pa.Array:
-        """Return the years, months, days or hours since the epoch; negative before it."""
         if pa.types.is_timestamp(values.type):
             values = values.cast(pa.timestamp("us"))
         is_date = pa.types.is_date(values.type)
@@ -132,13 +130,12 @@ class Transform:
 def parse_transforms(
     texts: Iterable[str], columns: Mapping[str, tuple[str, Type]], table_property: str = "partitioned_by"
 ) -> tuple[Transform, ...]:
-    """Parse ``partitioned_by``, or a property like it.
+    """Parse ``partitioned_by``, or a property like it, or raise INVALID_TABLE_PROPERTY.
 
     Args:
+        texts: names of columns, and calls of transforms.
         columns: name and type of each column, by lower-case name.
-
-    Raises:
-        AnalysisError: INVALID_TABLE_PROPERTY.
+        table_property: the property's name.
 
     >>> from rowmerge_nb.spi.types import DATE, VARCHAR
     >>> columns = {"sku": ("Sku", VARCHAR), "day": ("day", DATE)}
@@ -146,7 +143,8 @@ def parse_transforms(
     ['bucket(Sku, 4)', 'month(day)', 'Sku']
     >>> parse_transforms(["hour(day)"], columns)
     Traceback (most recent call last):
-    rowmerge_nb.base.errors.AnalysisError: INVALID_TABLE_PROPERTY: Table property 'partitioned_by': hour(day) cannot be computed of a     column of type date. hour takes: timestamp, timestamp with time zone.
+    rowmerge_nb.base.errors.AnalysisError: INVALID_TABLE_PROPERTY: Table property 'partitioned_by': hour(day) cannot be computed of a \
+    column of type date. hour takes: timestamp, timestamp with time zone.
     """
     transforms: list[Transform] = []
     try:
