@@ -1,4 +1,4 @@
-"""A record that is written by hand or in a test: rows of the target, and pages of changes."""
+"""A record that is written by hand or in a test."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def case(
     channels: Sequence[int] = (),
     flow: str = "merge",
 ) -> Record:
-    """Build a record from literals.
+    """Build a record from literals, or raise INVALID_ARGUMENTS.
 
     Args:
         columns: the table's columns with their SQL types.
@@ -50,9 +50,6 @@ def case(
         updated: the columns that an UPDATE assigns, by case number in the current era, under 0 in the older flow.
         channels: in the older flow, the channels of an UPDATE's columns and row id.
         flow: ``merge`` or ``updatable``.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS.
 
     >>> record = case(columns={"id": "bigint", "name": "varchar"}, rows=[(1, "a")],
     ...               pages=[(0, [("DELETE", 0, (None, None)), ("INSERT", None, (1, "b"))])])

@@ -1,4 +1,4 @@
-"""The debugger at the line of an error that is not the notebook's last one."""
+"""The debugger at a given error."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def debugger_at(error: BaseException) -> None:
 
 
 def has_keyboard() -> bool:
-    """Return whether input is possible: in a notebook, or in a terminal."""
+    """Return whether input is possible, in a notebook or a terminal."""
     return hasattr(_shell(), "kernel") or (sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty())
 
 

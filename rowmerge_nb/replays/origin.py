@@ -20,9 +20,6 @@ from rowmerge_nb.spi.connector import Connector
 class Origin:
     """A connector, or a factory of connectors.
 
-    Args:
-        source: a connector of the user, or a factory of an empty connector for the replay.
-
     >>> Origin.of("rowmerge_nb.connectors.memory.connector:MemoryConnector").reference
     'rowmerge_nb.connectors.memory.connector:MemoryConnector'
     """
@@ -31,11 +28,7 @@ class Origin:
 
     @classmethod
     def of(cls, source: Any) -> Origin:
-        """Resolve a connector, a class or function that creates one, or ``module:name`` of any of them.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS.
-        """
+        """Resolve a connector, a factory, or the ``module:name`` of one, or raise INVALID_ARGUMENTS."""
         if isinstance(source, Origin):
             return source
         if isinstance(source, str):
@@ -70,11 +63,7 @@ class Origin:
 
     @contextmanager
     def opened(self) -> Iterator[Connector]:
-        """Yield the connector; close a factory's connector at the end, and remove its directory.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS if the factory does not return a connector.
-        """
+        """Yield the connector; close a factory's connector at the end, and remove its directory."""
         if isinstance(self.source, Connector):
             yield self.source
             return
@@ -107,7 +96,7 @@ def _imported(text: str) -> Any:
 
 
 def _takes_folder(make: Callable[..., Any]) -> bool:
-    """Return whether a factory requires one argument, an empty directory, as in the contract kit."""
+    """Return whether a factory requires an empty directory."""
     try:
         parameters = inspect.signature(make).parameters.values()
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""A statement of a connector in this process: its transaction, its calls and its rows. Tasks run their own code."""
+"""A statement of a connector in this process; tasks run their own code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _numbers: Final = itertools.count(1)
 
 
 class KeptError(Recorder):
-    """A recorder that also keeps the exception, whose traceback a debugger needs."""
+    """A recorder that keeps the exception for the debugger."""
 
     raised: BaseException | None = None
 
@@ -85,7 +85,7 @@ class LocalStatement:
         return list(self.metadata.get_column_handles(self.session, self.handle))
 
     def scan(self, handle: Any = None, row_id: ColumnHandle | None = None) -> ScanPass:
-        """Return a pass that reads the table, with row ids after the columns."""
+        """Return a pass that reads the table and its row ids."""
         handle = self.handle if handle is None else handle
         columns = [*self.columns, *([row_id] if row_id is not None else [])]
         schema = pa.schema([*((column.name, column.type.arrow) for column in columns), (POSITION, pa.int64())])
@@ -118,7 +118,7 @@ class LocalStatement:
         self.log.call("finish_insert", lambda: self.metadata.finish_insert(self.session, self.insert_handle, fragments))
 
     def begin_merge(self, updated: Mapping[int, Sequence[ColumnHandle]] | None) -> ColumnHandle:
-        """Make the calls of a MERGE's begin in the order of Trino's documentation; return the row id column."""
+        """Begin a MERGE with calls in the documented order; return the row id column."""
         ask, metadata, session, handle = self.log.call, self.metadata, self.session, self.handle
         row_id = ask("get_merge_row_id_column_handle", lambda: metadata.get_merge_row_id_column_handle(session, handle))
         self.paradigm = ask(

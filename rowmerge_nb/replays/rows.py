@@ -1,4 +1,4 @@
-"""Matching of rows by values or row ids, and the rows that a statement must leave."""
+"""Matching of rows by values or row ids, and the expected rows after a statement."""
 
 from __future__ import annotations
 
@@ -26,11 +26,7 @@ NOT_FOUND = -1
 
 
 def data_of(record: Record, page: Page) -> Page:
-    """Return a page's first channels as the columns of the record's table.
-
-    Raises:
-        pyarrow.ArrowInvalid: a value does not fit its column.
-    """
+    """Return a page's columns of the record's table, or raise ArrowInvalid."""
     fields = [pa.field(column.name, column.sql_type.arrow) for column in record.columns]
     arrays = [conform(page.column(index), field.type) for index, field in enumerate(fields)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
@@ -64,10 +60,7 @@ def _ranks(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 class NamedRows:
-    """Finds the target rows of pages by their row ids.
-
-    If row ids repeat, as in a store that numbers the rows of each partition, the columns of the insert layout decide too.
-    """
+    """Finds the target rows of pages by row id, and by the insert layout's columns if row ids repeat."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -85,7 +78,7 @@ class NamedRows:
         self._keys = keys[self._order]
 
     def of(self, page: Page) -> npt.NDArray[np.int64]:
-        """Return the index of each page row's target row in the record; -1 for an insert, and for a row that is not in the record."""
+        """Return the index of each row's target row in the record, or -1."""
         if not len(self._keys):
             return np.full(page.num_rows, NOT_FOUND, np.int64)
         ids = row_ids_in(self._record, page)

@@ -1,4 +1,4 @@
-"""Replay of a record: pages into sinks, fragments into the finish call, and a comparison of the resulting rows."""
+"""Replay of a record, and comparison of the resulting rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ class Replay:
         origin: the source of the connector.
         numbers: the writers, or splits, whose pages were replayed.
         call: the last call to make.
-        make_table: the function that creates the table, if any.
         calls: the contract's calls, in order.
         expected: the expected rows, if known.
         remaining: the actual rows, if read.
@@ -112,11 +111,7 @@ class Replay:
         return "".join(traceback.format_exception(type(self.error), self.error, _connectors_frames(self.error.__traceback__)))
 
     def debug(self) -> None:
-        """Open the debugger where the call failed: IPython's in a notebook, otherwise pdb.
-
-        Raises:
-            RowMergeError: NOT_SUPPORTED if no call failed.
-        """
+        """Open the debugger where the call failed: IPython's in a notebook, otherwise pdb. NOT_SUPPORTED if no call failed."""
         if self.error is None:
             raise RowMergeError(
                 "No call failed in this replay, so there is no line to stop at",
@@ -128,7 +123,7 @@ class Replay:
         debugger_at(self.error)
 
     def shrink(self, seconds: float = 30.0) -> Replay:
-        """Return a replay of the fewest rows, pages and columns with the same failure; see `rowmerge_nb.replays.shrink`."""
+        """Return a smaller replay with the same failure; see `rowmerge_nb.replays.shrink`."""
         from rowmerge_nb.replays.shrinking import shrunk
 
         return shrunk(self, seconds)
@@ -362,7 +357,7 @@ class _Run:
         return self._finish(statement, table, places)
 
     def _begin(self, statement: LocalStatement) -> tuple[Page, np.ndarray[Any, Any], Callable[[int, list[HandedPage]], Work]]:
-        """Begin the statement; return the table's rows, the indexes of the record's rows in them, and a function that replays a writer."""
+        """Begin the statement; return the table's rows, the record's rows in them, and a function that replays a writer."""
         record = self.record
         nowhere = np.zeros(0, np.int64)
         if record.row_id is None:

@@ -1,7 +1,4 @@
-"""Delta debugging: the fewest pages, rows and columns of a replay with the same failure.
-
-A step is accepted if the same line raises the same error in the same call, or if rows are missing or unexpected as before.
-"""
+"""Delta debugging of replays. A step is accepted if the same line raises the same error in the same call, or if rows differ as before."""
 
 from __future__ import annotations
 

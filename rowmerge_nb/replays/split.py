@@ -1,4 +1,4 @@
-"""Replay of the older flow of UPDATE and DELETE: page sources read the table, and get the record's rows back."""
+"""Replay of the older flow of UPDATE and DELETE."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _RecordedSplit(SplitRun):
-    """A split whose changed rows are those of the record, so that nothing is computed."""
+    """A split whose changed rows are those of the record."""
 
     def __init__(self, task: SplitPass, number: int, rows: Page) -> None:
         super().__init__(task, number, task.splits[number], ())
@@ -65,7 +65,7 @@ class ReplayedSplits:
         self.handle = self._ask(f"begin_{self.verb}", *self.arguments)
 
     def work(self, number: int, pages: Sequence[tuple[Page, pa.Array]]) -> Work:
-        """Read all splits, and return the pages' rows to the sources that read them."""
+        """Read all splits, and pass the pages' rows to the sources that read them."""
         statement, record = self.statement, self.record
         names = [ROW_ID, *record.updated.get(0, ())]
         rows = pa.concat_batches([pa.RecordBatch.from_arrays([ids, *page.columns[1:]], names=names) for page, ids in pages])

@@ -1,4 +1,4 @@
-"""The table of a record in the connector of a replay: an existing one, or a new one with the record's rows."""
+"""The table of a record in the connector of a replay."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Prepared:
     Args:
         has_rows: whether it has the record's rows.
         is_own: whether it has no rows of others, so that changes may be committed.
-        is_temporary: whether it was created in the user's connector, and is dropped at the end.
-        notice: why it lacks the record's rows; ``""`` if it has them.
+        is_temporary: whether it is dropped at the end.
+        notice: why it lacks the record's rows.
     """
 
     name: SchemaTableName
@@ -68,11 +68,7 @@ class Prepared:
 
 
 def prepared_table(connector: Connector, record: Record, make_table: Any, *, is_own: bool) -> Prepared:
-    """Find or create a table with a record's rows.
-
-    Raises:
-        RowMergeError: NOT_SUPPORTED if the table does not exist and cannot be created.
-    """
+    """Find or create a table with a record's rows, or raise NOT_SUPPORTED."""
     name = SchemaTableName(_schema_in(connector, record), record.name[2])
     if record.rows is None:
         return Prepared(name, has_rows=False, is_own=is_own, notice="The record has not the rows of the target")

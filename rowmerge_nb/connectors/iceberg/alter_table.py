@@ -1,7 +1,4 @@
-"""ALTER TABLE and COMMENT of Iceberg tables.
-
-Only the table's metadata changes. Files stay: readers match fields by id, and each file knows its own partitioning.
-"""
+"""ALTER TABLE and COMMENT. Only metadata changes: readers match fields by id, and each file knows its own partitioning."""
 
 from __future__ import annotations
 
@@ -57,8 +54,7 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
     """Add a change of a table's columns, properties or comments to a pyiceberg transaction.
 
     Raises:
-        ConnectorError: NOT_SUPPORTED for what Iceberg does not allow, such as narrowing a type, adding a required column, or dropping a
-            column that the partitioning uses.
+        ConnectorError: NOT_SUPPORTED for what Iceberg does not allow, such as narrowing a type.
     """
     from pyiceberg.exceptions import ValidationError
 
@@ -163,22 +159,14 @@ def _change_type(update: UpdateSchema, transaction: Transaction, path: tuple[str
 
 
 def stage_columns(columns: Sequence[ColumnMetadata], transaction: Transaction) -> None:
-    """Add new columns after all others to a pyiceberg transaction.
-
-    Raises:
-        AnalysisError: NOT_SUPPORTED for a type that Iceberg lacks, and for names that differ only in case.
-    """
+    """Add new last columns to a pyiceberg transaction, or raise NOT_SUPPORTED."""
     with names_apart(), transaction.update_schema() as update:
         for field in schema_of(columns).fields:
             update.add_column((field.name,), field.field_type, doc=field.doc, required=field.required)
 
 
 def stage_drops(handle: IcebergTableHandle, names: Sequence[str], transaction: Transaction) -> None:
-    """Add the removal of columns to a pyiceberg transaction.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED for a column that the partitioning uses.
-    """
+    """Add the removal of columns to a pyiceberg transaction; partition columns are NOT_SUPPORTED."""
     with transaction.update_schema() as update:
         for name in names:
             _refuse_partitioned(handle, name, transaction)

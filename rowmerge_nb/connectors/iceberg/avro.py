@@ -1,7 +1,7 @@
-"""Bounds checks for Avro manifests, since pyiceberg's decoder reads past the end of damaged files and crashes the process.
+"""Bounds checks for Avro manifests: pyiceberg's decoder reads past the end of damaged files and crashes the process.
 
-The frame of a file (header, blocks, sync marks) is checked to the last byte before anything is read. pyiceberg would accept a file that is
-cut off between two blocks or ends in zeros, and rows would be missing without an error.
+The frame of a file (header, blocks, sync marks) is checked to the last byte first. pyiceberg accepts a file that is cut off between blocks or
+ends in zeros, and rows would be missing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SYNC: Final = 16
 
 
 def guard_decoder() -> None:
-    """Make pyiceberg check the bounds of Avro files in this process; idempotent."""
+    """Make pyiceberg check the bounds of Avro files in this process."""
     from pyiceberg.avro import file
 
     file.new_decoder = _decoder  # type: ignore[attr-defined]

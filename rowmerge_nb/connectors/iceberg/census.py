@@ -1,4 +1,4 @@
-"""All tables of a catalog with the files that they reference, unreadable tables included: none of these files is removed."""
+"""All tables of a catalog, and the files that they reference, which are never removed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Census:
             self.tables.append(table)
 
     def refuse(self, table: Table, error: Exception) -> None:
-        """Skip a table that was added, because its folders cannot be listed."""
+        """Skip a table whose folders cannot be listed."""
         name = lower_name(table)
         self.tables = [one for one in self.tables if one.name() != table.name()]
         if name not in self.errors:
@@ -64,7 +64,7 @@ class Census:
         Args:
             name: the table's name.
             error: the reason.
-            metadata_files: the candidates for its metadata file, as far as the catalog has them.
+            metadata_files: the candidates for its metadata file, if known.
             table: the table, if its metadata can be read.
         """
         self.errors[name] = error

@@ -1,7 +1,7 @@
-"""The snapshot of a statement: data files and delete files committed together, and checked against concurrent commits.
+"""The snapshot of a statement, which is checked against concurrent commits.
 
-pyiceberg 0.12 has no public commit of row deltas. Its internals are used in this file only: the producer of appends, to which a manifest of
-delete files is added, and the hook that checks a commit before it is retried.
+pyiceberg 0.12 has no public commit of row deltas. Only this file uses its internals: the producer of appends, which gets a manifest of delete
+files, and the hook that checks a commit before it is retried.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class _AnySchema(_SnapshotProducer[Any]):
 
 
 def _summary_with_totals(operation: Operation, entries: Mapping[str, str], parent: Snapshot | None) -> Summary:
-    """Return a summary with totals; REPLACE, which pyiceberg does not total, is counted like OVERWRITE."""
+    """Return a summary with totals; pyiceberg has none for REPLACE, which is counted like OVERWRITE."""
     counted_as = Operation.OVERWRITE if operation is Operation.REPLACE else operation
     previous = parent.summary if parent is not None else None
     summary = update_snapshot_summaries(Summary(operation=counted_as, **entries), previous)
@@ -208,7 +208,7 @@ class _Collector(SnapshotSummaryCollector):
 
 
 class RowDelta(_AnySchema, _MergeAppendFiles):
-    """Adds data files and delete files, and removes files, in one snapshot."""
+    """Adds and removes data files and delete files in one snapshot."""
 
     def __init__(self, change: Change, transaction: Transaction, properties: Mapping[str, str]) -> None:
         table = transaction._table  # noqa: SLF001
@@ -347,11 +347,7 @@ class ManifestRewrite(_AnySchema, _FastAppendFiles):
 
 
 def check(change: Change, table: Table) -> None:
-    """Check that a change is compatible with commits since the statement began.
-
-    Raises:
-        ConnectorError: TRANSACTION_CONFLICT with the reason.
-    """
+    """Raise TRANSACTION_CONFLICT if commits since the statement began are incompatible with a change."""
     handle, metadata = change.handle, table.metadata
     if str(metadata.table_uuid) != handle.identity:
         conflict(handle.name, "it was dropped, and another one has its name")
@@ -385,9 +381,9 @@ def _check_head(handle: IcebergTableHandle, table: Table) -> None:
 
 
 def _was_put_back(handle: IcebergTableHandle, table: Table) -> bool:
-    """Return whether the statement's snapshot is no longer an ancestor of the current one; False if an ancestor has expired.
+    """Return whether the statement's snapshot is no longer an ancestor of the current one, so that deleted rows may be back.
 
-    Rows that it had deleted may then be back, which the lists of files do not show.
+    False if an ancestor has expired.
     """
     current = table.metadata.current_snapshot_id
     while current is not None and current != handle.snapshot:
@@ -489,11 +485,7 @@ def _version_of(producer: _AnySchema) -> ConnectorTableVersion:
 
 
 def _add_columns(handle: IcebergTableHandle, transaction: Transaction) -> Callable[[TableMetadata], bool]:
-    """Add the handle's new columns; return a predicate for tables that have them.
-
-    Raises:
-        ConnectorError: TRANSACTION_CONFLICT if the columns get other ids than in the new files.
-    """
+    """Add the handle's new columns, or raise TRANSACTION_CONFLICT if their ids differ from the new files'; return a predicate for tables with them."""
     stage_columns(handle.added, transaction)
     schema = transaction.table_metadata.schema()
     if fields_of(schema, handle.name) != handle.fields:
@@ -542,7 +534,7 @@ def _altered_parts(metadata: TableMetadata) -> tuple[Any, ...]:
 
 
 def truncate(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> ConnectorTableVersion:
-    """Commit the removal of all rows, including rows that other commits have added since; errors as of `commit`."""
+    """Commit the removal of all rows, including concurrent inserts; errors as of `commit`."""
     return _commit_empty(handle, Truncation(transaction), transaction, writer)
 
 

@@ -67,9 +67,8 @@ class IcebergConnector(Connector):
         warehouse: the directory of the tables and of the catalog's file ``catalog.sqlite``.
         catalog: another catalog instead: an object of pyiceberg, or a name in its configuration (``.pyiceberg.yaml``).
         properties: pyiceberg's properties of a catalog by name, such as ``{"type": "rest", "uri": "https://..."}``; with a warehouse,
-            connections to other storage, such as ``{"s3.endpoint": "https://..."}``. Not the properties of tables.
-        min_retention: the minimum age of what ``ALTER TABLE ... EXECUTE expire_snapshots`` and ``remove_orphan_files`` remove, since running
-            statements may need newer files.
+            connections to other storage, such as ``{"s3.endpoint": "https://..."}``.
+        min_retention: the minimum age of what ``expire_snapshots`` and ``remove_orphan_files`` remove; running statements may need newer files.
 
     Raises:
         SetupError: pyiceberg is not installed.
@@ -171,7 +170,7 @@ class IcebergConnector(Connector):
         return version
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Remove all files that the transaction's tasks have written, unless a table may reference them."""
+        """Remove all files of the transaction's tasks, unless a table may reference them."""
         transaction = self._transactions.get(self._transactions.number(transaction_handle))
         if transaction is None:
             return
@@ -231,7 +230,7 @@ class IcebergConnector(Connector):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> list[IcebergSplit]:
-        """Return the splits of a scan; record its predicate for the commit's check, unless it is an observation."""
+        """Return the splits of a scan; record its predicate for the commit's check."""
         handle = iceberg_table(table_handle)
         loaded = self._transactions.of(transaction_handle).loaded(handle)
         filtered = expression_of(constraint, loaded.table.schema())
@@ -259,7 +258,6 @@ class IcebergConnector(Connector):
 
         Raises:
             ConnectorError: TABLE_ALREADY_EXISTS (in another warehouse too), SCHEMA_NOT_FOUND or ICEBERG_INVALID_METADATA.
-            RowMergeError: INVALID_ARGUMENTS.
         """
         table = checked_table_name(schema, name)
         form = "the location of a metadata file: a text such as '.../metadata/00003-....metadata.json'"
@@ -278,13 +276,12 @@ class IcebergConnector(Connector):
     def orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
         """List files that no snapshot references: leftovers of failed statements and commits, of this and other engines.
 
-        In a warehouse that includes the folder of a table whose creator died before the commit. Outside of the warehouse, and outside of a table's
-        own folder, files may belong to others: only leftovers of this connector's statements and of dead processes are listed there. Unreadable
-        tables are skipped with all files that they name, and while there is one, so are folders without a table; see `orphan_problems`.
+        In a warehouse that includes folders of tables that were never committed. Outside of the warehouse, and of a table's own folder, only
+        leftovers of this connector's statements and of dead processes are listed. Unreadable tables are skipped with all files that they name;
+        while there is one, so are folders without a table. See `orphan_problems`.
 
         Args:
-            age: the minimum age of files of unknown origin. Leftovers of this connector's ended statements, and of dead processes on this
-                machine, are listed at any age; files of running statements never.
+            age: the minimum age of files of unknown origin. Leftovers of ended statements and of dead processes on this machine have none.
         """
         return [orphan for orphan, _ in self._orphans(age)]
 
@@ -386,7 +383,7 @@ class IcebergConnector(Connector):
         return list(getattr(self._problems, "problems", ()))
 
     def _is_shared(self, table: Table, folder: str) -> bool:
-        """Return whether unknown files in a table's folder may belong to others: outside of the table's own folder, or of the warehouse."""
+        """Return whether a folder may contain unknown files of others."""
         if not f"{folder}/".startswith(f"{table.location().rstrip('/')}/"):
             return True
         path = local_path(folder)
@@ -395,7 +392,7 @@ class IcebergConnector(Connector):
         return path is None or not Path(path).resolve().is_relative_to(self._directory.resolve())
 
     def remove_orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
-        """Remove what `orphans` lists; return what was removed. Files that could not be removed are listed again."""
+        """Remove what `orphans` lists; return what was removed."""
         leftovers, removed = self._orphans(age), []
         # Notes first: a statement without its note does not commit.
         for orphan, table in sorted(leftovers, key=lambda pair: not pair[0].name.endswith(SUFFIX)):
@@ -436,7 +433,7 @@ class IcebergSplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[IcebergSplit]:
-        """Return the splits of a table at its handle's snapshot, without files that the constraint rules out."""
+        """Return the splits that may have rows for the constraint."""
         return self._connector.splits(transaction_handle, session, table_handle, constraint)
 
 

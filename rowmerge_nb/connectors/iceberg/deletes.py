@@ -55,11 +55,7 @@ def _positions(file: object, delete: DeleteFile, path: str, rows: int) -> Iterat
 
 
 def vector_positions(puffin: bytes, path: str, location: str, rows: int = 1 << 62) -> Positions:
-    """Return the positions of a data file's deletion vector in a Puffin file.
-
-    Raises:
-        ConnectorError: ICEBERG_BAD_DATA, or NOT_SUPPORTED if its footer is compressed.
-    """
+    """Return a data file's deletion vector in a Puffin file, or raise ICEBERG_BAD_DATA or NOT_SUPPORTED."""
     from pyroaring import BitMap64
 
     if puffin[:4] != _PUFFIN or puffin[-4:] != _PUFFIN:
@@ -94,7 +90,7 @@ def vector_positions(puffin: bytes, path: str, location: str, rows: int = 1 << 6
 
 
 class EqualityDeletes:
-    """Rows that are deleted because their columns equal those of a row in a delete file; NULL equals NULL."""
+    """Deletes of rows whose columns equal those of a row in a delete file; NULL equals NULL."""
 
     def __init__(self, fields: Sequence[Field], rows: Sequence[pa.Array]) -> None:
         self.fields = tuple(fields)

@@ -1,4 +1,4 @@
-"""pyiceberg's catalog in a SQL database, extended to remove the metadata files of failed attempts."""
+"""pyiceberg's catalog in a SQL database, without leftover metadata files of failed attempts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LEAVING: Final[set[str]] = set()
 
 
 class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
-    """Removes the metadata file of an overtaken commit; pyiceberg writes a new one for its next attempt."""
+    """Removes the metadata file of an overtaken commit, since a retry writes a new one."""
 
     trusts_entries = False
     """False: the database is in the warehouse, where others may write."""
@@ -67,9 +67,9 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
 
     @contextmanager
     def leaving(self, folder: str | None) -> Iterator[None]:
-        """Make this thread's `drop_table` record that a folder is being removed, in the same transaction; the record lasts as long as the context.
+        """Make this thread's `drop_table` record in the same transaction that the folder is being removed; the record lasts as long as the context.
 
-        A table that others drop has no such record, and its folder stays.
+        The folder of a table that others drop stays.
         """
         self._local.leaves = folder
         if folder is not None:
@@ -102,13 +102,13 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
             session.commit()
 
     def register_table(self, identifier: str | Identifier, metadata_location: str, *arguments: Any, **options: Any) -> Table:
-        """Register a table by its metadata file; if its folder is that of a dropped table, the folder is retained."""
+        """Register a table by its metadata file; its folder is retained even if it is a dropped table's."""
         path = Path(local_path(metadata_location) or "")
         self.forget_folders([folder for folder in self.dropped_folders() if path.is_relative_to(folder)])
         return super().register_table(identifier, metadata_location, *arguments, **options)
 
     def dropped_folders(self) -> dict[str, str]:
-        """Return the folders of dropped tables, each with the process that is removing it, or ``""``."""
+        """Return the folders of dropped tables with the process that is removing each, or ``""``."""
         if not inspect(self.engine).has_table(_DROPPED.name):
             return {}
         with Session(self.engine) as session:
@@ -118,7 +118,7 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
         return {folder: "" if process == here and folder not in _LEAVING else process for folder, process in recorded}
 
     def release_folder(self, folder: str) -> None:
-        """Record that this process is finished with a dropped table's folder: it is removed, or left to `remove_orphans`."""
+        """Record that this process no longer removes a dropped table's folder."""
         if folder not in self.dropped_folders():
             return
         if not Path(folder).exists():

@@ -47,7 +47,7 @@ def for_file(page: Page, schema: pa.Schema, fields: Sequence[Field]) -> pa.Table
     """Convert a page to the schema of data files.
 
     Raises:
-        ConnectorError: CONSTRAINT_VIOLATION if a required field is NULL in a row that is not, or a fixed value has another length.
+        ConnectorError: CONSTRAINT_VIOLATION for a required field that is NULL, or a fixed value of another length.
     """
     arrays = [_stored(page.column(i), field, schema.field(i).type, field.name) for i, field in enumerate(fields)]
     return pa.Table.from_arrays(arrays, schema=schema)

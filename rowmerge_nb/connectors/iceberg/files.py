@@ -51,11 +51,7 @@ def modified(properties: Mapping[str, str], location: str) -> dt.datetime:
 
 
 def file_io(properties: Mapping[str, str], location: str) -> Any:
-    """Return pyiceberg's file access for a location.
-
-    Raises:
-        ConnectorError: PERMISSION_DENIED if the location is on a server that the catalog's configuration does not name.
-    """
+    """Return pyiceberg's file access, or raise PERMISSION_DENIED for a server that the catalog's configuration does not name."""
     from rowmerge_nb.connectors.iceberg.trust import checked_files
 
     return checked_files(properties, location)
@@ -66,7 +62,7 @@ def open_file(properties: Mapping[str, str], location: str) -> Any:
 
     Raises:
         FileNotFoundError: it does not exist.
-        ConnectorError: PERMISSION_DENIED or ICEBERG_BAD_DATA if metadata names a server or a file that may not be opened.
+        ConnectorError: PERMISSION_DENIED or ICEBERG_BAD_DATA for an untrusted location.
     """
     path = local_path(location)
     if path is not None:

@@ -1,4 +1,4 @@
-"""Properties that other engines have set: values that break pyiceberg or Arrow are refused before anything is written."""
+"""Validation of properties that other engines have set, which could break pyiceberg or Arrow."""
 
 from __future__ import annotations
 
@@ -40,11 +40,7 @@ _MOST_DIGITS: Final = 18
 
 
 def check_properties(handle: IcebergTableHandle) -> None:
-    """Check that a table's properties have valid values.
-
-    Raises:
-        ConnectorError: ICEBERG_INVALID_METADATA.
-    """
+    """Raise ICEBERG_INVALID_METADATA for an invalid property."""
     for name, value in handle.properties.items():
         problem = _problem(name, value)
         if problem:

@@ -1,4 +1,4 @@
-"""Manifest entries of the files that tasks have written; pyiceberg takes bounds and counts from their footers."""
+"""Manifest entries of new files, with bounds and counts of their footers."""
 
 from __future__ import annotations
 

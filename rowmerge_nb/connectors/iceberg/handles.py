@@ -1,4 +1,4 @@
-"""Handles and splits: plain data, so that a task that only reads needs nothing but Arrow."""
+"""Handles and splits: plain data, so that reading tasks need nothing but Arrow."""
 
 from __future__ import annotations
 
@@ -108,14 +108,12 @@ class IcebergTableHandle(ConnectorTableHandle):
 
     Args:
         data_location: the folder of new data files.
-        snapshot: the snapshot; None if there is none yet.
         spec_id: the id of the partitioning of new files.
-        partitioning: the partitioning of new files.
         sql_properties: the properties of CREATE TABLE.
-        pinned: whether the snapshot was requested explicitly; it is read with its own columns, and never written.
-        added: columns, the last ones of ``fields``, that a MERGE adds; ``schema_id`` does not include them.
+        pinned: whether the snapshot was requested; it is read with its own columns, and never written.
+        added: the last columns of ``fields``, which a MERGE adds; ``schema_id`` does not include them.
         only: the data files to read; None for all.
-        sorted_by: the columns that a file's rows are sorted by, each with descending and NULLS FIRST flags.
+        sorted_by: the sort order: column indexes with descending and NULLS FIRST flags.
     """
 
     name: SchemaTableName
@@ -149,11 +147,11 @@ class IcebergTableExecuteHandle(ConnectorTableExecuteHandle):
 
 @dataclass(frozen=True)
 class IcebergMergeTableHandle(ConnectorMergeTableHandle):
-    """The target of a MERGE; row ids refer to its files by index.
+    """The target of a MERGE.
 
     Args:
-        files: its data files, in the order of their numbers.
-        prefix: the common prefix of the names of new files.
+        files: its data files; row ids have their indexes.
+        prefix: the prefix of the names of new files.
     """
 
     files: tuple[DataFileRef, ...]
@@ -162,7 +160,7 @@ class IcebergMergeTableHandle(ConnectorMergeTableHandle):
 
 @dataclass(frozen=True)
 class IcebergInsertTableHandle(ConnectorInsertTableHandle):
-    """The target of an INSERT, with the common prefix of the names of new files."""
+    """The target of an INSERT, with the prefix of the names of new files."""
 
     table_handle: IcebergTableHandle
     prefix: str
@@ -170,7 +168,7 @@ class IcebergInsertTableHandle(ConnectorInsertTableHandle):
 
 @dataclass(frozen=True)
 class IcebergPartitioningHandle(ConnectorPartitioningHandle):
-    """Partitioning by partition values, or by the file of the row id.
+    """Partitioning by values, or by the file of the row id.
 
     Args:
         partitioning: the fields, where ``column`` is an index in the layout's columns; None for the row id's file.
@@ -180,7 +178,7 @@ class IcebergPartitioningHandle(ConnectorPartitioningHandle):
 
     @property
     def described(self) -> str:
-        """The text of EXPLAIN, as in Trino: the transforms, or HASH if all of them are plain columns."""
+        """Trino's text in EXPLAIN: the transforms, or HASH for plain columns."""
         if self.partitioning is None:
             return "iceberg:IcebergPartitioningHandle[update=true, file of row_id]"
         transforms = [part.transform for part in self.partitioning]
@@ -217,10 +215,9 @@ class IcebergSplit(ConnectorSplit):
 
     Args:
         file: its index in the merge handle; -1 if rows are only read.
-        start: the first byte of the range.
         constants: values of partition columns, by field id, for files without these columns.
         domains: predicates that skip row groups, by field id.
-        small: whether the table is so small that reading it on the driver is cheaper than a task.
+        small: whether reading the whole table on the driver is cheaper than a task.
         partition: the file's partition as a path, if the statement reads it.
     """
 

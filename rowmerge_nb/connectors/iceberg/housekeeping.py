@@ -1,4 +1,4 @@
-"""Removal of files that failed attempts have left, and of files that no snapshot references."""
+"""Removal of leftovers of failed attempts, and of unreferenced files."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class File:
     """A file in a folder.
 
     Args:
-        location: its location, in the style of the folder's location.
-        modified: when it was written; None if the store does not report it.
+        location: in the style of the folder's location.
+        modified: None if the store does not report it.
     """
 
     location: str
@@ -194,14 +194,12 @@ def remove_location(io: Any, location: str) -> None:
 
 @dataclass(frozen=True)
 class Note:
-    """The note of a statement, and the state of its process at the same moment.
-
-    The process may commit and end after the tables were read, so its state belongs to the note.
+    """The note of a statement, and the state of its process at the same moment; the process may commit and end later.
 
     Args:
         process: the process in the note; ``""`` for an empty note, None for a note that disappeared.
         since: the time since the last heartbeat.
-        is_alive: whether the process was alive; None if it is on another machine.
+        is_alive: None for a process on another machine.
     """
 
     process: str | None
@@ -211,7 +209,7 @@ class Note:
     def may_run(self, age: timedelta) -> bool:
         """Return whether the statement may still have been running.
 
-        A process on another machine is judged by its heartbeat, which expires after a day or `age`, whichever is longer.
+        The heartbeat of a process on another machine expires after a day or `age`, whichever is longer.
         """
         if self.process is None:
             return True
@@ -243,7 +241,7 @@ class Listing:
         return {prefix for prefix, note in self.notes.items() if note.may_run(age)}
 
     def abandoned(self) -> set[str]:
-        """Return the prefixes of the statements whose processes are certainly gone."""
+        """Return the prefixes of the statements of dead processes."""
         return {prefix for prefix, note in self.notes.items() if note.is_abandoned}
 
 
@@ -270,13 +268,13 @@ class Search:
     """A search for orphans in a table's folders.
 
     Args:
-        known_paths: the paths of all files that any table of the catalog references, read after the listing.
+        known_paths: the files that any table of the catalog references, read after the listing.
         running: the prefixes of this connector's running statements.
         ended: the prefixes of its ended statements, whose leftovers are orphans at any age.
         age: the minimum age of files of unknown origin.
         owns: whether a file may be removed for this table.
         is_shared: whether a folder may contain files of others.
-        reasons: why unreferenced files are not orphans, by location; set by `orphans`.
+        reasons: why unreferenced files are not orphans, by location.
     """
 
     listing: Listing
@@ -324,7 +322,7 @@ class Search:
         return {str(metadata_id(prefix, attempt)): prefix for prefix in prefixes for attempt in range(_ATTEMPTS)}
 
     def _writer_of(self, file: File) -> str | None:
-        """Return a name that begins with the statement's prefix, ``""`` if that is unknown, None for an incomplete metadata file."""
+        """Return a name with the statement's prefix, ``""`` if unknown, None for an incomplete metadata file."""
         if not file.name.endswith(".metadata.json"):
             return _SNAPSHOT.sub("", file.name, count=1)
         prefix = self._metadata_files.get("-".join(file.name.split(".")[0].split("-")[1:]))
@@ -346,7 +344,7 @@ class Search:
 
 
 def folders_without_table(folders: Collection[Path], running: Collection[str], age: timedelta) -> Iterator[Orphan]:
-    """Yield the folders in a warehouse whose tables were never committed and never will be.
+    """Yield the folders in a warehouse whose tables were never committed.
 
     Args:
         folders: folders without a table. One with a metadata file is skipped, unless a statement left its note and that first file.
@@ -420,7 +418,7 @@ def lower_name(table: Table) -> SchemaTableName:
 
 
 def known_files(table: Table, *, strict: bool = True) -> set[str]:
-    """Return the paths of all files that a table's metadata references, older snapshots included."""
+    """Return the paths of all files that a table references, older snapshots included."""
     errors = () if strict else (Exception,)
     metadata = table.metadata
     locations = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}

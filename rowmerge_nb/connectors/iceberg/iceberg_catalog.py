@@ -55,7 +55,7 @@ _INSTALL: Final = "Run: pip install 'rowmerge-nb[iceberg]'"
 
 
 def embedded_catalog(directory: Path, properties: Mapping[str, str] | None = None) -> Catalog:
-    """Return the catalog in a warehouse directory: a SQLite file beside the tables.
+    """Return the catalog in a warehouse directory: a SQLite file.
 
     Raises:
         SetupError: pyiceberg is not installed.
@@ -96,7 +96,7 @@ def _require_catalog_of_tables(directory: Path) -> None:
 
 
 def other_owner(directory: Path | None, metadata_location: str) -> tuple[Path, str] | None:
-    """Return the warehouse in a parent folder that has a table with this metadata folder, and that table, or None."""
+    """Return the other warehouse and the table that a metadata file belongs to, or None."""
     path = local_path(metadata_location)
     if path is None:
         return None
@@ -128,7 +128,7 @@ def named_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
     """Load a catalog of pyiceberg's configuration.
 
     Raises:
-        SetupError: pyiceberg, or a library that this catalog needs, is not installed.
+        SetupError: a library is not installed.
         ConnectorError: ICEBERG_CATALOG_ERROR if the catalog does not answer.
     """
     try:
@@ -149,7 +149,7 @@ def is_in_memory(catalog: Catalog) -> bool:
 def is_settled(catalog: Catalog) -> bool:
     """Return whether a commit that is not visible after a failure never will be.
 
-    True for a database, after reconnecting: closing the failed connection rolls back its changes. Other catalogs may still be working.
+    True for a database after reconnecting, which rolls back the failed connection's changes.
     """
     from pyiceberg.catalog.sql import SqlCatalog
 
@@ -160,7 +160,7 @@ def is_settled(catalog: Catalog) -> bool:
 
 
 def writes_metadata(catalog: Catalog) -> bool:
-    """Return whether the catalog's service writes metadata files; this process may then lack the right to write there."""
+    """Return whether the catalog's service writes metadata files, since this process may not have the right."""
     # By name, since its module is slow to load.
     return any(base.__name__ == "RestCatalog" for base in type(catalog).__mro__)
 
@@ -407,7 +407,7 @@ class Tables:
                 ) from error
 
     def create(self, name: SchemaTableName, definition: Definition) -> tuple[CreateTableTransaction, Path | None]:
-        """Begin to create a table; return the transaction, and the new, uniquely named folder in the warehouse, if any.
+        """Begin to create a table; return the transaction, and the new folder in the warehouse, if any.
 
         Raises:
             AnalysisError: ICEBERG_FILESYSTEM_ERROR if the user's location contains files.
@@ -436,7 +436,7 @@ class Tables:
         return creation, folder
 
     def register(self, name: SchemaTableName, metadata_location: str) -> None:
-        """Register a table by its metadata file, which is read first; pyiceberg registers the name unchecked.
+        """Register a table by its metadata file, which pyiceberg does not check.
 
         Raises:
             ConnectorError: ICEBERG_INVALID_METADATA, TABLE_ALREADY_EXISTS or SCHEMA_NOT_FOUND.
@@ -472,11 +472,7 @@ class Tables:
                 ) from error
 
     def require_own(self, name: SchemaTableName, table: Table) -> None:
-        """Check that a table does not belong to another warehouse, as in a copied warehouse: each would treat the other's files as leftovers.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED.
-        """
+        """Raise NOT_SUPPORTED for a table of another warehouse, as in a copied one: each would treat the other's files as leftovers."""
         owner = other_owner(self._warehouse, table.metadata_location) if self._warehouse is not None else None
         if owner is not None:
             raise ConnectorError(
@@ -486,11 +482,7 @@ class Tables:
             )
 
     def require_reachable(self, location: str | None) -> None:
-        """Check that the folder of the property ``data_location``, if set, can be listed.
-
-        Raises:
-            AnalysisError: ICEBERG_FILESYSTEM_ERROR.
-        """
+        """Raise ICEBERG_FILESYSTEM_ERROR if the folder of ``data_location`` cannot be listed."""
         if location is not None:
             self._has_files(str(location), "data_location", deep=False)
 
@@ -534,14 +526,14 @@ class Tables:
         return table
 
     def truncate(self, handle: IcebergTableHandle, writer: Writer) -> ConnectorTableVersion | None:
-        """Remove all files of a table in a new snapshot and return that; None for a table without snapshots."""
+        """Remove all files of a table; return the new snapshot, if any."""
         from rowmerge_nb.connectors.iceberg.commits import truncate
 
         table = self._changed(handle)
         return None if table.current_snapshot() is None else truncate(handle, table.transaction(), writer)
 
     def gather_manifests(self, handle: IcebergTableHandle, writer: Writer) -> ConnectorTableVersion | None:
-        """Rewrite a table's manifests to one per partitioning, and return the new snapshot; None if there is at most one manifest."""
+        """Rewrite several manifests to one per partitioning, and return the new snapshot, if any."""
         from rowmerge_nb.connectors.iceberg.commits import gather_manifests
 
         table = self._changed(handle)
@@ -553,10 +545,7 @@ class Tables:
         return gather_manifests(handle, table.transaction(), writer) if len(manifests) > 1 else None
 
     def expire(self, handle: IcebergTableHandle, before: dt.datetime, writer: Writer) -> Removal:
-        """Expire unused snapshots that are older than a moment, and remove the files that only they reference.
-
-        Files that other tables reference, and files outside of the table's own folders, are retained.
-        """
+        """Expire old, unused snapshots, and remove files in the table's own folders that nothing else references."""
         from rowmerge_nb.connectors.iceberg.commits import conflict, expire
         from rowmerge_nb.connectors.iceberg.table_procedures import expired_snapshots
 

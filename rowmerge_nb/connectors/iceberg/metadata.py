@@ -90,7 +90,7 @@ class Loaded:
     """A table in a transaction.
 
     Args:
-        folder: the folder that `Tables.create` chose for a new table; all files in it are the table's.
+        folder: the new folder of a new table.
         read: its files, once its rows are to be changed.
         evolved: the schema with the columns that the statement adds.
         replacement: the transaction of CREATE OR REPLACE TABLE.
@@ -158,7 +158,7 @@ class Upkeep:
 
 
 def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> IcebergTableHandle:
-    """Return the handle of a table.
+    """Return the handle of a table; `pinned` for a past version, without the current partitioning.
 
     Raises:
         ConnectorError: NOT_SUPPORTED for an unknown format version, type or transform.
@@ -369,7 +369,7 @@ class IcebergMetadata(ConnectorMetadata):
     def get_evolved_table_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
     ) -> IcebergTableHandle:
-        """Return a handle with additional columns, under the ids that the commit assigns unless there is a conflict.
+        """Return a handle with additional columns and their future ids.
 
         Raises:
             ConnectorError: NOT_SUPPORTED for a table that cannot be written, or a type that Iceberg lacks.
@@ -489,11 +489,7 @@ class IcebergMetadata(ConnectorMetadata):
     def begin_insert(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
     ) -> IcebergInsertTableHandle:
-        """Begin an INSERT.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for a table that cannot be written.
-        """
+        """Begin an INSERT; NOT_SUPPORTED for a table that cannot be written."""
         handle = iceberg_table(table_handle)
         _, prefix = self._begin_write(session, handle)
         return IcebergInsertTableHandle(handle, prefix)
@@ -512,11 +508,7 @@ class IcebergMetadata(ConnectorMetadata):
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> IcebergRowIdColumn:
-        """Return the row id: the file's index, and the position in it.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for format version 1, or a table that cannot be written.
-        """
+        """Return the row id: file index and position; NOT_SUPPORTED for a table that cannot be changed."""
         handle = iceberg_table(table_handle)
         if handle.format_version < 2:
             raise ConnectorError(

@@ -1,7 +1,7 @@
-"""Notes: small files that record which process writes to a table while its statement runs.
+"""Notes: small files that record which process writes to a table, so that any process can attribute its files.
 
-A statement leaves its note before its first file, and removes it at the end, so that any process can attribute files without a snapshot.
-Notes are renewed as a heartbeat, since processes on other machines cannot be checked.
+A statement leaves its note before its first file, and removes it at the end. The heartbeat is for processes on other machines, which cannot be
+checked.
 """
 
 from __future__ import annotations
@@ -73,11 +73,7 @@ class Writer:
         self.prefix = self.prefix or f"{query_id}-{uuid.uuid4().hex[:8]}"
 
     def note(self, table: IcebergTableHandle, *, data: bool = False) -> None:
-        """Write a table's notes, before the first file is written; existing notes are retained.
-
-        Raises:
-            ConnectorError: a note cannot be written, or a folder that the table names is relative.
-        """
+        """Write a table's missing notes before the first file; ConnectorError if that fails, or for a relative folder."""
         self.name("commit")
         for location in _locations(table, self.prefix, data=data):
             if location in self.notes:
@@ -94,11 +90,7 @@ class Writer:
             self._renew_later()
 
     def require_notes(self, table: IcebergTableHandle) -> None:
-        """Check that no other process has presumed this statement dead and removed its files.
-
-        Raises:
-            ConnectorError: TRANSACTION_CONFLICT.
-        """
+        """Raise TRANSACTION_CONFLICT if another process has presumed this statement dead and removed its notes."""
         for location, properties in self.notes.items():
             if not _exists(table, properties, location):
                 raise ConnectorError(
@@ -112,7 +104,7 @@ class Writer:
         self.is_submitted = True
 
     def forget(self) -> None:
-        """Remove the notes at the end of the statement; a note that cannot be removed becomes an orphan."""
+        """Remove the notes at the end of the statement."""
         self.stop()
         for location, properties in self.notes.items():
             with suppress(Exception):
@@ -150,10 +142,9 @@ class Presence:
         self._seen = float("-inf")
 
     def require(self, *, now: bool = False) -> None:
-        """Check that the statement is running, since files that are written later are never removed.
+        """Raise TRANSACTION_CONFLICT if the statement has ended, since later files are never removed.
 
-        Raises:
-            ConnectorError: TRANSACTION_CONFLICT if the statement has ended.
+        Unless `now`, a note in an object store is checked at most once per second.
         """
         is_fresh = local_path(self._note) is None and time.monotonic() - self._seen < _LOOK_AGAIN
         if is_fresh and not now:
@@ -168,11 +159,7 @@ class Presence:
 
 
 def renew(properties: Mapping[str, str], location: str) -> None:
-    """Set the time of a note to now; a removed note stays removed.
-
-    Raises:
-        OSError: the note cannot be renewed.
-    """
+    """Set the time of a note to now, or raise OSError; a removed note stays removed."""
     path = local_path(location)
     if path is not None:
         os.utime(path)

@@ -1,4 +1,4 @@
-"""Which files are a table's own; its metadata alone is not trusted, since anyone with write access to the warehouse can change it."""
+"""Which files are a table's own; its metadata is not trusted, since others can change it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def own_folder(table: Table) -> str | None:
 class Ownership:
     """The files that may be removed for a table.
 
-    These are the files in its own folder, except in folders of other or unreadable tables within it. Elsewhere, in folders that the table's
-    properties name, they are files with names of Iceberg writers, outside of any other table's folder.
+    In its own folder, these are all files outside of folders of other or unreadable tables. Elsewhere, in folders that the table's properties name,
+    they are files with names of Iceberg writers, outside of any other table's folder.
     """
 
     def __init__(self, table: Table, others: Iterable[Table], fences: Iterable[str] = ()) -> None:

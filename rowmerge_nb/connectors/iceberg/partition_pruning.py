@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
 
 class PartitionPlanner(ManifestGroupPlanner):
-    """Plans the manifest entries that a filter needs, for SELECT and for changes.
+    """Plans the manifest entries that a filter needs.
 
-    The truncation of a column's smallest values is out of the type's range, so engines write a partition value that has wrapped around. If the
-    filter can match such values, that partition field is ignored; file bounds still apply. UUIDs are ignored too: pyiceberg compares them with
-    their bytes.
+    Engines wrap the truncation of a type's smallest values around. If the filter can match such values, that partition field is ignored; file bounds
+    still apply. UUIDs are ignored too: pyiceberg compares them with their bytes.
     """
 
     def _build_partition_projection(self, spec_id: int) -> BooleanExpression:

@@ -31,11 +31,7 @@ _FIXED: Final = "FIXED_LEN_BYTE_ARRAY"
 
 
 def require_physical_types(footer: pq.FileMetaData, schema: Schema, ids: Mapping[str, int], location: str) -> None:
-    """Check that other readers can read a file, by its footer.
-
-    Raises:
-        ConnectorError: ICEBERG_WRITER_DATA_ERROR.
-    """
+    """Raise ICEBERG_WRITER_DATA_ERROR if other readers could not read a file, by its footer."""
     for index in range(footer.num_columns):
         column = footer.schema.column(index)
         physical = _described(column.physical_type, column.length)

@@ -48,11 +48,7 @@ class Content:
 
 
 def content_of(table: Table, snapshot_id: int | None, filtered: BooleanExpression | None = None) -> Content:
-    """Return the live files of a snapshot.
-
-    Raises:
-        ConnectorError: the snapshot's manifests cannot be read.
-    """
+    """Return the live files of a snapshot that may satisfy a filter, or raise ICEBERG_INVALID_METADATA."""
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.manifest import DataFileContent
 

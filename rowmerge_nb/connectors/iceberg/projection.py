@@ -123,7 +123,7 @@ def find_fields(fields: Sequence[Field], schema: pa.Schema, mapping: str | None,
     """Match fields to a file's columns.
 
     Raises:
-        ConnectorError: ICEBERG_BAD_DATA if the file has no field ids and there is no mapping.
+        ConnectorError: ICEBERG_BAD_DATA if there are neither field ids nor a name mapping.
     """
     if any(field.metadata and _ID in field.metadata for field in schema):
         return tuple(_match(field, list(schema), _id_of) for field in fields)

@@ -1,7 +1,4 @@
-"""CREATE OR REPLACE TABLE: one commit replaces a table's columns, partitioning and rows.
-
-As in Trino, the table keeps its identity, its folder and its earlier snapshots; the new snapshot has no parent.
-"""
+"""CREATE OR REPLACE TABLE in one commit. As in Trino, the table keeps its identity, folder and earlier snapshots."""
 
 from __future__ import annotations
 

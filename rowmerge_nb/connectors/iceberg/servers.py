@@ -113,11 +113,7 @@ def require_reachable(properties: Mapping[str, Any], location: str) -> None:
 
 
 def require_readable(path: str) -> None:
-    """Check that a local path is not a pipe or a device, which may never end.
-
-    Raises:
-        ConnectorError: ICEBERG_BAD_DATA.
-    """
+    """Raise ICEBERG_BAD_DATA for a pipe or a device, which may never end."""
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):

@@ -22,7 +22,7 @@ def snapshot_of(table: Table, name: SchemaTableName, version: ConnectorTableVers
     """Find the snapshot of a version by Trino's rules: by id, tag, branch, or time.
 
     Raises:
-        ConnectorError: INVALID_ARGUMENTS if there is none, NOT_SUPPORTED for another type than bigint and varchar.
+        ConnectorError: INVALID_ARGUMENTS if there is none, NOT_SUPPORTED for another type.
     """
     snapshot_id = (
         _at(table, name, version.instant(time_zone))
@@ -91,11 +91,7 @@ def as_of(table: Table, snapshot: Snapshot) -> Table:
 
 
 def check_restorable(table: Table, name: SchemaTableName, snapshot: Snapshot) -> None:
-    """Refuse to restore a snapshot that shares no column with the table, since all values would be NULL.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED: CREATE OR REPLACE TABLE has changed the columns.
-    """
+    """Raise NOT_SUPPORTED for a snapshot that shares no column with the table, since all values would be NULL."""
     schema = next((schema for schema in table.metadata.schemas if schema.schema_id == snapshot.schema_id), None)
     if schema is None or table.schema().field_ids & schema.field_ids:
         return

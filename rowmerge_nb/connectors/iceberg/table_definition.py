@@ -141,11 +141,7 @@ def _checked_location(location: str, name: str = "location") -> str:
 
 
 def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadata) -> None:
-    """Validate changes of a table's properties.
-
-    Raises:
-        AnalysisError: INVALID_TABLE_PROPERTY for an invalid value, NOT_SUPPORTED for a property that cannot change.
-    """
+    """Validate changes of a table's properties, or raise INVALID_TABLE_PROPERTY or NOT_SUPPORTED."""
     settings = _checked(properties)
     if "location" in properties:
         raise AnalysisError(

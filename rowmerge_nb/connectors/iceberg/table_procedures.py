@@ -136,22 +136,14 @@ def moment_before(retention: Retention) -> datetime:
 
 
 def refuse_disabled(procedure: str) -> None:
-    """Refuse procedures that Trino's connector disables by default.
-
-    Raises:
-        ConnectorError: PERMISSION_DENIED.
-    """
+    """Raise PERMISSION_DENIED for procedures that Trino disables by default."""
     if procedure in _DISABLED:
         msg, hint = f"{procedure.lower()} procedure is disabled", "INSERT INTO ... SELECT copies the rows of another table."
         raise ConnectorError(msg, code="PERMISSION_DENIED", hint=hint)
 
 
 def check_retention(procedure: str, requested: Retention, least: Retention) -> None:
-    """Check the minimum retention: concurrent readers and writers need files for a while.
-
-    Raises:
-        ConnectorError: INVALID_PROCEDURE_ARGUMENT.
-    """
+    """Raise INVALID_PROCEDURE_ARGUMENT below the minimum retention, since concurrent statements need files for a while."""
     if requested < least:
         name = procedure.lower()
         raise ConnectorError(
@@ -164,11 +156,7 @@ def check_retention(procedure: str, requested: Retention, least: Retention) -> N
 
 
 def check_partitions(handle: IcebergTableHandle, constraint: Constraint, table: Table) -> None:
-    """Check that a predicate selects whole partitions.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED.
-    """
+    """Raise NOT_SUPPORTED unless a predicate selects whole partitions."""
     for name in constraint.domains:
         if name == "$path":
             continue
@@ -184,11 +172,7 @@ def check_partitions(handle: IcebergTableHandle, constraint: Constraint, table: 
 
 
 def check_rollback(table: Table, handle: IcebergTableHandle, snapshot: int | None) -> int:
-    """Return the snapshot to roll back to.
-
-    Raises:
-        ConnectorError: INVALID_PROCEDURE_ARGUMENT if it does not exist or is not an ancestor.
-    """
+    """Return the snapshot to roll back to, or raise INVALID_PROCEDURE_ARGUMENT if it is not an ancestor."""
     from pyiceberg.table.snapshots import ancestors_of
 
     newest_ids = ", ".join(str(one.snapshot_id) for one in table.metadata.snapshots[-3:])
@@ -211,8 +195,7 @@ def check_rollback(table: Table, handle: IcebergTableHandle, snapshot: int | Non
 def expired_snapshots(metadata: TableMetadata, before: datetime) -> list[int]:
     """Return the snapshots that expire by Iceberg's rules.
 
-    Snapshots of tags and branches are retained. So are the ancestors of a branch that are newer than the limit, and as many as the table's
-    properties or the branch require.
+    Snapshots of tags and branches are retained, as are newer ancestors of branches, and as many as the properties or the branch require.
     """
     oldest = before.timestamp() * 1000
     fewest = int(metadata.properties.get("history.expire.min-snapshots-to-keep", 1))

@@ -68,7 +68,7 @@ class CheckedFiles(FileIO):
 
 
 def checked_files(properties: Mapping[str, Any], location: str) -> CheckedFiles:
-    """Return the file access for a location, whose scheme chooses the library, or raise PERMISSION_DENIED."""
+    """Return the file access for a location, or raise PERMISSION_DENIED."""
     require_reachable(properties, location)
     return CheckedFiles(load_file_io(dict(properties), location), properties)
 
@@ -168,11 +168,7 @@ class GuardedCatalog(Catalog):
 
 
 def guard(catalog: Catalog) -> Catalog:
-    """Make a catalog use its own configuration only; return the same object.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS if it is not a catalog.
-    """
+    """Make a catalog use its own configuration only, and return it; INVALID_ARGUMENTS if it is not a catalog."""
     of = type(checked(catalog, "catalog", Catalog, "a catalog of pyiceberg's, or the name of one"))
     if not issubclass(of, GuardedCatalog):
         vends = hasattr(of, "_response_to_table")

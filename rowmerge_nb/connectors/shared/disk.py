@@ -25,7 +25,7 @@ def writing(what: str, code: str) -> Iterator[None]:
 
     Args:
         what: the file or directory, as the start of the message.
-        code: the error code of the store, for other errors than a full disk or a missing permission.
+        code: the store's code for other errors.
 
     Raises:
         ConnectorError: GENERIC_INSUFFICIENT_RESOURCES, PERMISSION_DENIED, or that code.
@@ -71,10 +71,7 @@ def _numbered(error: OSError) -> OSError:
 
 
 def require_texts(array: pa.Array) -> pa.Array:
-    r"""Return the array after a check of its UTF-8, which Arrow does not do when it decodes files.
-
-    Raises:
-        pyarrow.ArrowInvalid: a string is invalid.
+    r"""Return the array, or raise ArrowInvalid for invalid UTF-8, which Arrow does not check when it decodes files.
 
     >>> require_texts(pa.array(["a", None])).to_pylist()
     ['a', None]

@@ -1,6 +1,6 @@
-"""Late materialization: read selective columns first, to skip pieces of a file without a matching row.
+"""Late materialization: read selective columns first, to skip pieces of a file without a match.
 
-What is skipped must not depend on the requested columns, since rows are numbered and a second scan must number them alike.
+What is skipped must not depend on the requested columns, since two scans must number rows alike.
 """
 
 from __future__ import annotations

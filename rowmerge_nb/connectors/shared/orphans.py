@@ -19,16 +19,15 @@ _PROCESS: Final = re.compile(r".*:(?P<pid>[0-9]+)/(?P<space>[0-9a-f]{16})-(?P<st
 
 
 def this_process() -> str:
-    """Return this process's name, by which others can check whether it is alive; see `process_name`."""
+    """Return this process's `process_name`, by which others can check whether it is alive."""
     return process_name(os.getpid())
 
 
 def process_name(pid: int) -> str:
     """Return the name of a process on this machine: ``host:pid/space-start``.
 
-    The host name is informative only, since containers may share one. The space is a digest of the boot, the PID namespace and the time
-    namespace. The start time distinguishes processes with the same PID. Without ``/proc`` the name is ``host:pid``, and other processes cannot
-    check whether this one is alive.
+    The host is informative only. The space is a digest of the boot, the PID namespace and the time namespace; the start time distinguishes processes
+    with the same PID. Without ``/proc`` the name is ``host:pid``, and others cannot check the process.
     """
     name, space, status = f"{socket.gethostname()}:{pid}", _space(), _status(pid)
     return f"{name}/{space}-{status[1]}" if space and status is not None else name
