@@ -100,7 +100,7 @@ class LocalStatement:
         return read.select(list(range(read.num_columns - 1)))
 
     def insert(self, pages: Sequence[Page], writer: int = 0) -> Work:
-        """Pass pages to a page sink, between `begin_insert` and `finish_insert`."""
+        """Pass pages to a page sink."""
         provider, session = self.connector.get_page_sink_provider(), replace(self.session, writer=writer)
         recorder = KeptError(writer, 0)
         task = InsertPass(pages[0].schema, (), lambda: provider.create_page_sink(self.transaction, session, self.insert_handle))
@@ -133,7 +133,7 @@ class LocalStatement:
         return row_id
 
     def merge(self, writer: int, pages: Iterable[Page], layout: PageLayout) -> Work:
-        """Pass transformed pages to the merge sink of a writer."""
+        """Pass transformed pages to a merge sink."""
         provider = self.connector.get_page_sink_provider()
         sinks = SinkFactory(provider, self.transaction, self.session, self.merge_handle)
         recorder = KeptError(writer, 0)

@@ -73,12 +73,12 @@ class Replay:
 
     @property
     def compared(self) -> bool:
-        """Whether the actual rows were compared with the expected ones."""
+        """Whether the rows were compared."""
         return self.error is None and self.expected is not None and self.remaining is not None
 
     @property
     def missing(self) -> Page | None:
-        """The expected rows that are missing; None without a comparison."""
+        """The missing rows; None without a comparison."""
         return self._difference[0] if self._difference is not None else None
 
     @property
@@ -94,7 +94,7 @@ class Replay:
 
     @property
     def agrees(self) -> bool:
-        """Whether no call failed, and the rows are the expected ones."""
+        """Whether no call failed, and no rows differ."""
         differences = self._difference
         return differences is not None and not differences[0].num_rows and not differences[1].num_rows
 
@@ -105,7 +105,7 @@ class Replay:
 
     @property
     def traceback(self) -> str:
-        """The traceback of the error, starting in the connector; ``""`` without an error."""
+        """The traceback of the error, from the connector on."""
         if self.error is None:
             return ""
         return "".join(traceback.format_exception(type(self.error), self.error, _connectors_frames(self.error.__traceback__)))
@@ -167,14 +167,14 @@ def replay(
 ) -> Replay:
     """Repeat a recorded statement's calls in this process and without Spark, so that ``breakpoint()`` works in the connector.
 
-    Unless the connector has the table with the record's rows, it is created by CREATE TABLE and INSERT. The pages go through the connector's
-    sinks, and the resulting rows are compared with the expected ones. Then the statement is rolled back. A connector that shows rows only after
-    the commit gets one, but only on a table of the replay, which is dropped.
+    Unless the connector has the table with the record's rows, it is created by CREATE TABLE and INSERT. The resulting rows are compared with the
+    expected ones, and the statement is rolled back. A connector that shows rows only after the commit gets one, but only on a table of the
+    replay, which is dropped.
 
     Args:
         record: the record, the path of a saved one, or a result that has one.
-        connector: a connector of yours, or a factory: a class or function, without arguments or with that of an empty directory, or its
-            name ``'module:name'``.
+        connector: a connector of yours, or a factory (a class or function, without arguments or with an empty directory), or
+            ``'module:name'``.
         writer: replay only this writer's pages, up to its fragments.
         split: in the older flow, replay only this split's pages; otherwise only read this split of the table.
         call: the last call to make: ``begin_merge``, ``finish`` (of the sinks) or ``finish_merge``.
@@ -406,9 +406,7 @@ class _Run:
         targets = self.named_rows.of(page)
         missing = (targets == NOT_FOUND) & old.is_valid().to_numpy(zero_copy_only=False)
         if missing.any():
-            self.notices.append(
-                f"Rows of the target that the record has not: {plural(int(missing.sum()), 'row')} of the pages left out"
-            )
+            self.notices.append(f"The record lacks rows of the target: {plural(int(missing.sum()), 'row')} of the pages skipped")
             page, targets = page.filter(pa.array(~missing)), targets[~missing]
         indexes = pa.array(np.where(targets == NOT_FOUND, 0, places[targets]), mask=targets == NOT_FOUND)
         return page, ids.take(indexes)
@@ -496,7 +494,7 @@ def _cause(failure: BaseException) -> BaseException:
 
 
 def _connectors_frames(frames: TracebackType | None) -> TracebackType | None:
-    """Skip this package's frames above the connector's."""
+    """Skip this package's frames."""
     ours = str(Path(__file__).parent.parent)
     last = frames
     while frames is not None and frames.tb_frame.f_code.co_filename.startswith(ours):

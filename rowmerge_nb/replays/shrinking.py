@@ -29,16 +29,13 @@ Places = "npt.NDArray[np.int64]"
 
 
 def shrink(record: Record | Result | str | Path, connector: Any, *, seconds: float = 30.0, **chosen: Any) -> Replay:
-    """Replay a record, and return a replay of the fewest rows, pages and columns with the same failure.
+    """Replay a record, and return the smallest replay with the same failure, or raise NOT_SUPPORTED if it does not fail.
 
     Args:
         record: as for `replay`.
         connector: as for `replay`; a factory creates a new connector for every try.
         seconds: the time limit, after which the best replay is returned.
         chosen: ``writer``, ``split``, ``call`` and ``make_table``, as for `replay`.
-
-    Raises:
-        RowMergeError: NOT_SUPPORTED if the replay does not fail.
     """
     return shrunk(replay(record, connector, **chosen), seconds)
 
@@ -134,7 +131,7 @@ def _signature(result: Replay) -> tuple[Any, ...]:
 
 
 def _whole_pages(trial: _Trial) -> None:
-    """Drop writers that are not replayed, then all but one; merge the pages of a writer."""
+    """Drop writers that are not replayed, then all but one; merge pages."""
     record = trial.record
     pages = tuple(page for page in record.pages if page.number in trial.best.numbers)
     if len(pages) < len(record.pages):
@@ -207,7 +204,7 @@ def _columns(trial: _Trial) -> None:
 
 
 def _without_column(record: Record, name: str) -> Record | None:
-    """Return a record without a column, or None if rows are distributed by it, or it is the only one."""
+    """Return a record without a column, or None if it is needed."""
     names = [column.name for column in record.columns]
     index = names.index(name)
     is_named = any(name.lower() in str(value).lower() for value in record.properties.values())
@@ -233,7 +230,7 @@ def _without_column(record: Record, name: str) -> Record | None:
 
 
 def _values(trial: _Trial) -> None:
-    """Simplify values: to NULL, else to small numbers and letters; then to NULL in the target only."""
+    """Simplify values: to NULL, else to small numbers and letters."""
     if trial.record.flow is Flow.UPDATABLE:
         return
     for index in range(len(trial.record.columns)):

@@ -61,7 +61,7 @@ class ReplayedSplits:
         self.handle: Any = None
 
     def begin(self) -> None:
-        """Make the begin call, after which page sources accept rows."""
+        """Make the begin call."""
         self.handle = self._ask(f"begin_{self.verb}", *self.arguments)
 
     def work(self, number: int, pages: Sequence[tuple[Page, pa.Array]]) -> Work:

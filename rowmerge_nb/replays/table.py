@@ -71,7 +71,7 @@ def prepared_table(connector: Connector, record: Record, make_table: Any, *, is_
     """Find or create a table with a record's rows, or raise NOT_SUPPORTED."""
     name = SchemaTableName(_schema_in(connector, record), record.name[2])
     if record.rows is None:
-        return Prepared(name, has_rows=False, is_own=is_own, notice="The record has not the rows of the target")
+        return Prepared(name, has_rows=False, is_own=is_own, notice="The record does not have the rows of the target")
     rows = data_of(record, record.rows)
     existing = _rows_of(connector, record, name)
     if existing is not None and _are_in(rows, existing, whole=record.row_count == rows.num_rows):
@@ -158,7 +158,7 @@ def _make(connector: Connector, record: Record, name: SchemaTableName, rows: Pag
 
 
 def _properties(connector: Connector, record: Record) -> dict[str, Any]:
-    """Return the record's properties that the connector supports, except locations, which point to the recorded table's data."""
+    """Return the properties that the connector supports, except locations of the recorded table's data."""
     supported = connector.get_table_properties()
     properties = {}
     for name, value in record.properties.items():
@@ -184,7 +184,7 @@ def _insert(statement: LocalStatement, rows: Page) -> None:
 
 
 def _refill(connector: Connector, record: Record, name: SchemaTableName, rows: Page) -> bool:
-    """Replace the rows of an own table by a merge; return whether that succeeded."""
+    """Replace the rows of an own table; return whether that succeeded."""
     with suppress(Exception):
         _in_statement(connector, record, name, lambda statement: _change(statement, rows, keep=False))
         actual = _rows_of(connector, record, name)

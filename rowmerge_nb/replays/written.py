@@ -142,7 +142,7 @@ def _case_lines(record: Record) -> Iterator[str]:
 
 
 def _arguments(record: Record) -> dict[str, Any]:
-    """Return the arguments of `case` that differ from the defaults, except rows and pages."""
+    """Return the arguments of `case` that differ from the defaults."""
     session = dict(record.session)
     arguments = {
         "kind": "INSERT" if record.row_id is None else record.kind,

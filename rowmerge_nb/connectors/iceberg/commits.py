@@ -437,7 +437,7 @@ def _is_rewrite(entry: ManifestEntry, table: Table) -> bool:
 
 
 def _only_rewrites(change: Change, table: Table) -> bool:
-    """Return whether no later commit removed rows; False if the history is incomplete."""
+    """Return whether no later commit removed rows; False for an incomplete history."""
     snapshot = table.metadata.current_snapshot()
     while snapshot is not None and snapshot.snapshot_id != change.handle.snapshot:
         if snapshot.summary is None or snapshot.summary.operation not in {Operation.REPLACE, Operation.APPEND}:
@@ -478,7 +478,7 @@ def commit(
 
 
 def _version_of(producer: _AnySchema) -> ConnectorTableVersion:
-    """Return the snapshot with its parent, which pyiceberg replaces when it retries."""
+    """Return the snapshot with its parent, which retries replace."""
     parent = producer._parent_snapshot_id  # noqa: SLF001
     below = None if parent is None else ConnectorTableVersion(parent)
     return ConnectorTableVersion(producer.snapshot_id, made_from=below)

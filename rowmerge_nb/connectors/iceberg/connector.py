@@ -345,7 +345,7 @@ class IcebergConnector(Connector):
             return {transaction.prefix for transaction in self._transactions.values()} - {""}, set(self._ended_prefixes)
 
     def _orphans(self, age: timedelta) -> list[tuple[Orphan, Table | None]]:
-        """Return orphans with their tables; None for the folder of a table that was never committed, or was dropped."""
+        """Return orphans with their tables; None for the folder of an uncommitted or dropped table."""
         # Folders first, then running statements, then tables: a table created meanwhile is not mistaken for an orphan.
         folders = {path for path in self._directory.glob("*/*") if path.is_dir()} if self._directory is not None else set()
         running, ended_prefixes = self._prefixes()

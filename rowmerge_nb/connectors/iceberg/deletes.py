@@ -34,10 +34,10 @@ def deleted_positions(split: IcebergSplit, table: IcebergTableHandle, rows: int)
     """Return the deleted positions of a split's file, ascending and distinct."""
     parts = [np.zeros(0, np.int64)]
     for delete in split.deletes:
-        if delete.kind == "equality":
+        if delete.content == "equality":
             continue
         with reading(table.name, delete.path), open_file(table.io, delete.path) as file:
-            if delete.kind == "vector":
+            if delete.content == "vector":
                 parts.append(vector_positions(file.read(), split.path, delete.path, rows))
             else:
                 parts += _positions(file, delete, split.path, rows)
@@ -110,7 +110,7 @@ class EqualityDeletes:
 
 def equality_deletes(split: IcebergSplit, table: IcebergTableHandle) -> list[EqualityDeletes]:
     """Read the equality delete files of a split."""
-    return [_equality(delete, table) for delete in split.deletes if delete.kind == "equality"]
+    return [_equality(delete, table) for delete in split.deletes if delete.content == "equality"]
 
 
 def _equality(delete: DeleteFile, table: IcebergTableHandle) -> EqualityDeletes:

@@ -30,15 +30,15 @@ def _arrow_field(field: Field, name: str | None = None) -> pa.Field:
 
 
 def _arrow_type(field: Field) -> pa.DataType:
-    if field.kind == "struct":
+    if field.type_name == "struct":
         return pa.struct([_arrow_field(part) for part in field.fields])
-    if field.kind == "list":
+    if field.type_name == "list":
         return pa.list_(_arrow_field(field.fields[0], "element"))
-    if field.kind == "map":
+    if field.type_name == "map":
         return pa.map_(_arrow_field(field.fields[0], "key"), _arrow_field(field.fields[1], "value"))
-    if field.kind == "uuid":
+    if field.type_name == "uuid":
         return pa.uuid()
-    if field.kind == "fixed":
+    if field.type_name == "fixed":
         return pa.binary(field.length)
     return field.type.arrow
 
@@ -59,17 +59,17 @@ def _stored(values: pa.Array, field: Field, file_type: pa.DataType, path: str, o
         _require_values(values, outside, path, "column" if path == field.name else "field")
     # A required field has no NULLs in a file, not even within a NULL row: placeholders take their positions.
     nulls = None if field.required else nulls_of(values)
-    if field.kind == "struct":
+    if field.type_name == "struct":
         inner, absent = values.flatten(), nulls_of(values)
         if not inner:
             return values
         parts = zip(inner, field.fields, file_type, strict=True)
         arrays = [_stored(part, f, part_type.type, f"{path}.{f.name}", absent) for part, f, part_type in parts]
         return pa.StructArray.from_arrays(arrays, fields=list(file_type), mask=nulls)
-    if field.kind == "list":
+    if field.type_name == "list":
         elements = _stored(values.flatten(), field.fields[0], file_type.value_type, f"{path}.element")
         return pa.ListArray.from_arrays(offsets_of(values), elements, type=file_type, mask=nulls)
-    if field.kind == "map":
+    if field.type_name == "map":
         pairs = values.cast(pa.list_(pa.struct([("key", values.type.key_type), ("value", values.type.item_type)])))
         keys, items = pairs.flatten().flatten()
         keys = _stored(keys, field.fields[0], file_type.key_type, f"{path}.key")
@@ -79,17 +79,17 @@ def _stored(values: pa.Array, field: Field, file_type: pa.DataType, path: str, o
 
 
 def _plain(values: pa.Array, field: Field, file_type: pa.DataType, path: str) -> pa.Array:
-    if field.kind == "uuid":
+    if field.type_name == "uuid":
         values, storage_type = _fixed_uuids(values), pa.binary(16)
     else:
         storage_type = file_type
-        if field.kind == "fixed":
+        if field.type_name == "fixed":
             _require_length(values, field, path)
         if values.type != file_type:
             values = values.cast(file_type)
     if field.required and values.null_count:
         values = pc.fill_null(values, _placeholder(storage_type))
-    return pa.ExtensionArray.from_storage(file_type, values) if field.kind == "uuid" else values
+    return pa.ExtensionArray.from_storage(file_type, values) if field.type_name == "uuid" else values
 
 
 def _placeholder(arrow_type: pa.DataType) -> pa.Scalar:

@@ -37,7 +37,7 @@ class Field:
     """A column of the table's schema, or a part of a nested one.
 
     Args:
-        kind: Iceberg's name of its type: ``"int"``, ``"uuid"``, ``"struct"``, ...
+        type_name: Iceberg's type: ``"int"``, ``"uuid"``, ``"struct"``, ...
         default: the value in rows of older files.
         comment: Iceberg's doc.
         length: the number of bytes of a ``fixed`` value.
@@ -46,7 +46,7 @@ class Field:
     id: int
     name: str
     type: Type
-    kind: str
+    type_name: str
     required: bool = False
     default: Any = None
     fields: tuple[Field, ...] = ()
@@ -198,13 +198,13 @@ class DeleteFile:
     """A file that deletes rows of a data file.
 
     Args:
-        kind: ``"position"``, ``"vector"`` or ``"equality"``.
+        content: ``"position"``, ``"vector"`` or ``"equality"``.
         whole: whether all of its positions refer to one data file.
         fields: the columns that an equality delete compares.
     """
 
     path: str
-    kind: str
+    content: str
     whole: bool = False
     fields: tuple[Field, ...] = ()
 

@@ -248,8 +248,7 @@ class Listing:
 def listing_of(table: Table) -> Listing:
     """List a table's files, then its notes, then check which of their processes live.
 
-    Read the tables after that, so that no commit is missed: every listed file has its note unless its statement has ended, and an ended process
-    commits nothing later.
+    Read the tables after that: every listed file has its note unless its statement has ended, and an ended process commits nothing later.
     """
     io: Any = table.io
     location = table.location().rstrip("/")

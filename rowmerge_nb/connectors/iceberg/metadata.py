@@ -158,11 +158,7 @@ class Upkeep:
 
 
 def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> IcebergTableHandle:
-    """Return the handle of a table; `pinned` for a past version, without the current partitioning.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED for an unknown format version, type or transform.
-    """
+    """Return the handle of a table, or raise NOT_SUPPORTED; a `pinned` past version has no partitioning."""
     if table.format_version not in _VERSIONS:
         raise ConnectorError(
             f"Iceberg table '{name}' is of format version {table.format_version}; versions 1, 2 and 3 are read",
@@ -209,7 +205,7 @@ class IcebergMetadata(ConnectorMetadata):
     replaces_tables = True
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> IcebergTableHandle | None:
-        """Return a table at the snapshot to read, which is the same throughout the transaction."""
+        """Return a table at the snapshot that the transaction reads."""
         tables = self._transaction.tables
         if name not in tables:
             table = self._tables.load(name)
@@ -220,7 +216,7 @@ class IcebergMetadata(ConnectorMetadata):
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> IcebergTableHandle | None:
-        """Return a table at one of its snapshots, with the columns of that time."""
+        """Return a table at a snapshot, with its columns."""
         table = self._tables.load(name)
         if table is None:
             return None
@@ -303,13 +299,13 @@ class IcebergMetadata(ConnectorMetadata):
         return self._tables.names()
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
-        """Return the number of rows, or None if rows of any file are deleted."""
+        """Return the number of rows, or None if there are deletes."""
         handle = iceberg_table(table_handle)
         rows, exact = rows_of(self._transaction.loaded(handle).table, handle.snapshot)
         return rows if exact else None
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Return the number of rows in the data files, deleted ones included, and the size of the files."""
+        """Return the rows in the data files, including deleted ones, and the files' size."""
         handle = iceberg_table(table_handle)
         table = self._transaction.loaded(handle).table
         return TableStatistics(rows_of(table, handle.snapshot)[0], size_of(table, handle.snapshot))
@@ -358,7 +354,7 @@ class IcebergMetadata(ConnectorMetadata):
         self._transaction.actions.append(lambda: self._tables.truncate(handle, writer))
 
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
-        """Alter a table at commit; earlier snapshots retain their columns, and files their partitioning."""
+        """Alter a table at commit; earlier snapshots retain their columns."""
         handle = iceberg_table(table_handle)
         if isinstance(alteration, SetProperties):
             check_changes(alteration.properties, self.get_table_metadata(session, handle))
@@ -369,11 +365,7 @@ class IcebergMetadata(ConnectorMetadata):
     def get_evolved_table_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
     ) -> IcebergTableHandle:
-        """Return a handle with additional columns and their future ids.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for a table that cannot be written, or a type that Iceberg lacks.
-        """
+        """Return a handle with additional columns and their future ids, or raise NOT_SUPPORTED."""
         from rowmerge_nb.connectors.iceberg.alter_table import stage_columns
 
         handle = iceberg_table(table_handle)
@@ -481,7 +473,7 @@ class IcebergMetadata(ConnectorMetadata):
     def finish_table_execute(
         self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Collect the new files; the commit replaces the old ones with them."""
+        """Collect the new files for the commit."""
         return self._finish(session, own(execute_handle, IcebergTableExecuteHandle).table_handle, (), fragments)
 
     # -- INSERT ---------------------------------------------------------------------------------------------------
@@ -508,7 +500,7 @@ class IcebergMetadata(ConnectorMetadata):
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> IcebergRowIdColumn:
-        """Return the row id: file index and position; NOT_SUPPORTED for a table that cannot be changed."""
+        """Return the row id: file index and position; NOT_SUPPORTED for a read-only table."""
         handle = iceberg_table(table_handle)
         if handle.format_version < 2:
             raise ConnectorError(
@@ -519,7 +511,7 @@ class IcebergMetadata(ConnectorMetadata):
         return IcebergRowIdColumn("$row_id", ROW_ID_TYPE)
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Return the layout by partition, so that one writer gets the rows of a partition; None for an unpartitioned table."""
+        """Return the layout that sends each partition to one writer, or None."""
         handle = iceberg_table(table_handle)
         if not handle.partitioning:
             return None
@@ -529,7 +521,7 @@ class IcebergMetadata(ConnectorMetadata):
         )
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Return the layout by the row id's file, so that usually one writer makes one delete file per data file."""
+        """Return the layout by the row id's file, which minimizes delete files."""
         return ConnectorTableLayout((), IcebergPartitioningHandle(), multiple_writers_per_partition_supported=True)
 
     def begin_merge(

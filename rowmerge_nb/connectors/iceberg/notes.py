@@ -41,12 +41,12 @@ def _note_location(table: IcebergTableHandle, prefix: str) -> str:
 
 
 def metadata_id(prefix: str, attempt: int) -> uuid.UUID:
-    """Return the id in the name of a metadata file, which identifies the statement and the commit attempt."""
+    """Return the id in the name of a metadata file, by statement and attempt."""
     return uuid.uuid5(_METADATA_FILES, f"{prefix}/{attempt}")
 
 
 def _locations(table: IcebergTableHandle, prefix: str, *, data: bool) -> list[str]:
-    """Return the locations of a statement's notes: the table's folder, and other folders that it writes to."""
+    """Return the locations of a statement's notes: one in the table's folder, and one in each other folder that it writes to."""
     metadata = table.properties.get("write.metadata.path", "").rstrip("/")
     folders = [metadata, table.data_location if data else ""]
     outside = {folder for folder in folders if folder and not f"{folder}/".startswith(f"{table.location}/")}

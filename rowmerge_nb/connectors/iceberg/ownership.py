@@ -63,7 +63,6 @@ class Ownership:
         return self._own is None or not _is_below(self._own, other)
 
     def _is_of_another(self, folder: Path) -> bool:
-        """Return whether a local folder is within another table's folder, of any catalog."""
         if folder not in self._foreign:
             is_foreign = any(
                 str(file) != self._metadata and str(file.parent) != str(Path(self._metadata).parent)

@@ -36,11 +36,7 @@ _PERIODS: Final = {"year", "month", "day", "hour"}
 
 
 def partitioning_of(spec: PartitionSpec, fields: Sequence[Field], table: object) -> tuple[PartitionField, ...]:
-    """Return the fields of a partitioning.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED for an unknown transform.
-    """
+    """Return the fields of a partitioning, or raise NOT_SUPPORTED."""
     return tuple(_partition_field(part, fields, table) for part in spec.fields)
 
 
@@ -66,7 +62,7 @@ def _path_to(field_id: int, fields: Sequence[Field]) -> tuple[int, ...] | None:
     for index, field in enumerate(fields):
         if field.id == field_id:
             return (index,)
-        deeper = _path_to(field_id, field.fields) if field.kind == "struct" else None
+        deeper = _path_to(field_id, field.fields) if field.type_name == "struct" else None
         if deeper is not None:
             return (index, *deeper)
     return None
@@ -168,7 +164,7 @@ def _format_value(part: PartitionField, value: Any) -> str:
 
 
 def layout_of(partitioning: Sequence[PartitionField]) -> tuple[tuple[int, ...], IcebergPartitioningHandle]:
-    """Return the columns that decide a row's partition, in table order, and the partitioning handle."""
+    """Return the columns that decide a row's partition, and the partitioning handle."""
     columns = tuple(sorted({part.column for part in partitioning}))
     renumbered = tuple(replace(part, column=columns.index(part.column)) for part in partitioning)
     return columns, IcebergPartitioningHandle(renumbered)

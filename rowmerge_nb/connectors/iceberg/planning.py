@@ -115,12 +115,12 @@ def _named_twice(table: Table) -> list[str]:
 
 
 def live_files(content: Content) -> tuple[DataFileRef, ...]:
-    """Return the data files in the order of their indexes in row ids."""
+    """Return the data files in the order of row ids."""
     return tuple(DataFileRef(entry.data_file.file_path, entry.data_file.spec_id) for entry in content.data)
 
 
 def rows_of(table: Table, snapshot_id: int | None) -> tuple[int | None, bool]:
-    """Return the number of rows in the data files, if the manifest list has it, and whether no rows are deleted."""
+    """Return the number of rows in the data files, if known, and whether none are deleted."""
     from pyiceberg.manifest import ManifestContent
 
     if snapshot_id is None:
@@ -146,7 +146,7 @@ def rows_of(table: Table, snapshot_id: int | None) -> tuple[int | None, bool]:
 
 
 def size_of(table: Table, snapshot_id: int | None) -> int | None:
-    """Return the size of the data files in bytes, if the snapshot's summary has it."""
+    """Return the size of the data files in bytes, if known."""
     snapshot = None if snapshot_id is None else table.metadata.snapshot_by_id(snapshot_id)
     size = None if snapshot is None or snapshot.summary is None else snapshot.summary.get("total-files-size")
     return int(size) if size is not None and size.isdigit() else None
@@ -156,7 +156,7 @@ def size_of(table: Table, snapshot_id: int | None) -> int | None:
 
 
 class DeleteIndex:
-    """Finds the delete files of a data file: by path, by partition, or global ones."""
+    """Finds the delete files of a data file, by path or partition."""
 
     def __init__(self, table: Table, handle: IcebergTableHandle, entries: Iterable[ManifestEntry]) -> None:
         self._schemas = table.metadata.schemas
@@ -226,7 +226,7 @@ def _applies(delete: ManifestEntry, data: ManifestEntry) -> bool:
 
 
 def may_delete_from(delete: DataFile, path: str) -> bool:
-    """Return whether a position delete file may refer to a data file, by the bounds of its paths."""
+    """Return whether a position delete file may refer to a data file, by its bounds."""
     lower, upper = ((bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds))
     text = path.encode()
     return not ((lower is not None and text < lower) or (upper is not None and text > upper))
@@ -318,7 +318,7 @@ def splits_of(
 
 
 def _partition_path(table: Table, file: DataFile) -> str:
-    """Return a file's partition as a path, by its own partitioning, whose columns may have been dropped."""
+    """Return a file's partition as a path; its columns may have been dropped."""
     spec = table.metadata.specs()[file.spec_id]
     sources = {part.source_id for part in spec.fields}
     schemas = (table.schema(), *reversed(table.metadata.schemas))

@@ -43,7 +43,7 @@ class FileField:
         arrow_type = self.field.type.arrow
         if column.type == arrow_type:
             return column
-        convert = _NESTED.get(self.field.kind)
+        convert = _NESTED.get(self.field.type_name)
         return convert(self, column) if convert is not None else _primitive(self.field, column)
 
 
@@ -93,7 +93,7 @@ def _primitive(field: Field, column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(source_type):
         column = column.dictionary_decode()
         source_type = column.type
-    if field.kind == "uuid" and pa.types.is_fixed_size_binary(source_type):
+    if field.type_name == "uuid" and pa.types.is_fixed_size_binary(source_type):
         return uuid_texts(column)
     if pa.types.is_timestamp(source_type) and pa.types.is_timestamp(arrow_type) and source_type.tz != arrow_type.tz:
         # A writer's zone does not change the instant; values without a zone are UTC.
@@ -112,7 +112,7 @@ def constant(field: Field, value: Any, rows: int) -> pa.Array:
     arrow_type = field.type.arrow
     if value is None:
         return pa.nulls(rows, arrow_type)
-    if field.kind == "uuid":
+    if field.type_name == "uuid":
         value = str(value)
     if isinstance(value, int) and pa.types.is_temporal(arrow_type):
         return pa.repeat(pa.scalar(value, pa.int32() if arrow_type.bit_width == 32 else pa.int64()).cast(arrow_type), rows)
@@ -157,7 +157,7 @@ def _match(field: Field, candidates: list[pa.Field], id_of: Callable[[pa.Field],
     for index, candidate in enumerate(candidates):
         if id_of(candidate) == field.id:
             parts = _parts(candidate.type)
-            if field.kind == "struct":
+            if field.type_name == "struct":
                 inner = tuple(_match(part, parts, id_of) for part in field.fields)
             else:
                 inner = tuple(
@@ -171,7 +171,7 @@ def _match(field: Field, candidates: list[pa.Field], id_of: Callable[[pa.Field],
 def _inside(field: Field, column: pa.Field, id_of: Callable[[pa.Field], int | None]) -> tuple[FileField, ...]:
     """Match the parts of an element, key or value, which is matched by position."""
     parts = _parts(column.type)
-    if field.kind == "struct":
+    if field.type_name == "struct":
         return tuple(_match(part, parts, id_of) for part in field.fields)
     return tuple(
         FileField(part, inner.name, i, _inside(part, inner, id_of))
@@ -191,7 +191,7 @@ def _by_name(field: Field, candidates: list[pa.Field], mapping: list[Mapping[str
 
 def _parts_by_name(field: Field, parent: pa.Field, mapping: list[Mapping[str, Any]]) -> tuple[FileField, ...]:
     parts = _parts(parent.type)
-    if field.kind == "struct":
+    if field.type_name == "struct":
         return tuple(_by_name(part, parts, mapping) for part in field.fields)
     inner = [next((entry for entry in mapping if entry.get("field-id") == part.id), {}) for part in field.fields]
     return tuple(

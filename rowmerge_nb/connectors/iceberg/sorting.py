@@ -101,7 +101,7 @@ def sort_fields(metadata: TableMetadata) -> Sequence[SortField]:
 
 
 def shown_keys(table: Table) -> tuple[SortKey, ...]:
-    """Return the keys of a table's sort order, or () if it uses transforms or nested fields, which are not supported."""
+    """Return the keys of a table's sort order, or () if it is not supported."""
     from pyiceberg.table.sorting import NullOrder, SortDirection
 
     schema, keys = table.schema(), []

@@ -74,7 +74,7 @@ def checked_files(properties: Mapping[str, Any], location: str) -> CheckedFiles:
 
 
 def provider_of(location: str, properties: Mapping[str, str], configured: Mapping[str, Any]) -> LocationProvider:
-    """Return the location provider for new files: a class of the catalog's configuration, or one of pyiceberg's."""
+    """Return the location provider: a class of the catalog's configuration, or one of pyiceberg's."""
     return load_location_provider(location, {**_without_provider(properties), **_provider(configured)})
 
 
@@ -94,7 +94,7 @@ class _GuardedTable(Table):
 
 
 class GuardedCatalog(Catalog):
-    """A catalog that loads and commits tables by its own configuration only; a mixin in front of a catalog's class."""
+    """A mixin for catalogs that loads and commits tables by the catalog's own configuration only."""
 
     trusts_entries = True
     """Whether the catalog is a separate service, whose metadata locations are trusted."""

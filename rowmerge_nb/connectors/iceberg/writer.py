@@ -312,7 +312,7 @@ def _removed_if_late(sink: IcebergPageSink | IcebergMergeSink) -> Iterator[None]
 
 
 class IcebergMergeSink(ConnectorMergeSink):
-    """Writes inserted rows through a page sink, and buffers deleted positions for one sorted delete file per data file."""
+    """Writes inserted rows through a page sink, and one sorted delete file per data file."""
 
     def __init__(
         self, table: IcebergTableHandle, files: tuple[DataFileRef, ...], prefix: str, presence: Presence | None = None
