@@ -38,16 +38,16 @@ def case(
     Args:
         columns: the table's columns with their SQL types.
         rows: the target's rows before the statement.
-        pages: pairs of a writer's number (in the older flow a split's) and rows. A row has an operation, the index of the affected target row
-            or None, the values of all columns, and in the current era the case number. Operations are ``INSERT``, ``DELETE``, ``UPDATE``, and
-            in the current era ``UPDATE_INSERT`` and ``UPDATE_DELETE``.
+        pages: pairs of a writer's number (in the older flow a split's) and rows. A row has an operation, the index of the target row or None,
+            the values of all columns, and in the current era the case number. Operations are ``INSERT``, ``DELETE``, ``UPDATE``, and in the
+            current era ``UPDATE_INSERT`` and ``UPDATE_DELETE``.
         kind: ``MERGE``, ``UPDATE``, ``DELETE`` or ``INSERT``.
         table: schema and name.
         properties: table properties.
         session: session properties, including ``era``.
         not_null: columns that reject NULL.
         redistribution: the indexes of the insert layout's columns.
-        updated: the columns that an UPDATE assigns, by case number in the current era, under 0 in the older flow.
+        updated: the columns of an UPDATE, by case number in the current era, under 0 in the older flow.
         channels: in the older flow, the channels of an UPDATE's columns and row id.
         flow: ``merge`` or ``updatable``.
 

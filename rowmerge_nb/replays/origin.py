@@ -43,7 +43,7 @@ class Origin:
 
     @property
     def is_own(self) -> bool:
-        """Whether the connector is created for the replay, without other rows."""
+        """Whether the connector is created for the replay."""
         return not isinstance(self.source, Connector)
 
     @property

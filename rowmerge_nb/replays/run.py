@@ -489,7 +489,7 @@ def _blamed(failure: BaseException, step: str) -> tuple[BaseException, str, None
 
 
 def _cause(failure: BaseException) -> BaseException:
-    """Return the connector's own error, whose traceback ends in the connector."""
+    """Return the connector's own error."""
     return failure.__cause__ if isinstance(failure, RowMergeError) and isinstance(failure.__cause__, Exception) else failure
 
 

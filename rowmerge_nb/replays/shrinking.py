@@ -148,7 +148,7 @@ def _whole_pages(trial: _Trial) -> None:
 
 
 def _page_rows(trial: _Trial) -> None:
-    """Drop rows of the pages, and unreferenced rows of the target if possible."""
+    """Drop rows of the pages, and unreferenced target rows if possible."""
     only_named = trial.fails(_with_named_rows(trial.record))
     whole = trial.record
 

@@ -48,7 +48,7 @@ class Prepared:
     notice: str = ""
 
     def drop(self, connector: Connector, record: Record) -> str:
-        """Drop a temporary table; return an error message, or ``""``."""
+        """Drop a temporary table; return an error message."""
         if not self.is_temporary:
             return ""
         try:
@@ -139,7 +139,7 @@ def _are_in(rows: Page, table_rows: Page, *, whole: bool) -> bool:
 
 
 def _make(connector: Connector, record: Record, name: SchemaTableName, rows: Page, make_table: Any) -> str:
-    """Create a table with rows; return an error message, or ``""``."""
+    """Create a table with rows; return an error message."""
     columns = tuple(ColumnMetadata(column.name, column.sql_type, column.nullable) for column in record.columns)
     metadata = ConnectorTableMetadata(name, columns, _properties(connector, record))
     try:

@@ -73,7 +73,7 @@ class Change:
 
     Args:
         deletes: position delete files to add, one per data file.
-        deleted_from: the data files that `deletes` refer to, or that are removed.
+        deleted_from: the data files of `deletes`, and those that are removed.
         read: the live files at the start of the statement; None for INSERT.
         scans: the predicates of the statement's scans.
         serializable: whether commits of rows that match `scans` are conflicts too.
@@ -399,7 +399,7 @@ def _partition_key(data_file: DataFile) -> Any:
 
 
 def _collision(entry: ManifestEntry, change: Change, partitions: set[Any]) -> str | None:
-    """Return a data file that the change and another commit's delete file both delete rows of."""
+    """Return a data file that both the change and another commit's delete file refer to."""
     file = entry.data_file
     if file.content == DataFileContent.EQUALITY_DELETES:
         everywhere = not len(file.partition)
@@ -425,13 +425,15 @@ def _check_serializable(change: Change, table: Table, live: set[str], deletes: s
                 conflict(handle.name, "another commit deleted rows that the statement looked at")
         # The files of an expired snapshot cannot be filtered: all of them count.
         is_retained = table.metadata.snapshot_by_id(started) is not None if started is not None else False
-        former = content_of(table, started, scan).data if is_retained else (change.read.data if change.read is not None else [])
-        if any(entry.data_file.file_path in removed for entry in former):
+        files_read = (
+            content_of(table, started, scan).data if is_retained else (change.read.data if change.read is not None else [])
+        )
+        if any(entry.data_file.file_path in removed for entry in files_read):
             conflict(handle.name, "another commit removed data files that the statement looked at")
 
 
 def _is_rewrite(entry: ManifestEntry, table: Table) -> bool:
-    """Return whether a file was added by a commit that changes no rows, such as compaction."""
+    """Return whether the commit of a file changes no rows, as compaction."""
     snapshot = table.metadata.snapshot_by_id(entry.snapshot_id) if entry.snapshot_id is not None else None
     return snapshot is not None and snapshot.summary is not None and snapshot.summary.operation == Operation.REPLACE
 
@@ -495,21 +497,21 @@ def _add_columns(handle: IcebergTableHandle, transaction: Transaction) -> Callab
 
 def replace(
     change: Change,
-    former: IcebergTableHandle,
+    original: IcebergTableHandle,
     now: Table,
     transaction: Transaction,
     properties: Mapping[str, str],
     writer: Writer,
 ) -> ConnectorTableVersion:
     """Commit a replaced table with its rows in a snapshot without a parent; any concurrent commit is a conflict."""
-    _check_head(former, now)
-    if now.metadata.current_schema_id != former.schema_id:
-        conflict(former.name, "its columns were altered")
-    producer = RowDelta(change, transaction, properties).of_statement(former, writer)
+    _check_head(original, now)
+    if now.metadata.current_schema_id != original.schema_id:
+        conflict(original.name, "its columns were altered")
+    producer = RowDelta(change, transaction, properties).of_statement(original, writer)
     _stage(producer)
     # No retry on top of another commit: the statement replaces the table that it has seen.
     transaction._snapshot_producers.clear()  # noqa: SLF001
-    _commit(former, transaction, producer, writer, _holds(producer))
+    _commit(original, transaction, producer, writer, _holds(producer))
     return _version_of(producer)
 
 
@@ -611,7 +613,7 @@ def _commit_empty(
 
 
 def _holds(producer: _FastAppendFiles | None) -> Callable[[TableMetadata], bool]:
-    """Return a predicate for tables with the producer's snapshot; True without a producer."""
+    """Return a predicate for tables with the producer's snapshot, if any."""
     return lambda now: producer is None or now.snapshot_by_id(producer.snapshot_id) is not None
 
 

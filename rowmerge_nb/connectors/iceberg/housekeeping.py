@@ -52,12 +52,7 @@ def remove_folder(path: Path) -> None:
 
 @dataclass(frozen=True)
 class File:
-    """A file in a folder.
-
-    Args:
-        location: in the style of the folder's location.
-        modified: None if the store does not report it.
-    """
+    """A file in a folder; `location` is in the style of the folder's, `modified` may be unknown."""
 
     location: str
     size: int | None
@@ -269,7 +264,7 @@ class Search:
     Args:
         known_paths: the files that any table of the catalog references, read after the listing.
         running: the prefixes of this connector's running statements.
-        ended: the prefixes of its ended statements, whose leftovers are orphans at any age.
+        ended_prefixes: those of its ended statements, whose leftovers are orphans at any age.
         age: the minimum age of files of unknown origin.
         owns: whether a file may be removed for this table.
         is_shared: whether a folder may contain files of others.
@@ -279,7 +274,7 @@ class Search:
     listing: Listing
     known_paths: Collection[str]
     running: Collection[str]
-    ended: Collection[str]
+    ended_prefixes: Collection[str]
     age: timedelta
     owns: Callable[[str], bool]
     is_shared: Callable[[str], bool]
@@ -292,7 +287,7 @@ class Search:
 
     def _orphans_in(self, folder: str) -> Iterator[Orphan]:
         listing, running = self.listing, set(self.running)
-        ended_prefixes = {*listing.abandoned(), *self.ended} - running
+        ended_prefixes = {*listing.abandoned(), *self.ended_prefixes} - running
         protected = tuple(f"{prefix}-" for prefix in {*listing.protected(self.age), *running} - ended_prefixes)
         removable = tuple(f"{prefix}-" for prefix in ended_prefixes)
         age, files = None if self.is_shared(folder) else self.age, listing.files[folder]
@@ -317,7 +312,7 @@ class Search:
     @cached_property
     def _metadata_files(self) -> Mapping[str, str]:
         """The prefixes of known statements, by the ids in the names of their metadata files."""
-        prefixes = {*self.listing.notes, *self.ended, *self.running}
+        prefixes = {*self.listing.notes, *self.ended_prefixes, *self.running}
         return {str(metadata_id(prefix, attempt)): prefix for prefix in prefixes for attempt in range(_ATTEMPTS)}
 
     def _writer_of(self, file: File) -> str | None:

@@ -348,7 +348,7 @@ class Tables:
         return None
 
     def _former_directory(self, identifier: tuple[str, str]) -> Path | None:
-        """Return the directory that the warehouse was moved from, if the metadata file is here at the same relative path."""
+        """Return the directory that the warehouse was moved from, if the metadata file is here."""
         file = Path(local_path(self._metadata_file(identifier) or "") or "")
         below = file.parts[-4:]  # schema, table, "metadata", file
         is_here = self._warehouse is not None and len(below) == 4 and self._warehouse.joinpath(*below).is_file()

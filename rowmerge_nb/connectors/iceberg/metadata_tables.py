@@ -47,7 +47,7 @@ _MANIFEST_COUNTS: Final = (
     "deleted_data_files_count integer, deleted_rows_count bigint"
 )
 _ALL_COUNTS: Final = ", ".join(
-    f"{what}_{kind}_files_count integer" for kind in ("data", "delete") for what in ("added", "existing", "deleted")
+    f"{what}_{content}_files_count integer" for content in ("data", "delete") for what in ("added", "existing", "deleted")
 )
 _SUMMARIES: Final = (
     "partition_summaries array(row(contains_null boolean, contains_nan boolean, lower_bound varchar, upper_bound varchar))"
@@ -207,8 +207,7 @@ def _live(table: Table) -> tuple[list[DataFile], list[DataFile]]:
 class _Partition:
     """All of a table's partition fields as one row type.
 
-    Fields of the same column and transform are merged even if their ids differ, since some writers do not reuse ids. Different fields of the
-    same name get their id as a suffix.
+    Fields of the same column and transform are merged, since some writers do not reuse ids; different fields of one name get their id as a suffix.
     """
 
     def __init__(self, table: Table) -> None:

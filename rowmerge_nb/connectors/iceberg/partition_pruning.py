@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class PartitionPlanner(ManifestGroupPlanner):
     """Plans the manifest entries that a filter needs.
 
-    Engines wrap the truncation of a type's smallest values around. If the filter can match such values, that partition field is ignored; file bounds
-    still apply. UUIDs are ignored too: pyiceberg compares them with their bytes.
+    Engines wrap the truncation of a type's smallest values around, so a partition field whose filter can match them is ignored. UUIDs are ignored
+    too: pyiceberg compares them with their bytes. File bounds still apply.
     """
 
     def _build_partition_projection(self, spec_id: int) -> BooleanExpression:

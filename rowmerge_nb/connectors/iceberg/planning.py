@@ -258,7 +258,9 @@ def _check_format(file: DataFile, handle: IcebergTableHandle, formats: Sequence[
         )
 
 
-def rewritable(table: Table, handle: IcebergTableHandle, content: Content, chosen: Collection[str], most_bytes: int) -> Content:
+def rewritable(
+    table: Table, handle: IcebergTableHandle, content: Content, requested_paths: Collection[str], most_bytes: int
+) -> Content:
     """Return the files that are worth compacting, and the delete files that become useless.
 
     Per partition these are small files, if there are several, and files with deleted rows. If any candidate has another partitioning, all
@@ -269,7 +271,7 @@ def rewritable(table: Table, handle: IcebergTableHandle, content: Content, chose
     groups: dict[Any, list[ManifestEntry]] = defaultdict(list)
     for entry in content.data:
         file = entry.data_file
-        if file.file_path in chosen and (deleting[file.file_path] or file.file_size_in_bytes <= most_bytes):
+        if file.file_path in requested_paths and (deleting[file.file_path] or file.file_size_in_bytes <= most_bytes):
             _check_format(file, handle, ("PARQUET",))
             groups[_partition_of(file)].append(entry)
     # Rows of a file with another partitioning may go to any partition.

@@ -23,13 +23,7 @@ _ID: Final = b"PARQUET:field_id"
 
 @dataclass(frozen=True)
 class FileField:
-    """A field's counterpart in a file.
-
-    Args:
-        name: its name in the file; None if the file lacks it.
-        index: its index in the parent row.
-        parts: the parts of a nested field.
-    """
+    """A field's counterpart in a file; `name` is None if the file lacks it, `index` is that in the parent row."""
 
     field: Field
     name: str | None

@@ -122,7 +122,7 @@ def _batches(
 
 
 def _has_rows(file: pq.ParquetFile, group: int, deciding: dict[int, FileField], split: IcebergSplit) -> bool:
-    """Return whether a row group may have a matching row, by its selective columns."""
+    """Return whether a row group may have a match, by its selective columns."""
     few = [f for f in deciding.values() if f.name is not None and is_selective(split.domains[f.field.id], f.field.type)]
     if not few:
         return True

@@ -94,9 +94,6 @@ def _servers(properties: Mapping[str, Any]) -> Collection[str]:
 def require_reachable(properties: Mapping[str, Any], location: str) -> None:
     """Check that a location is on the local disk, or on an allowed server.
 
-    Raises:
-        ConnectorError: PERMISSION_DENIED.
-
     >>> require_reachable({}, "s3://elsewhere/secret.parquet")
     Traceback (most recent call last):
     rowmerge_nb.base.errors.ConnectorError: PERMISSION_DENIED: File 's3://elsewhere/secret.parquet' is not opened: ...

@@ -9,10 +9,7 @@ from rowmerge_nb.spi.handles import SchemaTableName
 
 
 def checked_table_name(schema: Any, table: Any) -> SchemaTableName:
-    """Return a table's name in lower case.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS.
+    """Return a table's name in lower case, or raise INVALID_ARGUMENTS.
 
     >>> str(checked_table_name("Default", "T"))
     'default.t'

@@ -34,10 +34,7 @@ def is_selective(domain: ColumnDomain, sql_type: Type) -> bool:
 
 
 def has_match(columns: Iterable[tuple[pa.Array, ColumnDomain]]) -> bool:
-    """Return whether a row has in each column a value of the column's domain.
-
-    Returns:
-        True also if values cannot be compared; the engine filters every row again.
+    """Return whether a row matches each column's domain; True also if values cannot be compared, since the engine filters again.
 
     >>> from rowmerge_nb.spi import ColumnDomain
     >>> numbers, letters = pa.array([1, None, 3]), pa.array(["a", "b", "c"])

@@ -11,16 +11,14 @@ if TYPE_CHECKING:
 
 
 def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return the names that a property lists; a single name may be a plain string.
-
-    Raises:
-        AnalysisError: INVALID_TABLE_PROPERTY for another type.
+    """Return the names that a property lists, or raise INVALID_TABLE_PROPERTY; a single name may be a string.
 
     >>> listed_names({"bucketed_by": ["a", "b"]}, "bucketed_by"), listed_names({"primary_key": "id"}, "primary_key"), listed_names({}, "primary_key")
     (('a', 'b'), ('id',), ())
     >>> listed_names({"primary_key": 5}, "primary_key")
     Traceback (most recent call last):
-    rowmerge_nb.base.errors.AnalysisError: INVALID_TABLE_PROPERTY: Invalid value for table property 'primary_key': Cannot convert [5] to     array(varchar). It lists texts: ARRAY['...'].
+    rowmerge_nb.base.errors.AnalysisError: INVALID_TABLE_PROPERTY: Invalid value for table property 'primary_key': Cannot convert [5] to \
+    array(varchar). It lists texts: ARRAY['...'].
     """
     value = properties.get(name)
     if value is None:
