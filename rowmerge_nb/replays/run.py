@@ -137,7 +137,7 @@ class Replay:
             make_table: likewise for ``make_table``.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if the connector or a value cannot be written to a file.
+            RowMergeError: INVALID_ARGUMENTS if a value or the connector cannot be written.
         """
         from rowmerge_nb.replays.written import write_test
 
@@ -326,7 +326,7 @@ class _Run:
         )
 
     def _calls(self, statement: LocalStatement) -> bool:
-        """Make the calls; return whether the statement was committed."""
+        """Make the calls; return whether they committed."""
         if statement.handle is None:
             self.refusal = RowMergeError(
                 f"The connector has no table {self.prepared.name}",
@@ -412,7 +412,6 @@ class _Run:
         return page, ids.take(indexes)
 
     def _transformed(self, page: Page, row_ids: pa.Array) -> Page:
-        """Add the internal channel that sinks do not get."""
         after = self.record.layout.after
         arrays = list(page.columns)
         arrays[after.row_id] = row_ids
@@ -433,7 +432,7 @@ class _Run:
         self.notices.append(f"Split {self.split} was read: {plural(rows, 'row')}")
 
     def _finish(self, statement: LocalStatement, table: Page, places: Any) -> bool:
-        """Make the finish call, and read the resulting rows; return whether the statement was committed."""
+        """Finish, and read the resulting rows; return whether that committed."""
         record, connector = self.record, self.connector
         if connector.commits_in_finish and not self.prepared.is_own:
             self.notices.append(

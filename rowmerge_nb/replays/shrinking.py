@@ -103,7 +103,7 @@ class _Trial:
         return self.best.record
 
     def fails(self, record: Record) -> bool:
-        """Replay a record; keep it as the best one if it fails in the same way."""
+        """Replay a record; keep it if it fails in the same way."""
         if time.monotonic() > self._deadline:
             raise _TimeIsUpError
         self.tries += 1
@@ -131,7 +131,7 @@ def _signature(result: Replay) -> tuple[Any, ...]:
 
 
 def _whole_pages(trial: _Trial) -> None:
-    """Drop writers that are not replayed, then all but one; merge pages."""
+    """Drop writers, and merge pages."""
     record = trial.record
     pages = tuple(page for page in record.pages if page.number in trial.best.numbers)
     if len(pages) < len(record.pages):

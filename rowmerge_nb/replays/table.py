@@ -38,7 +38,7 @@ class Prepared:
         has_rows: whether it has the record's rows.
         is_own: whether it has no rows of others, so that changes may be committed.
         is_temporary: whether it is dropped at the end.
-        notice: why it lacks the record's rows.
+        notice: why it lacks the rows.
     """
 
     name: SchemaTableName

@@ -210,7 +210,7 @@ def _literal(value: Any) -> str:
 
 
 def _check(literal: str, record: Record) -> None:
-    """Check that the literals evaluate to the record, or raise INVALID_ARGUMENTS."""
+    """Check that the literals evaluate to the record."""
     try:
         # The output of `_literal`: literals, and calls of datetime and decimal.
         scope: dict[str, Any] = {"case": case, "datetime": dt, "decimal": decimal}

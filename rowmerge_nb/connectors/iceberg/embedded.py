@@ -146,14 +146,14 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
         self._local.path, self._local.prefix, self._local.attempt = None, prefix, itertools.count()
 
     def discard(self, io: FileIO) -> None:
-        """Remove the metadata file of this thread's last commit, which failed."""
+        """Remove the metadata file of this thread's failed commit."""
         if self.written is not None:
             with suppress(OSError):
                 io.delete(self.written)
             self._local.path = None
 
     def metadata_files(self) -> list[str]:
-        """Return the locations of all tables' current metadata files."""
+        """Return all tables' current metadata files."""
         files = select(IcebergTables.metadata_location).where(IcebergTables.catalog_name == self.name)
         with Session(self.engine) as session:
             return [file for file in session.scalars(files) if file is not None]

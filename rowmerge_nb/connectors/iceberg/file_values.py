@@ -105,7 +105,6 @@ def _placeholder(arrow_type: pa.DataType) -> pa.Scalar:
 
 
 def _require_values(values: pa.Array, outside: pa.Array | None, path: str, what: str) -> None:
-    """Check that a required field is NULL only if its parent row is."""
     if not values.null_count:
         return
     missing = pc.is_null(values)

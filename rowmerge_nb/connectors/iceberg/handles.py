@@ -63,7 +63,7 @@ class IcebergColumn(ColumnHandle):
 
 @dataclass(frozen=True)
 class IcebergRowIdColumn(ColumnHandle):
-    """The row id; identified by its class, since table columns can have any name."""
+    """The row id, identified by its class, since columns can have any name."""
 
 
 @dataclass(frozen=True)

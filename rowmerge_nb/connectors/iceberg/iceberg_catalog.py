@@ -581,7 +581,7 @@ class Tables:
         return removal
 
     def _refuse_unreadable(self, handle: IcebergTableHandle, table: Table, error: Exception) -> NoReturn:
-        """Raise the error of unreadable manifests, or a conflict if another commit has changed the table."""
+        """Raise the error, or a conflict if another commit has changed the table."""
         from rowmerge_nb.connectors.iceberg.commits import conflict
 
         if isinstance(error, RowMergeError):
@@ -647,7 +647,7 @@ class Tables:
             drop_statistics(handle, table.transaction(), writer)
 
     def alter(self, handle: IcebergTableHandle, alteration: Alteration, writer: Writer) -> None:
-        """Alter a table that still matches its handle: its columns by a commit, its name by the catalog."""
+        """Alter a table that still matches its handle: by a commit, or a rename in the catalog."""
         from rowmerge_nb.connectors.iceberg.commits import alter
 
         table = self._changed(handle)
@@ -683,7 +683,7 @@ class Tables:
         return restore(handle, snapshot, dropped, table.transaction(), writer)
 
     def drop(self, handle: IcebergTableHandle) -> None:
-        """Drop a table; its files are removed if they are below the embedded catalog's warehouse."""
+        """Drop a table; remove its files if they are below the embedded catalog's warehouse."""
         table = self.load(handle.name)
         if table is None or str(table.metadata.table_uuid) != handle.identity:
             return
@@ -717,7 +717,7 @@ class Tables:
                 embedded.release_folder(folder)
 
     def dropped_folders(self, known_paths: Collection[str], age: dt.timedelta) -> list[Orphan]:
-        """Return the folders of dropped tables whose removal was not completed."""
+        """Return the folders of dropped tables that still exist."""
         embedded = self._embedded
         if embedded is None:
             return []

@@ -290,7 +290,7 @@ class IcebergMetadata(ConnectorMetadata):
     def get_hidden_column_handles(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> tuple[ColumnHandle, ...]:
-        """Return the columns about a row's file; from now on splits include them."""
+        """Return the columns about a row's file, and include them in splits."""
         self._transaction.loaded(iceberg_table(table_handle)).shows_places = True
         return HIDDEN
 

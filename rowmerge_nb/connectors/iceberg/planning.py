@@ -233,7 +233,7 @@ def may_delete_from(delete: DataFile, path: str) -> bool:
 
 
 def _only_path(delete: DataFile) -> str | None:
-    """Return the only data file of a delete file, by its bounds, which differ if truncated; a damaged bound is ignored."""
+    """Return the only data file of a delete file, by equal bounds; a damaged bound is ignored."""
     lower, upper = ((bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds))
     try:
         return lower.decode() if lower is not None and lower == upper else None
