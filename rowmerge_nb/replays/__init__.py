@@ -1,4 +1,4 @@
-"""Replay: the calls of a recorded statement made again, in this process and without Spark, so that a debugger works.
+"""Replay: repeat the calls of a recorded statement without Spark, so that a debugger works.
 
 ::
 

@@ -1,4 +1,4 @@
-"""A record written by hand, or into a test: rows of the target, and what pages ask to be done to them."""
+"""A record that is written by hand or in a test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.trace.record import HandedPage, Record, RecordedColumn
 
 ROW_ID_COLUMN = RecordedColumn("$row", "bigint")
-"""In a case a row of the target is named by its place; a replay finds the connector's own row ids by the rows."""
+"""The row id in a case: the index of the target's row; a replay finds the connector's own row ids by the rows."""
 KINDS = ("MERGE", "UPDATE", "DELETE", "INSERT")
 
 
@@ -33,26 +33,23 @@ def case(
     channels: Sequence[int] = (),
     flow: str = "merge",
 ) -> Record:
-    """Make a record of values that are written down.
+    """Build a record from literals, or raise INVALID_ARGUMENTS.
 
     Args:
         columns: the table's columns with their SQL types.
-        rows: the rows of the target before.
-        pages: pairs of a writer's number (in the older flow a split's) and the rows of a page: the operation (``INSERT``, ``DELETE``,
-            ``UPDATE``, in the current era ``UPDATE_INSERT`` and ``UPDATE_DELETE`` for the halves of an update), the place in ``rows`` of the
-            row that it is about, or None, the values of all columns, and in the current era the case number.
+        rows: the target's rows before the statement.
+        pages: pairs of a writer's number (in the older flow a split's) and rows. A row has an operation, the index of the target row or None,
+            the values of all columns, and in the current era the case number. Operations are ``INSERT``, ``DELETE``, ``UPDATE``, and in the
+            current era ``UPDATE_INSERT`` and ``UPDATE_DELETE``.
         kind: ``MERGE``, ``UPDATE``, ``DELETE`` or ``INSERT``.
         table: schema and name.
         properties: table properties.
-        session: the session's properties, ``era`` among them.
-        not_null: columns that refuse NULL.
-        redistribution: the places of the insert layout's columns.
-        updated: in the current era per case number the columns that its UPDATE assigns; in the older flow those of the UPDATE, under 0.
-        channels: in the older flow of an UPDATE the channels of the updated columns and of the row id.
+        session: session properties, including ``era``.
+        not_null: columns that reject NULL.
+        redistribution: the indexes of the insert layout's columns.
+        updated: the columns of an UPDATE, by case number in the current era, under 0 in the older flow.
+        channels: in the older flow, the channels of an UPDATE's columns and row id.
         flow: ``merge`` or ``updatable``.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS for a value that does not fit its column, a row that is not there, or an unknown operation.
 
     >>> record = case(columns={"id": "bigint", "name": "varchar"}, rows=[(1, "a")],
     ...               pages=[(0, [("DELETE", 0, (None, None)), ("INSERT", None, (1, "b"))])])
@@ -67,7 +64,7 @@ def case(
         kind=kind,
         name=("", schema or "default", name),
         connector="",
-        columns=tuple(RecordedColumn(column, kind, column not in not_null) for column, kind in columns.items()),
+        columns=tuple(RecordedColumn(column, sql_type, column not in not_null) for column, sql_type in columns.items()),
         row_id=None if kind == "INSERT" else ROW_ID_COLUMN,
         properties=dict(properties or {}),
         session=dict(session or {}),
@@ -78,9 +75,9 @@ def case(
         channels=tuple(channels),
         row_count=len(rows),
     )
-    values = [[*row, *([] if empty.row_id is None else [place])] for place, row in enumerate(rows)]
+    values = [[*row, *([] if empty.row_id is None else [index])] for index, row in enumerate(rows)]
     try:
-        made = tuple(HandedPage(number, _page(empty, page, len(rows))) for number, page in pages)
+        handed_pages = tuple(HandedPage(number, _page(empty, page, len(rows))) for number, page in pages)
         target = _batch(values, empty.schema)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise RowMergeError(
@@ -90,33 +87,34 @@ def case(
         ) from error
     from dataclasses import replace
 
-    return replace(empty, pages=made, rows=target)
+    return replace(empty, pages=handed_pages, rows=target)
 
 
 def _page(record: Record, rows: Sequence[Sequence[Any]], count: int) -> pa.RecordBatch:
-    """Make a page of rows that say what is to be done."""
-    made = []
-    for operation, place, values, *numbers in rows:
+    page_rows = []
+    for operation, index, values, *numbers in rows:
         if operation not in Operation.__members__:
             msg = f"There is no operation '{operation}'"
-            known = list(Operation.__members__)
+            operations = list(Operation.__members__)
             raise RowMergeError(
-                msg, code="INVALID_ARGUMENTS", hint=did_you_mean(str(operation), known) or f"There are: {', '.join(known)}."
+                msg,
+                code="INVALID_ARGUMENTS",
+                hint=did_you_mean(str(operation), operations) or f"There are: {', '.join(operations)}.",
             )
-        if place is not None and not (type(place) is int and 0 <= place < count):
+        if index is not None and not (type(index) is int and 0 <= index < count):
             raise RowMergeError(
-                f"Row {place!r} of the target is not there: it has {count}, counted from 0",
+                f"Row {index!r} of the target is not there: it has {count}, counted from 0",
                 code="INVALID_ARGUMENTS",
                 hint="Give the place of a row, or None for a row to insert.",
             )
         if record.row_id is None:
-            made.append([*values])
+            page_rows.append([*values])
         elif record.flow is Flow.UPDATABLE:
-            made.append([place, *values])
+            page_rows.append([index, *values])
         else:
             number = (numbers or [0]) if record.era is Era.CURRENT else []
-            made.append([*values, int(Operation[operation]), *number, place])
-    return _batch(made, record.page_schema)
+            page_rows.append([*values, int(Operation[operation]), *number, index])
+    return _batch(page_rows, record.page_schema)
 
 
 def _batch(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.RecordBatch:

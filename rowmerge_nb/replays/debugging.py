@@ -1,4 +1,4 @@
-"""The debugger at the line of an error that is not the last one of the notebook."""
+"""The debugger at a given error."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _NAMES: Final = ("last_type", "last_value", "last_traceback", "last_exc")
 
 @contextmanager
 def last_error(error: BaseException) -> Iterator[None]:
-    """Make an error the last one for a while: debuggers look at that."""
-    kept = {name: getattr(sys, name) for name in _NAMES if hasattr(sys, name)}
+    """Make an error the last one temporarily."""
+    old_values = {name: getattr(sys, name) for name in _NAMES if hasattr(sys, name)}
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
     if sys.version_info >= (3, 12):
         sys.last_exc = error
@@ -21,14 +21,14 @@ def last_error(error: BaseException) -> Iterator[None]:
         yield
     finally:
         for name in _NAMES:
-            if name in kept:
-                setattr(sys, name, kept[name])
+            if name in old_values:
+                setattr(sys, name, old_values[name])
             elif hasattr(sys, name):
                 delattr(sys, name)
 
 
 def debugger_at(error: BaseException) -> None:
-    """Open the debugger at the line that raised an error."""
+    """Open the debugger at the line that raised the error."""
     shell = _shell()
     with last_error(error):
         if shell is None:
@@ -36,18 +36,17 @@ def debugger_at(error: BaseException) -> None:
 
             pdb.post_mortem(error.__traceback__)
         else:
-            # What it has kept of an error before would be taken instead.
+            # Otherwise the shell debugs the error that it has stored.
             shell.InteractiveTB.tb = None
             type(shell).debugger(shell, force=True)
 
 
 def has_keyboard() -> bool:
-    """Return whether somebody can type here: in a notebook, which asks its page, or in a terminal."""
+    """Return whether input is possible, in a notebook or a terminal."""
     return hasattr(_shell(), "kernel") or (sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty())
 
 
 def _shell() -> Any:
-    """Return the notebook's shell, if this runs in one."""
     if "IPython" not in sys.modules:
         return None
     from IPython.core.getipython import get_ipython

@@ -1,4 +1,4 @@
-"""Where a replay gets its connector from: one that is there, or one that is made for it."""
+"""The connector of a replay: an existing one, or a factory."""
 
 from __future__ import annotations
 
@@ -18,82 +18,71 @@ from rowmerge_nb.spi.connector import Connector
 
 @dataclass(frozen=True)
 class Origin:
-    """A connector, or what makes one.
-
-    Args:
-        given: a connector, which is somebody's own; or what makes one that is empty, and the replay's.
+    """A connector, or a factory of connectors.
 
     >>> Origin.of("rowmerge_nb.connectors.memory.connector:MemoryConnector").reference
     'rowmerge_nb.connectors.memory.connector:MemoryConnector'
     """
 
-    given: Connector | Callable[..., Any]
+    source: Connector | Callable[..., Any]
 
     @classmethod
-    def of(cls, given: Any) -> Origin:
-        """Check what was given: a connector, a class or function that makes one, or ``module:name`` of any of them.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS for anything else, and for a name that leads nowhere.
-        """
-        if isinstance(given, Origin):
-            return given
-        if isinstance(given, str):
-            given = _named(given)
-        if not isinstance(given, Connector) and not callable(given):
+    def of(cls, source: Any) -> Origin:
+        """Resolve a connector, a factory, or the ``module:name`` of one, or raise INVALID_ARGUMENTS."""
+        if isinstance(source, Origin):
+            return source
+        if isinstance(source, str):
+            source = _imported(source)
+        if not isinstance(source, Connector) and not callable(source):
             raise RowMergeError(
-                f"connector is of type {type(given).__name__}, which is not possible",
+                f"connector is of type {type(source).__name__}, which is not possible",
                 code="INVALID_ARGUMENTS",
                 hint="Give a connector, a class or function that makes one, or its name: 'shop:make_connector'.",
             )
-        return cls(given)
+        return cls(source)
 
     @property
     def is_own(self) -> bool:
-        """The connector is made for the replay, and nobody else's rows are in it."""
-        return not isinstance(self.given, Connector)
+        """Whether the connector is created for the replay."""
+        return not isinstance(self.source, Connector)
 
     @property
     def name(self) -> str:
-        """What it is called in reports."""
-        if isinstance(self.given, Connector):
-            return type(self.given).__name__
-        return getattr(self.given, "__name__", type(self.given).__name__)
+        """The name in reports."""
+        if isinstance(self.source, Connector):
+            return type(self.source).__name__
+        return getattr(self.source, "__name__", type(self.source).__name__)
 
     @property
     def reference(self) -> str | None:
-        """The name by which a file imports what makes the connector, ``module:name``; None where none leads there."""
-        module, name = getattr(self.given, "__module__", ""), getattr(self.given, "__qualname__", "")
+        """The factory's ``module:name``, or None."""
+        module, name = getattr(self.source, "__module__", ""), getattr(self.source, "__qualname__", "")
         if not self.is_own or module == "__main__" or not name.isidentifier():
             return None
-        return f"{module}:{name}" if getattr(sys.modules.get(module), name, None) is self.given else None
+        return f"{module}:{name}" if getattr(sys.modules.get(module), name, None) is self.source else None
 
     @contextmanager
     def opened(self) -> Iterator[Connector]:
-        """Yield the connector; one that was created for this is closed in the end, and its directory removed.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS if what should make a connector makes something else; what it raises itself is its own.
-        """
-        if isinstance(self.given, Connector):
-            yield self.given
+        """Yield the connector; close a factory's connector at the end, and remove its directory."""
+        if isinstance(self.source, Connector):
+            yield self.source
             return
         with tempfile.TemporaryDirectory(prefix="rowmerge_nb-replay-", ignore_cleanup_errors=True) as folder:
-            made = self.given(*([Path(folder)] if _takes_folder(self.given) else []))
-            if not isinstance(made, Connector):
+            connector = self.source(*([Path(folder)] if _takes_folder(self.source) else []))
+            if not isinstance(connector, Connector):
                 raise RowMergeError(
-                    f"{self.name} gave {type(made).__name__}; it gives a rowmerge_nb.Connector",
+                    f"{self.name} gave {type(connector).__name__}; it gives a rowmerge_nb.Connector",
                     code="INVALID_ARGUMENTS",
                     hint="Give a class or a function that makes a connector.",
                 )
             try:
-                yield made
+                yield connector
             finally:
                 with suppress(Exception):
-                    made.close()
+                    connector.close()
 
 
-def _named(text: str) -> Any:
+def _imported(text: str) -> Any:
     module, _, name = text.partition(":")
     hint = "Give 'module:name' of a class or function that makes a connector, such as 'shop:make_connector'."
     if not module or not name.isidentifier():
@@ -107,10 +96,10 @@ def _named(text: str) -> Any:
 
 
 def _takes_folder(make: Callable[..., Any]) -> bool:
-    """Return whether it needs one argument: an empty directory, as ``make_connector`` of the contract kit does."""
+    """Return whether a factory requires an empty directory."""
     try:
         parameters = inspect.signature(make).parameters.values()
     except (TypeError, ValueError):
         return False
-    needed = [p for p in parameters if p.default is p.empty and p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
-    return len(needed) == 1
+    required = [p for p in parameters if p.default is p.empty and p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
+    return len(required) == 1

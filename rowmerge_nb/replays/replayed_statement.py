@@ -1,4 +1,4 @@
-"""One statement of a connector in this process: its transaction, its calls, and its rows. What tasks do is done by the code of tasks."""
+"""A statement of a connector in this process; tasks run their own code."""
 
 from __future__ import annotations
 
@@ -28,27 +28,19 @@ _numbers: Final = itertools.count(1)
 
 
 class KeptError(Recorder):
-    """A recorder that also keeps the error itself, whose traceback a debugger needs."""
+    """A recorder that keeps the exception for the debugger."""
 
     raised: BaseException | None = None
 
     def failed(self, error: Exception | SystemExit, step: str) -> None:
-        """Note what ended the work."""
+        """Record the error that ended the work."""
         self.raised = error
         super().failed(error, step)
 
 
 @dataclass(frozen=True)
 class Work:
-    """What one writer, or one split, has done.
-
-    Args:
-        number: its number.
-        calls: the calls that it made.
-        fragments: what its sink, or its page source, gave in the end.
-        error: what ended it.
-        step: the call that raised it.
-    """
+    """The work of one writer, or one split."""
 
     number: int
     calls: tuple[Call, ...]
@@ -57,14 +49,14 @@ class Work:
     step: str = ""
 
     @classmethod
-    def of(cls, recorder: KeptError, given: Iterable[pa.RecordBatch]) -> Work:
-        """Run a task's pass, and return its outcome."""
-        outcomes = list(given)
+    def of(cls, recorder: KeptError, batches: Iterable[pa.RecordBatch]) -> Work:
+        """Run a task's pass, and return its work."""
+        outcomes = list(batches)
         fragments = [
             payload
             for batch in outcomes
-            for kind, payload in zip(batch.column(0).to_pylist(), batch.column(2).to_pylist(), strict=True)
-            if kind == FRAGMENT_ROW
+            for row_type, payload in zip(batch.column(0).to_pylist(), batch.column(2).to_pylist(), strict=True)
+            if row_type == FRAGMENT_ROW
         ]
         record = recorder.record
         step = next((call.method for call in record.calls if call.error is not None), getattr(record.error, "step", ""))
@@ -72,14 +64,7 @@ class Work:
 
 
 class LocalStatement:
-    """A statement on a table, up to its end by `commit` or `rollback`.
-
-    Args:
-        connector: the connector.
-        name: the table.
-        properties: the session's properties.
-        looked_up: the table is looked up at once.
-    """
+    """A statement on a table, until `commit` or `rollback`."""
 
     def __init__(
         self, connector: Connector, name: SchemaTableName, properties: Mapping[str, Any], *, looked_up: bool = True
@@ -96,16 +81,11 @@ class LocalStatement:
 
     @property
     def columns(self) -> list[ColumnHandle]:
-        """The table's columns in table order, in the connector's own handles."""
+        """The table's columns in table order, as the connector's handles."""
         return list(self.metadata.get_column_handles(self.session, self.handle))
 
     def scan(self, handle: Any = None, row_id: ColumnHandle | None = None) -> ScanPass:
-        """Return what reads the table in tasks, its row ids behind the columns.
-
-        Args:
-            handle: what to scan by; None for the table's own handle.
-            row_id: the column of the row id; None without it.
-        """
+        """Return a pass that reads the table and its row ids."""
         handle = self.handle if handle is None else handle
         columns = [*self.columns, *([row_id] if row_id is not None else [])]
         schema = pa.schema([*((column.name, column.type.arrow) for column in columns), (POSITION, pa.int64())])
@@ -120,7 +100,7 @@ class LocalStatement:
         return read.select(list(range(read.num_columns - 1)))
 
     def insert(self, pages: Sequence[Page], writer: int = 0) -> Work:
-        """Hand pages to a page sink; `begin_insert` comes before, and what finishes it after."""
+        """Pass pages to a page sink."""
         provider, session = self.connector.get_page_sink_provider(), replace(self.session, writer=writer)
         recorder = KeptError(writer, 0)
         task = InsertPass(pages[0].schema, (), lambda: provider.create_page_sink(self.transaction, session, self.insert_handle))
@@ -138,11 +118,13 @@ class LocalStatement:
         self.log.call("finish_insert", lambda: self.metadata.finish_insert(self.session, self.insert_handle, fragments))
 
     def begin_merge(self, updated: Mapping[int, Sequence[ColumnHandle]] | None) -> ColumnHandle:
-        """Ask and begin in the document's order; gives the column of the row id."""
+        """Begin a MERGE with calls in the documented order; return the row id column."""
         ask, metadata, session, handle = self.log.call, self.metadata, self.session, self.handle
         row_id = ask("get_merge_row_id_column_handle", lambda: metadata.get_merge_row_id_column_handle(session, handle))
         self.paradigm = ask(
-            "get_row_change_paradigm", lambda: metadata.get_row_change_paradigm(session, handle), gave=lambda given: given.name
+            "get_row_change_paradigm",
+            lambda: metadata.get_row_change_paradigm(session, handle),
+            gave=lambda paradigm: paradigm.name,
         )
         ask("get_insert_layout", lambda: metadata.get_insert_layout(session, handle))
         ask("get_update_layout", lambda: metadata.get_update_layout(session, handle))
@@ -151,7 +133,7 @@ class LocalStatement:
         return row_id
 
     def merge(self, writer: int, pages: Iterable[Page], layout: PageLayout) -> Work:
-        """Hand transformed pages to the merge sink of a writer."""
+        """Pass transformed pages to a merge sink."""
         provider = self.connector.get_page_sink_provider()
         sinks = SinkFactory(provider, self.transaction, self.session, self.merge_handle)
         recorder = KeptError(writer, 0)

@@ -1,4 +1,4 @@
-"""Rows found again: by their values in another table, by their row ids in a page; and the rows that a statement must leave."""
+"""Matching of rows by values or row ids, and the expected rows after a statement."""
 
 from __future__ import annotations
 
@@ -26,37 +26,32 @@ NOT_FOUND = -1
 
 
 def data_of(record: Record, page: Page) -> Page:
-    """Return the first channels of a page as the columns of the record's table.
-
-    Raises:
-        pyarrow.ArrowInvalid: a value does not fit its column.
-    """
+    """Return a page's columns of the record's table, or raise ArrowInvalid."""
     fields = [pa.field(column.name, column.sql_type.arrow) for column in record.columns]
     arrays = [conform(page.column(index), field.type) for index, field in enumerate(fields)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def places_in(table: Page, rows: Page) -> npt.NDArray[np.int64]:
-    """Return, for each of some rows, the place of a row of a table that has the same values; -1 where there is none left.
+    """Return, for each row, the index of a distinct equal row of a table, or -1.
 
     >>> table = pa.RecordBatch.from_pydict({"a": [7, 8, 7]})
     >>> places_in(table, pa.RecordBatch.from_pydict({"a": [7, 9, 7, 7]})).tolist()
     [0, -1, 2, -1]
     """
-    there, wanted = row_keys(table.columns, table.num_rows), row_keys(rows.columns, rows.num_rows)
-    order = np.argsort(there, kind="stable")
-    sorted_keys = there[order]
-    # Of equal rows the first takes the first, the second the second.
-    place = np.searchsorted(sorted_keys, wanted) + _ranks(wanted)
-    found = place < len(sorted_keys)
-    found[found] = sorted_keys[place[found]] == wanted[found]
-    result = np.full(len(wanted), NOT_FOUND, np.int64)
-    result[found] = order[place[found]]
+    table_keys, keys = row_keys(table.columns, table.num_rows), row_keys(rows.columns, rows.num_rows)
+    order = np.argsort(table_keys, kind="stable")
+    sorted_keys = table_keys[order]
+    # The n-th of equal rows matches the n-th one of the table.
+    positions = np.searchsorted(sorted_keys, keys) + _ranks(keys)
+    matches = positions < len(sorted_keys)
+    matches[matches] = sorted_keys[positions[matches]] == keys[matches]
+    result = np.full(len(keys), NOT_FOUND, np.int64)
+    result[matches] = order[positions[matches]]
     return result
 
 
 def _ranks(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return how many equal keys stand before each key."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     ranks = np.empty(len(keys), np.int64)
@@ -65,13 +60,7 @@ def _ranks(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 class NamedRows:
-    """Finds the rows of the target that pages speak of, by their row ids.
-
-    Where row ids repeat, as those of a store that numbers the rows of each partition, the columns decide that come along with them.
-
-    Args:
-        record: the record.
-    """
+    """Finds the target rows of pages by row id, and by the insert layout's columns if row ids repeat."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -89,64 +78,56 @@ class NamedRows:
         self._keys = keys[self._order]
 
     def of(self, page: Page) -> npt.NDArray[np.int64]:
-        """Return for each row of a page its place among the record's rows of the target; -1 of a row to insert, and of one that is not there."""
+        """Return the index of each row's target row in the record, or -1."""
         if not len(self._keys):
             return np.full(page.num_rows, NOT_FOUND, np.int64)
         ids = row_ids_in(self._record, page)
-        asked = row_keys([ids, *(page.column(index) for index in self._along)], page.num_rows)
-        place = np.minimum(np.searchsorted(self._keys, asked), len(self._keys) - 1)
-        found = (self._keys[place] == asked) & ids.is_valid().to_numpy(zero_copy_only=False)
-        return np.where(found, self._order[place], NOT_FOUND)
+        keys = row_keys([ids, *(page.column(index) for index in self._along)], page.num_rows)
+        positions = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        matches = (self._keys[positions] == keys) & ids.is_valid().to_numpy(zero_copy_only=False)
+        return np.where(matches, self._order[positions], NOT_FOUND)
 
 
 def row_ids_in(record: Record, page: Page) -> pa.Array:
-    """Return the row ids of a page of a record; NULL of rows to insert."""
+    """Return the row ids of a record's page; NULL for inserts."""
     return page.column(0 if record.flow is Flow.UPDATABLE else record.layout.after.row_id)
 
 
 def rows_left(record: Record, table: Page, places: npt.NDArray[np.int64], pages: Iterable[HandedPage]) -> Page:
-    """Return the rows that must be left when pages have been stored.
-
-    Args:
-        record: the record.
-        table: the rows of the table before.
-        places: for each row of the record its place in the table. Rows of the pages that speak of another one are left out.
-        pages: the pages.
-    """
+    """Return the expected rows after pages have been stored."""
     rows_named = NamedRows(record)
-    gone, added = [np.zeros(0, np.int64)], [table.slice(0, 0)]
-    for handed in pages:
-        page, named = handed.page, rows_named.of(handed.page)
+    removed, added = [np.zeros(0, np.int64)], [table.slice(0, 0)]
+    for handed_page in pages:
+        page, targets = handed_page.page, rows_named.of(handed_page.page)
         if record.row_id is None:
             added.append(data_of(record, page))
             continue
         ids = row_ids_in(record, page)
-        there = (named != NOT_FOUND) | ids.is_null().to_numpy(zero_copy_only=False)
-        page, named = page.filter(pa.array(there)), named[there]
+        has_target = (targets != NOT_FOUND) | ids.is_null().to_numpy(zero_copy_only=False)
+        page, targets = page.filter(pa.array(has_target)), targets[has_target]
         if record.flow is Flow.UPDATABLE:
-            gone.append(places[named])
+            removed.append(places[targets])
             if record.channels:
-                added.append(_updated(record, table, page, places[named]))
+                added.append(_updated(record, table, page, places[targets]))
         else:
             operation = page.column(record.layout.after.operation).to_numpy(zero_copy_only=False)
             takes = np.isin(operation, [Operation.DELETE, Operation.UPDATE, Operation.UPDATE_DELETE])
             gives = np.isin(operation, [Operation.INSERT, Operation.UPDATE, Operation.UPDATE_INSERT])
-            gone.append(places[named[takes & (named != NOT_FOUND)]])
+            removed.append(places[targets[takes & (targets != NOT_FOUND)]])
             added.append(data_of(record, page).filter(pa.array(gives)))
-    kept = np.setdiff1d(np.arange(table.num_rows), np.concatenate(gone))
-    return pa.concat_batches([table.take(pa.array(kept)), *added])
+    retained = np.setdiff1d(np.arange(table.num_rows), np.concatenate(removed))
+    return pa.concat_batches([table.take(pa.array(retained)), *added])
 
 
-def _updated(record: Record, table: Page, page: Page, named: npt.NDArray[np.int64]) -> Page:
-    """Return rows of a table with the new values that a page of the older flow has for them."""
+def _updated(record: Record, table: Page, page: Page, indexes: npt.NDArray[np.int64]) -> Page:
     assigned = dict(zip(record.updated.get(0, ()), page.columns[1:], strict=True))
-    old = table.take(pa.array(named))
+    old = table.take(pa.array(indexes))
     arrays = [assigned.get(name, old.column(index)) for index, name in enumerate(table.schema.names)]
     return pa.RecordBatch.from_arrays(arrays, schema=table.schema)
 
 
-def difference(expected: Page, there: Page) -> tuple[Page, Page]:
-    """Compare rows without regard to their order: gives those that are missing, and those that nobody asked for.
+def difference(expected: Page, actual: Page) -> tuple[Page, Page]:
+    """Compare rows regardless of order; return the missing and the unexpected ones.
 
     >>> missing, extra = difference(pa.RecordBatch.from_pydict({"a": [1, 2]}), pa.RecordBatch.from_pydict({"a": [2, 2]}))
     >>> missing.to_pydict(), extra.to_pydict()
@@ -154,6 +135,6 @@ def difference(expected: Page, there: Page) -> tuple[Page, Page]:
     """
     missing, extra = (
         second.filter(pc.equal(pa.array(places_in(first, second)), NOT_FOUND))
-        for first, second in ((there, expected), (expected, there))
+        for first, second in ((actual, expected), (expected, actual))
     )
     return missing, extra

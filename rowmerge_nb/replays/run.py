@@ -1,4 +1,4 @@
-"""Replaying a record: its pages into sinks, their fragments into the finish call, and the rows that are left compared with those that must be."""
+"""Replay of a record, and comparison of the resulting rows."""
 
 from __future__ import annotations
 
@@ -42,23 +42,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Replay:
-    """What came of a replay; shows itself as text, and in a notebook as HTML.
+    """The result of a replay; displays as text, or as HTML in a notebook.
 
     Args:
-        record: what was replayed.
-        origin: where the connector came from.
-        numbers: the writers, or splits, whose pages were handed over.
-        call: the last call that was to be made.
-        make_table: what makes the table; None for CREATE TABLE and INSERT.
-        calls: the calls of the contract that were made, in order.
-        fragments: what the sinks gave, by writer.
-        expected: the rows that must be left; None where they are not known.
-        remaining: the rows that are left; None where they could not be read.
-        error: what a call raised, with its traceback; None if none did.
+        origin: the source of the connector.
+        numbers: the writers, or splits, whose pages were replayed.
+        call: the last call to make.
+        calls: the contract's calls, in order.
+        expected: the expected rows, if known.
+        remaining: the actual rows, if read.
+        error: the exception of a call, if any.
         step: the call that raised it.
-        number: the writer or split that made the call.
-        notices: what was not done, and why.
-        has_rows: the table had the rows of the record.
+        has_rows: whether the table had the record's rows.
     """
 
     record: Record
@@ -78,17 +73,17 @@ class Replay:
 
     @property
     def compared(self) -> bool:
-        """Whether the rows that are left were compared with those that must be."""
+        """Whether the rows were compared."""
         return self.error is None and self.expected is not None and self.remaining is not None
 
     @property
     def missing(self) -> Page | None:
-        """The rows that must be left and are not; None where nothing was compared."""
+        """The missing rows; None without a comparison."""
         return self._difference[0] if self._difference is not None else None
 
     @property
     def extra(self) -> Page | None:
-        """The rows that are left and must not be; None where nothing was compared."""
+        """The unexpected rows; None without a comparison."""
         return self._difference[1] if self._difference is not None else None
 
     @cached_property
@@ -99,28 +94,24 @@ class Replay:
 
     @property
     def agrees(self) -> bool:
-        """No call raised anything, and the rows that are left are those that must be."""
-        found = self._difference
-        return found is not None and not found[0].num_rows and not found[1].num_rows
+        """Whether no call failed, and no rows differ."""
+        differences = self._difference
+        return differences is not None and not differences[0].num_rows and not differences[1].num_rows
 
     @property
     def failed(self) -> bool:
-        """A call raised something, or other rows are left than must be."""
+        """Whether a call failed, or the rows differ."""
         return self.error is not None or (self.compared and not self.agrees)
 
     @property
     def traceback(self) -> str:
-        """The traceback of the error, from the call of the contract on; ``""`` without an error."""
+        """The traceback of the error, from the connector on."""
         if self.error is None:
             return ""
         return "".join(traceback.format_exception(type(self.error), self.error, _connectors_frames(self.error.__traceback__)))
 
     def debug(self) -> None:
-        """Open the debugger where the call failed: that of IPython in a notebook, else pdb.
-
-        Raises:
-            RowMergeError: NOT_SUPPORTED if no call failed.
-        """
+        """Open the debugger where the call failed: IPython's in a notebook, otherwise pdb. NOT_SUPPORTED if no call failed."""
         if self.error is None:
             raise RowMergeError(
                 "No call failed in this replay, so there is no line to stop at",
@@ -132,21 +123,21 @@ class Replay:
         debugger_at(self.error)
 
     def shrink(self, seconds: float = 30.0) -> Replay:
-        """Return a replay of the fewest rows, pages and columns that fails in the same way; see `rowmerge_nb.replays.shrink`."""
+        """Return a smaller replay with the same failure; see `rowmerge_nb.replays.shrink`."""
         from rowmerge_nb.replays.shrinking import shrunk
 
         return shrunk(self, seconds)
 
     def to_test(self, path: str | Path, connector: str | None = None, make_table: str | None = None) -> Path:
-        """Write a file for pytest that makes these calls, with the rows in it: it fails as long as the connector does.
+        """Write a pytest file with these calls and rows; it fails until the connector is fixed.
 
         Args:
-            path: the file, ``test_*.py``; one that is there is not replaced.
-            connector: by which name the file imports what makes the connector, ``module:name``; None where the replay was given that.
-            make_table: likewise of ``make_table``, where the replay was given one.
+            path: the file, ``test_*.py``, which must not exist.
+            connector: the ``module:name`` of the connector's factory; by default that of the replay.
+            make_table: likewise for ``make_table``.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if the connector, or a value, cannot be written into a file; the hint says what to do.
+            RowMergeError: INVALID_ARGUMENTS if a value or the connector cannot be written.
         """
         from rowmerge_nb.replays.written import write_test
 
@@ -174,60 +165,58 @@ def replay(
     call: str | None = None,
     make_table: Any = None,
 ) -> Replay:
-    """Make the calls of a recorded statement again, in this process and without Spark: ``breakpoint()`` works in the connector.
+    """Repeat a recorded statement's calls in this process and without Spark, so that ``breakpoint()`` works in the connector.
 
-    The table of the record is looked for in the connector, with the rows that it had; where it is not, it is made, by CREATE TABLE and
-    INSERT. The statement begins anew, row ids are found by the rows, the pages go through the connector's own sinks, and the rows that are
-    left are compared with those that must be. In the end the statement is rolled back. Rows that a connector shows after the commit alone are
-    committed to a table that was made for the replay, which is dropped; to no other.
+    Unless the connector has the table with the record's rows, it is created by CREATE TABLE and INSERT. The resulting rows are compared with the
+    expected ones, and the statement is rolled back. A connector that shows rows only after the commit gets one, but only on a table of the
+    replay, which is dropped.
 
     Args:
-        record: the record, the path of a saved one, or the result that has one.
-        connector: a class or function that makes a connector (with no argument, or that of an empty directory), its name as
-            ``'module:name'``, or a connector, in which the table then is somebody's own.
-        writer: hand over the pages of this writer alone, up to its fragments; None for those of all.
-        split: in the older flow those that this split has read; else have this split of the table read, and nothing more.
-        call: the last call that is made: ``begin_merge``, ``finish`` (of the sinks), ``finish_merge``; None for the last there is.
-        make_table: a function of connector, metadata and rows, as in the contract kit, for connectors without CREATE TABLE or INSERT.
+        record: the record, the path of a saved one, or a result that has one.
+        connector: a connector of yours, or a factory (a class or function, without arguments or with an empty directory), or
+            ``'module:name'``.
+        writer: replay only this writer's pages, up to its fragments.
+        split: in the older flow, replay only this split's pages; otherwise only read this split of the table.
+        call: the last call to make: ``begin_merge``, ``finish`` (of the sinks) or ``finish_merge``.
+        make_table: a function of connector, metadata and rows, for connectors without CREATE TABLE or INSERT.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS for a writer, split or call that the record has not; NOT_SUPPORTED where the connector has no
-            such table and none can be made. What the connector raises in a call is in the replay.
+        RowMergeError: INVALID_ARGUMENTS for a writer, split or call that the record lacks; NOT_SUPPORTED if the table cannot be created.
+            Errors of the connector are in the result.
     """
-    given, origin = _record(record), Origin.of(connector)
+    loaded, origin = _record(record), Origin.of(connector)
     checked(
         make_table, "make_table", lambda value: value is None or callable(value), "a function of connector, metadata and rows"
     )
-    numbers, last = _chosen(given, writer, split, call)
-    begun = Replay(given, origin, numbers, last, make_table)
-    with origin.opened() as opened:
-        prepared = prepared_table(opened, given, make_table, is_own=origin.is_own)
-        told = ""
+    numbers, last = _selection(loaded, writer, split, call)
+    initial = Replay(loaded, origin, numbers, last, make_table)
+    with origin.opened() as open_connector:
+        prepared = prepared_table(open_connector, loaded, make_table, is_own=origin.is_own)
+        notice = ""
         try:
-            done = _Run(begun, opened, prepared, split if given.flow is Flow.MERGE else None).done()
+            result = _Run(initial, open_connector, prepared, split if loaded.flow is Flow.MERGE else None).run()
         finally:
-            told = prepared.drop(opened, given)
-    return replace(done, notices=(*done.notices, told)) if told else done
+            notice = prepared.drop(open_connector, loaded)
+    return replace(result, notices=(*result.notices, notice)) if notice else result
 
 
 CALLS: Final = {"INSERT": "insert", "CREATE TABLE AS": "insert", "UPDATE": "update", "DELETE": "delete"}
-"""What the calls of the contract are named by, where it is not ``merge``."""
+"""The verb in the names of the contract's calls, if it is not ``merge``."""
 
 
 def _verb(record: Record) -> str:
     return CALLS[record.kind] if record.row_id is None or record.flow is Flow.UPDATABLE else "merge"
 
 
-def _record(given: Any) -> Record:
-    if isinstance(given, Record):
-        return given
-    if isinstance(given, Result):
-        return given.record()
-    return load_record(checked(given, "record", (str, Path), "a record, the path of a saved one, or the result of a statement"))
+def _record(source: Any) -> Record:
+    if isinstance(source, Record):
+        return source
+    if isinstance(source, Result):
+        return source.record()
+    return load_record(checked(source, "record", (str, Path), "a record, the path of a saved one, or the result of a statement"))
 
 
-def _chosen(record: Record, writer: int | None, split: int | None, call: str | None) -> tuple[tuple[int, ...], str]:
-    """Return whose pages are handed over, and the last call that is made."""
+def _selection(record: Record, writer: int | None, split: int | None, call: str | None) -> tuple[tuple[int, ...], str]:
     steps = (f"begin_{_verb(record)}", "finish", f"finish_{_verb(record)}")
     if call is not None and call not in steps:
         raise RowMergeError(
@@ -235,13 +224,13 @@ def _chosen(record: Record, writer: int | None, split: int | None, call: str | N
             code="INVALID_ARGUMENTS",
             hint=did_you_mean(str(call), steps) or f"There are: {', '.join(steps)}.",
         )
-    asked = writer if writer is not None else split
+    number = writer if writer is not None else split
     if writer is not None and split is not None:
         raise RowMergeError("writer and split do not go together", code="INVALID_ARGUMENTS", hint="Give one of them.")
-    if asked is None:
+    if number is None:
         return record.writers, call or steps[-1]
     name = "writer" if writer is not None else "split"
-    checked(asked, name, lambda value: type(value) is int and value >= 0, "the number of one, from 0")
+    checked(number, name, lambda value: type(value) is int and value >= 0, "the number of one, from 0")
     if split is not None and record.flow is Flow.MERGE:
         return (), steps[0]
     if name != record.worker:
@@ -250,11 +239,11 @@ def _chosen(record: Record, writer: int | None, split: int | None, call: str | N
             code="INVALID_ARGUMENTS",
             hint=f"Give split=, one of {_listed(record.writers)}.",
         )
-    if asked not in record.writers:
+    if number not in record.writers:
         raise RowMergeError(
-            f"The record has no pages of {name} {asked}", code="INVALID_ARGUMENTS", hint=f"There are: {_listed(record.writers)}."
+            f"The record has no pages of {name} {number}", code="INVALID_ARGUMENTS", hint=f"There are: {_listed(record.writers)}."
         )
-    return (asked,), call or steps[1]
+    return (number,), call or steps[1]
 
 
 def _listed(numbers: Sequence[int]) -> str:
@@ -262,7 +251,7 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 class _CallError(Exception):
-    """A call of the connector raised something; it is in ``of``."""
+    """A call of the connector raised ``of``."""
 
     def __init__(self, of: BaseException, step: str, number: int | None) -> None:
         super().__init__(step)
@@ -271,9 +260,7 @@ class _CallError(Exception):
 
 @dataclass
 class _Run:
-    """A replay on its way."""
-
-    begun: Replay
+    initial: Replay
     connector: Connector
     prepared: Prepared
     split: int | None
@@ -286,14 +273,13 @@ class _Run:
 
     @property
     def record(self) -> Record:
-        return self.begun.record
+        return self.initial.record
 
     @cached_property
-    def named(self) -> NamedRows:
+    def named_rows(self) -> NamedRows:
         return NamedRows(self.record)
 
-    def done(self) -> Replay:
-        """Make the calls, and end the statement, whatever came of them."""
+    def run(self) -> Replay:
         if self.prepared.notice:
             self.notices.append(self.prepared.notice)
         error: BaseException | None = None
@@ -327,7 +313,7 @@ class _Run:
         )
         calls = (*log[:end], *(call for work in self.works for call in work.calls), *log[end:])
         return replace(
-            self.begun,
+            self.initial,
             calls=tuple(replace(call, order=order) for order, call in enumerate(calls, 1)),
             fragments=tuple((work.number, fragment) for work in self.works for fragment in work.fragments),
             expected=self.expected if error is None else None,
@@ -340,7 +326,7 @@ class _Run:
         )
 
     def _calls(self, statement: LocalStatement) -> bool:
-        """Make the calls; tells whether the statement was committed."""
+        """Make the calls; return whether they committed."""
         if statement.handle is None:
             self.refusal = RowMergeError(
                 f"The connector has no table {self.prepared.name}",
@@ -349,29 +335,29 @@ class _Run:
             )
             raise self.refusal
         record = self.record
-        table, places, work = self._begun(statement)
+        table, places, work = self._begin(statement)
         if self.split is not None:
             self._read_split(statement)
             return False
-        if self.begun.call.startswith("begin_"):
+        if self.initial.call.startswith("begin_"):
             return False
-        for number in self.begun.numbers:
+        for number in self.initial.numbers:
             pages = [page for page in record.pages if page.number == number]
             if missing := record.left_out.get(number):
                 self.notices.append(
                     f"{plural(missing, 'page')} of {record.worker} {number} are not in the record, before its last one"
                 )
-            self.works.append(done := work(number, pages))
-            if done.error is not None:
-                raise _CallError(done.error, done.step, number)
+            self.works.append(result := work(number, pages))
+            if result.error is not None:
+                raise _CallError(result.error, result.step, number)
         if record.every > 1:
             self.notices.append(f"The record is a sample: of {record.every} rows one was kept")
-        if self.begun.call == "finish":
+        if self.initial.call == "finish":
             return False
-        return self._finished(statement, table, places)
+        return self._finish(statement, table, places)
 
-    def _begun(self, statement: LocalStatement) -> tuple[Page, np.ndarray[Any, Any], Callable[[int, list[HandedPage]], Work]]:
-        """Begin the statement; give the table's rows, where those of the record lie among them, and what hands over a writer's pages."""
+    def _begin(self, statement: LocalStatement) -> tuple[Page, np.ndarray[Any, Any], Callable[[int, list[HandedPage]], Work]]:
+        """Begin the statement; return the table's rows, the record's rows in them, and a function that replays a writer."""
         record = self.record
         nowhere = np.zeros(0, np.int64)
         if record.row_id is None:
@@ -396,8 +382,8 @@ class _Run:
         ids = row_ids_of(read)
 
         def mapped(pages: list[HandedPage]) -> Iterator[tuple[Page, pa.Array]]:
-            for handed in pages:
-                yield self._mapped(handed, ids if len(places) else None, places, row_id.type.arrow)
+            for handed_page in pages:
+                yield self._mapped(handed_page, ids if len(places) else None, places, row_id.type.arrow)
 
         if record.flow is Flow.UPDATABLE:
             return table, places, lambda number, pages: splits.work(number, list(mapped(pages)))
@@ -405,28 +391,27 @@ class _Run:
             table,
             places,
             lambda number, pages: statement.merge(
-                number, [self._transformed(page, found) for page, found in mapped(pages)], record.layout
+                number, [self._transformed(page, row_ids) for page, row_ids in mapped(pages)], record.layout
             ),
         )
 
-    def _mapped(self, handed: HandedPage, ids: pa.Array | None, places: Any, kind: pa.DataType) -> tuple[Page, pa.Array]:
-        """Return a page, and the row ids that its rows have now; rows of the target that are not there are left out."""
-        page, record = handed.page, self.record
+    def _mapped(
+        self, handed_page: HandedPage, ids: pa.Array | None, places: Any, row_id_type: pa.DataType
+    ) -> tuple[Page, pa.Array]:
+        """Return a page with current row ids, without rows whose target row is missing."""
+        page, record = handed_page.page, self.record
         old = row_ids_in(record, page)
         if ids is None:
-            return page, conform(old, kind)
-        named = self.named.of(page)
-        lost = (named == NOT_FOUND) & old.is_valid().to_numpy(zero_copy_only=False)
-        if lost.any():
-            self.notices.append(
-                f"Rows of the target that the record has not: {plural(int(lost.sum()), 'row')} of the pages left out"
-            )
-            page, named = page.filter(pa.array(~lost)), named[~lost]
-        taken = pa.array(np.where(named == NOT_FOUND, 0, places[named]), mask=named == NOT_FOUND)
-        return page, ids.take(taken)
+            return page, conform(old, row_id_type)
+        targets = self.named_rows.of(page)
+        missing = (targets == NOT_FOUND) & old.is_valid().to_numpy(zero_copy_only=False)
+        if missing.any():
+            self.notices.append(f"The record lacks rows of the target: {plural(int(missing.sum()), 'row')} of the pages skipped")
+            page, targets = page.filter(pa.array(~missing)), targets[~missing]
+        indexes = pa.array(np.where(targets == NOT_FOUND, 0, places[targets]), mask=targets == NOT_FOUND)
+        return page, ids.take(indexes)
 
     def _transformed(self, page: Page, row_ids: pa.Array) -> Page:
-        """Return a page as the writer's code takes it: with the channel that a sink does not get."""
         after = self.record.layout.after
         arrays = list(page.columns)
         arrays[after.row_id] = row_ids
@@ -434,7 +419,6 @@ class _Run:
         return pa.RecordBatch.from_arrays([*arrays, pa.array(np.zeros(page.num_rows, np.int8))], names=names)
 
     def _read_split(self, statement: LocalStatement) -> None:
-        """Read one split, as a task reads it."""
         handle = statement.merge_handle.get_table_handle() if self.record.row_id is not None else None
         task = statement.scan(handle)
         if self.split is None or self.split >= len(task.splits):
@@ -447,12 +431,12 @@ class _Run:
         rows = sum(page.num_rows for page in task.read([self.split]))
         self.notices.append(f"Split {self.split} was read: {plural(rows, 'row')}")
 
-    def _finished(self, statement: LocalStatement, table: Page, places: Any) -> bool:
-        """Make the finish call, and look at the rows that are left."""
+    def _finish(self, statement: LocalStatement, table: Page, places: Any) -> bool:
+        """Finish, and read the resulting rows; return whether that committed."""
         record, connector = self.record, self.connector
         if connector.commits_in_finish and not self.prepared.is_own:
             self.notices.append(
-                f"{self.begun.call} was not called: the connector commits in it, and the table is not the replay's own. "
+                f"{self.initial.call} was not called: the connector commits in it, and the table is not the replay's own. "
                 "Give what makes a connector, and not a connector."
             )
             return False
@@ -465,8 +449,8 @@ class _Run:
             statement.finish_merge(fragments)
         if not self.prepared.has_rows:
             return False
-        handed = [page for page in record.pages if page.number in self.begun.numbers]
-        self.expected = rows_left(record, table, places, handed)
+        pages = [page for page in record.pages if page.number in self.initial.numbers]
+        self.expected = rows_left(record, table, places, pages)
         if statement.metadata.shows_own_changes and not connector.commits_in_finish:
             fresh = statement.metadata.get_table_handle(statement.session, self.prepared.name)
             self.remaining = data_of(record, statement.rows(fresh))
@@ -488,7 +472,6 @@ class _Run:
 
 
 def _no_keyboard(quit_: bdb.BdbQuit) -> RowMergeError:
-    """Return the error of a debugger whose input has ended."""
     frame = own_frame(quit_)
     where = f" in {frame.filename}, line {frame.lineno}," if frame is not None else ""
     error = RowMergeError(
@@ -501,19 +484,18 @@ def _no_keyboard(quit_: bdb.BdbQuit) -> RowMergeError:
 
 
 def _blamed(failure: BaseException, step: str) -> tuple[BaseException, str, None]:
-    """Return what the connector raised of what the code of tasks has made of it, and the call."""
     return _cause(failure), getattr(failure, "step", "") or step, None
 
 
 def _cause(failure: BaseException) -> BaseException:
-    """Return the connector's own error, whose traceback ends in the connector."""
+    """Return the connector's own error."""
     return failure.__cause__ if isinstance(failure, RowMergeError) and isinstance(failure.__cause__, Exception) else failure
 
 
-def _connectors_frames(found: TracebackType | None) -> TracebackType | None:
-    """Leave out the frames above the connector's own: those of the code that makes the calls."""
+def _connectors_frames(frames: TracebackType | None) -> TracebackType | None:
+    """Skip this package's frames."""
     ours = str(Path(__file__).parent.parent)
-    last = found
-    while found is not None and found.tb_frame.f_code.co_filename.startswith(ours):
-        found = found.tb_next
-    return found if found is not None else last
+    last = frames
+    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(ours):
+        frames = frames.tb_next
+    return frames if frames is not None else last

@@ -16,57 +16,57 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
 
 MOST_ROWS: Final = 10
-"""So many rows are shown of each kind of difference."""
+"""The maximum number of rows per kind of difference."""
 MOST_CALLS: Final = 60
 
 
-def headline(done: Replay) -> str:
-    """Describe in a sentence what came of a replay."""
-    record = done.record
-    what = f"Replay of {record.kind} {'.'.join(record.name[1:])} on {done.origin.name}"
-    if done.error is not None:
-        where = "" if done.number is None else f" of {record.worker} {done.number}"
-        return f"{what}: {done.step}{where} failed: {error_text(done.error)}"
-    if not done.compared:
-        last = next((call.method for call in reversed(done.calls) if call.method not in {"commit", "rollback"}), done.call)
+def headline(result: Replay) -> str:
+    """Summarize a replay in one sentence."""
+    record = result.record
+    what = f"Replay of {record.kind} {'.'.join(record.name[1:])} on {result.origin.name}"
+    if result.error is not None:
+        where = "" if result.number is None else f" of {record.worker} {result.number}"
+        return f"{what}: {result.step}{where} failed: {error_text(result.error)}"
+    if not result.compared:
+        last = next((call.method for call in reversed(result.calls) if call.method not in {"commit", "rollback"}), result.call)
         return f"{what}: no call failed up to {last}; the rows that are left were not compared"
-    if done.agrees:
+    if result.agrees:
         return f"{what}: no call failed, and the rows that are left are those that must be"
     parts = []
-    for rows, word in ((done.missing, "missing"), (done.extra, "there that must not be")):
+    for rows, word in ((result.missing, "missing"), (result.extra, "there that must not be")):
         if rows is not None and rows.num_rows:
             parts.append(f"{plural(rows.num_rows, 'row')} {'is' if rows.num_rows == 1 else 'are'} {word}")
     return f"{what}: {' and '.join(parts)}"
 
 
-def text_of(done: Replay) -> str:
-    """Write a replay."""
-    return "\n".join(_lines(done))
+def text_of(result: Replay) -> str:
+    """Format a replay as text."""
+    return "\n".join(_lines(result))
 
 
-def html_of(done: Replay) -> str:
-    """Write a replay as HTML."""
-    return preformatted(text_of(done))
+def html_of(result: Replay) -> str:
+    """Format a replay as HTML."""
+    return preformatted(text_of(result))
 
 
-def _lines(done: Replay) -> Iterator[str]:
-    yield headline(done)
-    for notice in done.notices:
+def _lines(result: Replay) -> Iterator[str]:
+    yield headline(result)
+    for notice in result.notices:
         yield f"Note: {notice}"
-    if done.error is not None:
+    if result.error is not None:
         yield ""
-        yield done.traceback.rstrip()
-    for title, rows in (("Missing:", done.missing), ("There, and must not be:", done.extra)):
+        yield result.traceback.rstrip()
+    for title, rows in (("Missing:", result.missing), ("There, and must not be:", result.extra)):
         if rows is not None and rows.num_rows:
             yield ""
             yield title
             yield from _rows(rows)
     yield ""
-    shown = done.calls[:MOST_CALLS]
-    cells = [[str(c.order), c.where, c.method, c.given, c.gave, c.error or ""] for c in shown]
+    calls = result.calls[:MOST_CALLS]
+    cells = [[str(c.order), c.where, c.method, c.given, c.gave, c.error or ""] for c in calls]
     yield from (line.rstrip() for line in columns_of([["call", "where", "method", "given", "gave", "error"], *cells], right={0}))
-    if len(done.calls) > len(shown):
-        yield f"and {plural(len(done.calls) - len(shown), 'call')} more"
+    if len(result.calls) > len(calls):
+        yield f"and {plural(len(result.calls) - len(calls), 'call')} more"
 
 
 def _rows(rows: Page) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The older flow of UPDATE and DELETE, replayed: page sources read a table, and get back the rows that the record has."""
+"""Replay of the older flow of UPDATE and DELETE."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.record import Record
 
 
-class _GivenBack(SplitRun):
-    """A split whose rows to change are known beforehand: nothing is computed."""
+class _RecordedSplit(SplitRun):
+    """A split whose changed rows are those of the record."""
 
-    def __init__(self, task: SplitPass, number: int, given: Page) -> None:
+    def __init__(self, task: SplitPass, number: int, rows: Page) -> None:
         super().__init__(task, number, task.splits[number], ())
-        self.recorder = self.kept = KeptError(number, 0, caller="split")
-        self.given = given
-        self.keys = row_keys([given.column(0)], given.num_rows)
+        self.recorder = self.error_recorder = KeptError(number, 0, caller="split")
+        self.rows = rows
+        self.keys = row_keys([rows.column(0)], rows.num_rows)
 
     def _changed(self, source: UpdatablePageSource, page: Page) -> None:
-        there = row_keys([row_ids_of(page)], page.num_rows)
-        places = np.flatnonzero(np.isin(self.keys, there))
+        page_keys = row_keys([row_ids_of(page)], page.num_rows)
+        places = np.flatnonzero(np.isin(self.keys, page_keys))
         if not places.size:
             return
-        rows = self.given.take(pa.array(places))
+        rows = self.rows.take(pa.array(places))
         if self.task.channels:
             self.step = "update_rows"
             with self.recorder.call("update_rows", f"U {rows.num_rows}, channels {list(self.task.channels)}", rows):
@@ -48,13 +48,7 @@ class _GivenBack(SplitRun):
 
 
 class ReplayedSplits:
-    """The calls of the older flow.
-
-    Args:
-        statement: the statement.
-        record: the record.
-        updated: of an UPDATE the columns that are assigned, in the order of the pages.
-    """
+    """The calls of the older flow."""
 
     def __init__(self, statement: LocalStatement, record: Record, updated: Sequence[ColumnHandle]) -> None:
         self.statement = statement
@@ -67,14 +61,14 @@ class ReplayedSplits:
         self.handle: Any = None
 
     def begin(self) -> None:
-        """Begin; page sources take rows back from here on."""
+        """Make the begin call."""
         self.handle = self._ask(f"begin_{self.verb}", *self.arguments)
 
     def work(self, number: int, pages: Sequence[tuple[Page, pa.Array]]) -> Work:
-        """Read all splits, and hand the rows of these pages back to the sources that gave them."""
+        """Read all splits, and pass the pages' rows to the sources that read them."""
         statement, record = self.statement, self.record
         names = [ROW_ID, *record.updated.get(0, ())]
-        given = pa.concat_batches([pa.RecordBatch.from_arrays([ids, *page.columns[1:]], names=names) for page, ids in pages])
+        rows = pa.concat_batches([pa.RecordBatch.from_arrays([ids, *page.columns[1:]], names=names) for page, ids in pages])
         scan = statement.scan(self.handle, self.row_id)
         task = SplitPass(
             provider=scan.provider,
@@ -92,8 +86,8 @@ class ReplayedSplits:
         )
         works = []
         for index in range(len(scan.splits)):
-            run = _GivenBack(task, index, given)
-            works.append(Work.of(run.kept, run.run()))
+            run = _RecordedSplit(task, index, rows)
+            works.append(Work.of(run.error_recorder, run.run()))
             if works[-1].error is not None:
                 break
         calls, fragments = (tuple(one for work in works for one in getattr(work, name)) for name in ("calls", "fragments"))

@@ -1,4 +1,4 @@
-"""The table of a record in the connector that a replay is given: found there, or made and filled."""
+"""The table of a record in the connector of a replay."""
 
 from __future__ import annotations
 
@@ -27,30 +27,29 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.trace.record import Record
 
-_PLACE: Final = re.compile("location|path|directory|folder", re.IGNORECASE)
+_LOCATION: Final = re.compile("location|path|directory|folder", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A table that a statement can be replayed on.
+    """A table for a replay.
 
     Args:
-        name: its name.
-        has_rows: the rows of the record are in it.
-        is_own: nobody else's rows are in it, so that what is done to it may be made to last.
-        made: it was made for the replay in somebody's connector, and is dropped in the end.
-        notice: why it has not the record's rows; ``""`` if it has.
+        has_rows: whether it has the record's rows.
+        is_own: whether it has no rows of others, so that changes may be committed.
+        is_temporary: whether it is dropped at the end.
+        notice: why it lacks the rows.
     """
 
     name: SchemaTableName
     has_rows: bool
     is_own: bool
-    made: bool = False
+    is_temporary: bool = False
     notice: str = ""
 
     def drop(self, connector: Connector, record: Record) -> str:
-        """Drop a table that was made for the replay; gives what went wrong."""
-        if not self.made:
+        """Drop a temporary table; return an error message."""
+        if not self.is_temporary:
             return ""
         try:
             statement = LocalStatement(connector, self.name, record.session)
@@ -63,57 +62,49 @@ class Prepared:
             except BaseException:
                 statement.rollback()
                 raise
-        except Exception as error:  # noqa: BLE001 - it is told: the replay is over
-            return f"The table {self.name}, made for the replay, could not be dropped: {_told(error)}"
+        except Exception as error:  # noqa: BLE001 - reported as a notice: the replay is over
+            return f"The table {self.name}, made for the replay, could not be dropped: {_message(error)}"
         return ""
 
 
 def prepared_table(connector: Connector, record: Record, make_table: Any, *, is_own: bool) -> Prepared:
-    """Find a table with the rows of a record in a connector, or make one.
-
-    Args:
-        connector: the connector.
-        record: the record.
-        make_table: makes a table where CREATE TABLE and INSERT are not the way; None for these.
-        is_own: the connector was made for the replay.
-
-    Raises:
-        RowMergeError: NOT_SUPPORTED if there is no such table, and none can be made.
-    """
+    """Find or create a table with a record's rows, or raise NOT_SUPPORTED."""
     name = SchemaTableName(_schema_in(connector, record), record.name[2])
     if record.rows is None:
-        return Prepared(name, has_rows=False, is_own=is_own, notice="The record has not the rows of the target")
+        return Prepared(name, has_rows=False, is_own=is_own, notice="The record does not have the rows of the target")
     rows = data_of(record, record.rows)
-    found = _rows_of(connector, record, name)
-    if found is not None and _are_in(rows, found, whole=record.row_count == rows.num_rows):
+    existing = _rows_of(connector, record, name)
+    if existing is not None and _are_in(rows, existing, whole=record.row_count == rows.num_rows):
         return Prepared(name, has_rows=True, is_own=is_own)
     problem = ""
-    if found is None or not is_own or make_table is None:
-        made = name if found is None and is_own else SchemaTableName(name.schema, f"{name.table}_replay_{uuid.uuid4().hex[:8]}")
-        problem = _make(connector, record, made, rows, make_table)
+    if existing is None or not is_own or make_table is None:
+        new_name = (
+            name if existing is None and is_own else SchemaTableName(name.schema, f"{name.table}_replay_{uuid.uuid4().hex[:8]}")
+        )
+        problem = _make(connector, record, new_name, rows, make_table)
         if not problem:
-            return Prepared(made, has_rows=True, is_own=True, made=not is_own)
+            return Prepared(new_name, has_rows=True, is_own=True, is_temporary=not is_own)
         if not is_own:
-            # It may be there without its rows.
-            Prepared(made, has_rows=False, is_own=True, made=True).drop(connector, record)
+            # It may exist without its rows.
+            Prepared(new_name, has_rows=False, is_own=True, is_temporary=True).drop(connector, record)
     elif make_table is not None:
         problem = _make(connector, record, name, rows, make_table)
         if not problem:
             return Prepared(name, has_rows=True, is_own=True)
-    if found is None:
+    if existing is None:
         raise RowMergeError(
             f"{type(connector).__name__} has no table {name}, and none can be made: {problem}",
             code="NOT_SUPPORTED",
             hint="Give make_table=..., a function of connector, metadata and rows.",
         )
-    if is_own and _refilled(connector, record, name, rows):
+    if is_own and _refill(connector, record, name, rows):
         return Prepared(name, has_rows=True, is_own=True)
     why = f"The table {name} of the connector has other rows than that of the record, and none can be made: {problem}"
     return Prepared(name, has_rows=False, is_own=is_own, notice=why)
 
 
 def _schema_in(connector: Connector, record: Record) -> str:
-    """Return the schema of the record, or of a connector that has none of this name the first one that it has."""
+    """Return the record's schema, or the connector's first one."""
     schema = record.name[1]
     statement = LocalStatement(connector, SchemaTableName(schema, record.name[2]), record.session, looked_up=False)
     try:
@@ -125,7 +116,7 @@ def _schema_in(connector: Connector, record: Record) -> str:
 
 
 def _rows_of(connector: Connector, record: Record, name: SchemaTableName) -> Page | None:
-    """Read the rows of a table; None where there is none of this name with these columns."""
+    """Read a table; None if it does not exist with these columns."""
     statement = LocalStatement(connector, name, record.session)
     try:
         if statement.handle is None:
@@ -141,14 +132,14 @@ def _rows_of(connector: Connector, record: Record, name: SchemaTableName) -> Pag
             statement.rollback()
 
 
-def _are_in(rows: Page, found: Page, *, whole: bool) -> bool:
-    if whole and rows.num_rows != found.num_rows:
+def _are_in(rows: Page, table_rows: Page, *, whole: bool) -> bool:
+    if whole and rows.num_rows != table_rows.num_rows:
         return False
-    return bool((places_in(found, rows) != NOT_FOUND).all())
+    return bool((places_in(table_rows, rows) != NOT_FOUND).all())
 
 
 def _make(connector: Connector, record: Record, name: SchemaTableName, rows: Page, make_table: Any) -> str:
-    """Make a table and fill it; gives what went wrong."""
+    """Create a table with rows; return an error message."""
     columns = tuple(ColumnMetadata(column.name, column.sql_type, column.nullable) for column in record.columns)
     metadata = ConnectorTableMetadata(name, columns, _properties(connector, record))
     try:
@@ -158,27 +149,24 @@ def _make(connector: Connector, record: Record, name: SchemaTableName, rows: Pag
             _in_statement(connector, record, name, lambda s: s.metadata.create_table(s.session, metadata))
             if rows.num_rows:
                 _in_statement(connector, record, name, lambda s: _insert(s, rows))
-        filled = _rows_of(connector, record, name)
+        actual = _rows_of(connector, record, name)
     except Exception as error:  # noqa: BLE001 - whatever a connector raises here, the replay goes as far as it can without the table
-        return _told(error)
-    if filled is None or not _are_in(rows, filled, whole=True):
+        return _message(error)
+    if actual is None or not _are_in(rows, actual, whole=True):
         return "the rows that were inserted are not those that are read"
     return ""
 
 
 def _properties(connector: Connector, record: Record) -> dict[str, Any]:
-    """Return the properties that a new table gets: those that the connector knows, and none that says where its data lie.
-
-    There are the data of the table that was recorded, and a record may come from anywhere.
-    """
-    known = connector.get_table_properties()
-    kept = {}
+    """Return the properties that the connector supports, except locations of the recorded table's data."""
+    supported = connector.get_table_properties()
+    properties = {}
     for name, value in record.properties.items():
         flat = value if isinstance(value, tuple) else (value,)
-        places = any(isinstance(one, str) and ("/" in one or "\\" in one) for one in flat) or _PLACE.search(name)
-        if name in known and value not in (None, ()) and not places:
-            kept[name] = list(value) if isinstance(value, tuple) else value
-    return kept
+        is_location = any(isinstance(one, str) and ("/" in one or "\\" in one) for one in flat) or _LOCATION.search(name)
+        if name in supported and value not in (None, ()) and not is_location:
+            properties[name] = list(value) if isinstance(value, tuple) else value
+    return properties
 
 
 def _insert(statement: LocalStatement, rows: Page) -> None:
@@ -195,26 +183,25 @@ def _insert(statement: LocalStatement, rows: Page) -> None:
     statement.finish_insert(work.fragments)
 
 
-def _refilled(connector: Connector, record: Record, name: SchemaTableName, rows: Page) -> bool:
-    """Convert the record's rows into a table that is the replay's own by a merge; tells whether they are there then."""
+def _refill(connector: Connector, record: Record, name: SchemaTableName, rows: Page) -> bool:
+    """Replace the rows of an own table; return whether that succeeded."""
     with suppress(Exception):
         _in_statement(connector, record, name, lambda statement: _change(statement, rows, keep=False))
-        filled = _rows_of(connector, record, name)
-        return filled is not None and _are_in(rows, filled, whole=True)
+        actual = _rows_of(connector, record, name)
+        return actual is not None and _are_in(rows, actual, whole=True)
     return False
 
 
 def _change(statement: LocalStatement, rows: Page, *, keep: bool) -> None:
-    """Insert rows by a merge, and delete what is there, unless it is to be kept."""
     era = Era(str(statement.session.properties.get("era", Era.DOCUMENTS)))
     row_id = statement.begin_merge({} if era is Era.CURRENT else None)
-    there = statement.rows(statement.merge_handle.get_table_handle(), row_id)
+    existing = statement.rows(statement.merge_handle.get_table_handle(), row_id)
     layout = PageLayout(rows.num_columns, era=era)
     schema = layout.output_schema(pa.schema([*rows.schema, pa.field("row_id", row_id.type.arrow)]))
     pages = []
-    for page, operation in ((None if keep else there, Operation.DELETE), (rows, Operation.INSERT)):
+    for page, operation in ((None if keep else existing, Operation.DELETE), (rows, Operation.INSERT)):
         if page is not None and page.num_rows:
-            count, ids = page.num_rows, there.column(there.num_columns - 1)
+            count, ids = page.num_rows, existing.column(existing.num_columns - 1)
             control = {layout.after.operation: int(operation), layout.after.insert_from_update: 0, layout.after.case_number: 0}
             arrays = [*page.columns[: rows.num_columns]]
             for index in range(rows.num_columns, len(schema)):
@@ -240,5 +227,5 @@ def _in_statement(connector: Connector, record: Record, name: SchemaTableName, d
         raise
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return error.message if isinstance(error, RowMergeError) else error_text(error)

@@ -1,4 +1,4 @@
-"""A replay as a test of pytest's that stands alone: the rows are in it, and it fails as long as the connector does."""
+"""A replay as a self-contained pytest file."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.record import HandedPage, Record
 
 MOST_ROWS: Final = 1_000
-"""A file with more rows is none that anybody reads."""
+"""The maximum number of rows in a file, for readability."""
 
 
-def write_test(done: Replay, path: str | Path, connector: str | None, make_table: str | None) -> Path:
+def write_test(result: Replay, path: str | Path, connector: str | None, make_table: str | None) -> Path:
     """Write the file; see `rowmerge_nb.replays.Replay.to_test`."""
     file = Path(checked_path(path, "path"))
-    text = _text(done, _reference(done, connector), _maker(done, make_table))
+    text = _text(result, _reference(result, connector), _maker(result, make_table))
     try:
-        with file.open("x", encoding="utf-8") as opened:
-            opened.write(text)
+        with file.open("x", encoding="utf-8") as output:
+            output.write(text)
     except OSError as error:
         raise RowMergeError(
             f"The test cannot be written as '{file}': {error.strerror or error}",
@@ -44,8 +44,7 @@ def write_test(done: Replay, path: str | Path, connector: str | None, make_table
     return file
 
 
-def _reference(done: Replay, connector: str | None) -> str:
-    """Return the name by which the file imports what makes the connector."""
+def _reference(result: Replay, connector: str | None) -> str:
     if connector is not None:
         origin = Origin.of(connector)
         if not origin.is_own:
@@ -55,21 +54,21 @@ def _reference(done: Replay, connector: str | None) -> str:
                 hint="Give what makes one: a class, or a function without arguments.",
             )
         return connector
-    found = done.origin.reference
-    if found is None:
+    reference = result.origin.reference
+    if reference is None:
         raise RowMergeError(
-            f"A file cannot import {done.origin.name}: it is a connector itself, or was defined in a notebook or within a function",
+            f"A file cannot import {result.origin.name}: it is a connector itself, or was defined in a notebook or within a function",
             code="INVALID_ARGUMENTS",
             hint="Put the lines of the connector into a file, such as shop.py, with a function `def make_connector(): return ShopConnector()`, "
             "and give connector='shop:make_connector'.",
         )
-    return found
+    return reference
 
 
-def _maker(done: Replay, make_table: str | None) -> str | None:
-    if done.make_table is None or make_table is not None:
+def _maker(result: Replay, make_table: str | None) -> str | None:
+    if result.make_table is None or make_table is not None:
         return make_table
-    module, name = getattr(done.make_table, "__module__", "__main__"), getattr(done.make_table, "__qualname__", "")
+    module, name = getattr(result.make_table, "__module__", "__main__"), getattr(result.make_table, "__qualname__", "")
     if module == "__main__" or not name.isidentifier():
         raise RowMergeError(
             "A file cannot import make_table: it was defined in a notebook or within a function",
@@ -79,8 +78,8 @@ def _maker(done: Replay, make_table: str | None) -> str | None:
     return f"{module}:{name}"
 
 
-def _text(done: Replay, connector: str, make_table: str | None) -> str:
-    record = replace(done.record, pages=tuple(page for page in done.record.pages if page.number in done.numbers))
+def _text(result: Replay, connector: str, make_table: str | None) -> str:
+    record = replace(result.record, pages=tuple(page for page in result.record.pages if page.number in result.numbers))
     count = record.page_rows + (record.rows.num_rows if record.rows is not None else 0)
     if count > MOST_ROWS:
         raise RowMergeError(
@@ -96,13 +95,13 @@ def _text(done: Replay, connector: str, make_table: str | None) -> str:
     names = dict.fromkeys(reference for reference in (connector, make_table) if reference is not None)
     ours = [f"from {reference.partition(':')[0]} import {reference.partition(':')[2]}" for reference in names]
     name, argument = connector.partition(":")[2], "" if make_table is None else f", make_table={make_table.partition(':')[2]}"
-    given = f"{name}{argument}" + (f", call={_literal(done.call)}" if not done.call.startswith("finish_") else "")
+    arguments = f"{name}{argument}" + (f", call={_literal(result.call)}" if not result.call.startswith("finish_") else "")
     test, claim = ("rows_that_are_left_are_those_that_must_be", "done.agrees")
-    if done.error is not None:
-        test, claim = f"{done.step or 'replay'}_takes_these_rows", "not done.failed"
+    if result.error is not None:
+        test, claim = f"{result.step or 'replay'}_takes_these_rows", "not done.failed"
     return "\n".join(
         [
-            f'"""{_quoted(headline(done))}."""',
+            f'"""{_quoted(headline(result))}."""',
             "",
             *(f"{line}" for line in imports),
             *([""] if imports else []),
@@ -114,7 +113,7 @@ def _text(done: Replay, connector: str, make_table: str | None) -> str:
             "",
             "",
             f"def test_{test}():",
-            f"    done = replay(CASE, {given})",
+            f"    done = replay(CASE, {arguments})",
             f"    assert {claim}, done",
             "",
         ]
@@ -133,9 +132,9 @@ def _case_lines(record: Record) -> Iterator[str]:
     rows = [f"        {_literal(row)}," for row in _rows(record)]
     yield from ["    rows=[", *rows, "    ],"] if rows else ["    rows=[],"]
     yield "    pages=["
-    for handed in record.pages:
-        yield f"        ({handed.number}, [  # {record.worker} {handed.number}"
-        for row in _page_rows(record, handed):
+    for handed_page in record.pages:
+        yield f"        ({handed_page.number}, [  # {record.worker} {handed_page.number}"
+        for row in _page_rows(record, handed_page):
             yield f"            {_literal(row)},"
         yield "        ]),"
     yield "    ],"
@@ -143,9 +142,9 @@ def _case_lines(record: Record) -> Iterator[str]:
 
 
 def _arguments(record: Record) -> dict[str, Any]:
-    """Return the arguments of `case` but for the rows and the pages, without those that are as they are by default."""
+    """Return the arguments of `case` that differ from the defaults."""
     session = dict(record.session)
-    given = {
+    arguments = {
         "kind": "INSERT" if record.row_id is None else record.kind,
         "table": ".".join(record.name[1:]),
         "columns": {column.name: column.type for column in record.columns},
@@ -159,8 +158,8 @@ def _arguments(record: Record) -> dict[str, Any]:
         "updated": dict(record.updated) if record.flow is Flow.UPDATABLE or record.era is Era.CURRENT else {},
         "channels": record.channels,
     }
-    usual = {"kind": "MERGE", "flow": str(Flow.MERGE)}
-    return {name: value for name, value in given.items() if value not in (usual.get(name), [], {}, ())}
+    defaults = {"kind": "MERGE", "flow": str(Flow.MERGE)}
+    return {name: value for name, value in arguments.items() if value not in (defaults.get(name), [], {}, ())}
 
 
 def _rows(record: Record) -> list[tuple[Any, ...]]:
@@ -169,27 +168,26 @@ def _rows(record: Record) -> list[tuple[Any, ...]]:
     return list(zip(*map(python_values, record.rows.columns[: len(record.columns)]), strict=True))
 
 
-def _page_rows(record: Record, handed: HandedPage) -> list[tuple[Any, ...]]:
-    """Return the rows of a page as a case has them."""
-    page, named = handed.page, NamedRows(record).of(handed.page).tolist()
-    places = [place if place >= 0 else None for place in named]
+def _page_rows(record: Record, handed_page: HandedPage) -> list[tuple[Any, ...]]:
+    page, indexes = handed_page.page, NamedRows(record).of(handed_page.page).tolist()
+    targets = [target if target >= 0 else None for target in indexes]
     channels = [python_values(column) for column in page.columns]
     if record.row_id is None:
         return [("INSERT", None, values) for values in zip(*channels, strict=True)]
     if record.flow is Flow.UPDATABLE:
         operation = "UPDATE" if record.channels else "DELETE"
         others = list(zip(*channels[1:], strict=True)) or [()] * page.num_rows
-        return [(operation, place, values) for place, values in zip(places, others, strict=True)]
+        return [(operation, target, values) for target, values in zip(targets, others, strict=True)]
     after, count = record.layout.after, len(record.columns)
     operations = [Operation(value).name for value in channels[after.operation]]
     values = list(zip(*channels[:count], strict=True))
     if after.case_number is None:
-        return list(zip(operations, places, values, strict=True))
-    return list(zip(operations, places, values, channels[after.case_number], strict=True))
+        return list(zip(operations, targets, values, strict=True))
+    return list(zip(operations, targets, values, channels[after.case_number], strict=True))
 
 
 def _literal(value: Any) -> str:
-    """Write a value as Python.
+    """Format a value as Python.
 
     >>> _literal((1, float("nan"), {"a": [None, "b"]}))
     '(1, float("nan"), {"a": [None, "b"]})'
@@ -206,24 +204,20 @@ def _literal(value: Any) -> str:
         return f"decimal.{value!r}"
     if isinstance(value, dt.datetime) and value.tzinfo is not None:
         return repr(value.astimezone(dt.UTC)).replace("tzinfo=datetime.timezone.utc", "tzinfo=datetime.UTC")
-    shown = repr(value)
-    # As formatters have it, unless there are double quotes in it.
-    return f'"{shown[1:-1]}"' if isinstance(value, str) and shown[0] == "'" and '"' not in value else shown
+    literal = repr(value)
+    # In double quotes, as formatters prefer, unless it contains some.
+    return f'"{literal[1:-1]}"' if isinstance(value, str) and literal[0] == "'" and '"' not in value else literal
 
 
 def _check(literal: str, record: Record) -> None:
-    """Check that what is written means what was replayed.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS, where a value has no form in Python.
-    """
+    """Check that the literals evaluate to the record."""
     try:
-        # What `_literal` has written a moment ago: literals, and calls of datetime and decimal.
+        # The output of `_literal`: literals, and calls of datetime and decimal.
         scope: dict[str, Any] = {"case": case, "datetime": dt, "decimal": decimal}
         exec(literal, scope)  # noqa: S102 - as above
         same = _same(scope["CASE"], record)
         wrong = "its values are others when they are read back"
-    except Exception as error:  # noqa: BLE001 - it is told below
+    except Exception as error:  # noqa: BLE001 - reported below
         same, wrong = False, error_text(error)
     if not same:
         raise RowMergeError(
@@ -233,9 +227,11 @@ def _check(literal: str, record: Record) -> None:
         )
 
 
-def _same(made: Record, record: Record) -> bool:
-    if [page.number for page in made.pages] != [page.number for page in record.pages]:
+def _same(evaluated: Record, record: Record) -> bool:
+    if [page.number for page in evaluated.pages] != [page.number for page in record.pages]:
         return False
-    pairs: list[tuple[Sequence[Any], Sequence[Any]]] = [(_rows(made), _rows(record))]
-    pairs += [(_page_rows(made, one), _page_rows(record, other)) for one, other in zip(made.pages, record.pages, strict=True)]
+    pairs: list[tuple[Sequence[Any], Sequence[Any]]] = [(_rows(evaluated), _rows(record))]
+    pairs += [
+        (_page_rows(evaluated, one), _page_rows(record, other)) for one, other in zip(evaluated.pages, record.pages, strict=True)
+    ]
     return all(_literal(tuple(one)) == _literal(tuple(other)) for one, other in pairs)

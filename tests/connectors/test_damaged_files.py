@@ -161,7 +161,7 @@ def test_a_manifest_that_lost_its_end_is_refused_by_name_and_does_not_hide_files
         read()
     assert caught.value.code == "ICEBERG_INVALID_METADATA"
     assert path.name in caught.value.message
-    assert caught.value.hint == "Restore that file, or roll the table back to a snapshot whose manifests are whole."
+    assert caught.value.hint == "Restore that file, or roll the table back to a snapshot whose manifests are intact."
 
 
 def refused(code: str, action: Callable[[], Any]) -> RowMergeError:

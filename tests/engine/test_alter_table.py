@@ -533,7 +533,7 @@ def test_a_column_that_is_called_like_a_field_of_a_row_is_refused_in_iceberg(eng
     with pytest.raises(RowMergeError, match="Iceberg cannot tell the columns and the fields of rows apart") as caught:
         engine.run(statement, dialect="extended")
     assert caught.value.code == "NOT_SUPPORTED"
-    assert "Give the column with a dot in its name another one." in str(caught.value.hint)
+    assert "Rename the column that has a dot in its name." in str(caught.value.hint)
     engine.run("INSERT INTO lake.default.dotted VALUES (1, row(2))")
 
 

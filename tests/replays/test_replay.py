@@ -232,7 +232,7 @@ def test_a_rollback_that_fails_is_told_beside_the_error() -> None:
 def test_rows_of_the_pages_whose_target_is_not_recorded_are_left_out_and_that_is_told() -> None:
     record = dataclasses.replace(CHANGES, rows=CHANGES.rows.slice(1), row_count=3)
     done = replay(record, Shop)
-    assert done.notices == ("Rows of the target that the record has not: 1 row of the pages left out",)
+    assert done.notices == ("The record lacks rows of the target: 1 row of the pages skipped",)
     assert done.agrees, done
 
 

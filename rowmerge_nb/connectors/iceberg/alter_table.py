@@ -1,7 +1,4 @@
-"""ALTER TABLE and COMMENT of Iceberg tables: a schema, a partitioning or a property more in the table's metadata.
-
-Files stay as they are: readers go by the ids of fields, and each file knows the partitioning that it was written by.
-"""
+"""ALTER TABLE and COMMENT. Only metadata changes: readers match fields by id, and each file knows its own partitioning."""
 
 from __future__ import annotations
 
@@ -54,11 +51,10 @@ _WIDER: Final = "Types can become wider (integer to bigint, real to double, more
 
 
 def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction) -> None:
-    """Add a change of a table's columns, properties or comments to a transaction of pyiceberg.
+    """Add a change of a table's columns, properties or comments to a pyiceberg transaction.
 
     Raises:
-        ConnectorError: NOT_SUPPORTED for what Iceberg does not allow: a type that is no promotion of the old one, a required new column of a
-            table that has rows, a column dropped that the partitioning names.
+        ConnectorError: NOT_SUPPORTED for what Iceberg does not allow, such as narrowing a type.
     """
     from pyiceberg.exceptions import ValidationError
 
@@ -82,7 +78,7 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
         raise ConnectorError(
             "This connector does not support adding not null columns",
             code="NOT_SUPPORTED",
-            hint="Add it without NOT NULL: rows that are there have NULL in it.",
+            hint="Add it without NOT NULL: existing rows have NULL in it.",
         )
     try:
         with names_apart(), transaction.update_schema() as update:
@@ -100,27 +96,27 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
                     update.delete_column((name,))
                 case RenameColumn(column=name, name=new):
                     update.rename_column((name,), new)
-                case SetColumnType(column=name, type=kind):
-                    _change_type(update, transaction, (name,), _iceberg_type(kind))
-                case AddField(within=path, name=name, type=kind):
-                    update.add_column((*path, name), _iceberg_type(kind))
+                case SetColumnType(column=name, type=sql_type):
+                    _change_type(update, transaction, (name,), _iceberg_type(sql_type))
+                case AddField(within=path, name=name, type=sql_type):
+                    update.add_column((*path, name), _iceberg_type(sql_type))
                 case DropField(path=path):
                     _refuse_partitioned(handle, ".".join(path), transaction)
                     update.delete_column(path)
                 case RenameField(path=path, name=new):
                     update.rename_column(path, new)
-                case SetFieldType(path=path, type=kind):
+                case SetFieldType(path=path, type=sql_type):
                     if not transaction.table_metadata.schema().find_type(".".join(path)).is_primitive:
                         raise ConnectorError(
                             "Iceberg doesn't support changing field type from non-primitive types",
                             code="NOT_SUPPORTED",
                             hint=_WIDER,
                         )
-                    update.update_column(path, _iceberg_type(kind))
+                    update.update_column(path, _iceberg_type(sql_type))
                 case DropNotNull(column=name):
                     update.make_column_optional((name,))
                 case SetColumnComment(column=name, comment=comment):
-                    # None would leave the old one.
+                    # None would keep the old comment.
                     update.update_column((name,), doc=comment or "")
     except (ValidationError, ValueError) as error:
         if isinstance(alteration, SetColumnType | SetFieldType):
@@ -131,31 +127,27 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
         ) from error
 
 
-def _iceberg_type(kind: Type) -> IcebergType:
-    return schema_of([ColumnMetadata("x", kind)]).fields[0].field_type
+def _iceberg_type(sql_type: Type) -> IcebergType:
+    return schema_of([ColumnMetadata("x", sql_type)]).fields[0].field_type
 
 
-def _change_type(update: UpdateSchema, transaction: Transaction, path: tuple[str, ...], wanted: IcebergType) -> None:
-    """Change the type of a column. Fields of a row are changed, added, dropped and moved by their names.
-
-    Raises:
-        ValueError: for anything else but a wider type.
-    """
+def _change_type(update: UpdateSchema, transaction: Transaction, path: tuple[str, ...], new_type: IcebergType) -> None:
+    """Change a column's type; fields of a row type are matched by name. Raise ValueError if the type is not wider."""
     from pyiceberg.types import StructType
 
-    has = transaction.table_metadata.schema().find_type(".".join(path))
-    if not (isinstance(has, StructType) and isinstance(wanted, StructType)):
-        if has.is_primitive != wanted.is_primitive or (not has.is_primitive and str(has) != str(wanted)):
-            raise ValueError(f"Cannot change type from {has} to {wanted}")
-        if has.is_primitive:
-            update.update_column(path, wanted)
+    old_type = transaction.table_metadata.schema().find_type(".".join(path))
+    if not (isinstance(old_type, StructType) and isinstance(new_type, StructType)):
+        if old_type.is_primitive != new_type.is_primitive or (not old_type.is_primitive and str(old_type) != str(new_type)):
+            raise ValueError(f"Cannot change type from {old_type} to {new_type}")
+        if old_type.is_primitive:
+            update.update_column(path, new_type)
         return
-    there = {field.name for field in has.fields}
-    names = [field.name for field in wanted.fields]
-    for name in there.difference(names):
+    old_names = {field.name for field in old_type.fields}
+    names = [field.name for field in new_type.fields]
+    for name in old_names.difference(names):
         update.delete_column((*path, name))
-    for field in wanted.fields:
-        if field.name in there:
+    for field in new_type.fields:
+        if field.name in old_names:
             _change_type(update, transaction, (*path, field.name), field.field_type)
         else:
             update.add_column((*path, field.name), field.field_type)
@@ -167,22 +159,14 @@ def _change_type(update: UpdateSchema, transaction: Transaction, path: tuple[str
 
 
 def stage_columns(columns: Sequence[ColumnMetadata], transaction: Transaction) -> None:
-    """Add new columns, behind all others, to a transaction of pyiceberg.
-
-    Raises:
-        AnalysisError: NOT_SUPPORTED for a type that Iceberg does not have, and for names that it cannot tell apart.
-    """
+    """Add new last columns to a pyiceberg transaction, or raise NOT_SUPPORTED."""
     with names_apart(), transaction.update_schema() as update:
         for field in schema_of(columns).fields:
             update.add_column((field.name,), field.field_type, doc=field.doc, required=field.required)
 
 
 def stage_drops(handle: IcebergTableHandle, names: Sequence[str], transaction: Transaction) -> None:
-    """Add the removal of columns to a transaction of pyiceberg.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED for a column that partitions are made of.
-    """
+    """Add the removal of columns to a pyiceberg transaction; partition columns are NOT_SUPPORTED."""
     with transaction.update_schema() as update:
         for name in names:
             _refuse_partitioned(handle, name, transaction)
@@ -190,7 +174,6 @@ def stage_drops(handle: IcebergTableHandle, names: Sequence[str], transaction: T
 
 
 def _set_properties(handle: IcebergTableHandle, properties: Mapping[str, Any], transaction: Transaction) -> None:
-    """Set what was checked before; None is the default."""
     if "format_version" in properties:
         version: Any = properties["format_version"] or FORMAT_VERSION
         if version != transaction.table_metadata.format_version:
@@ -216,32 +199,30 @@ def _set_properties(handle: IcebergTableHandle, properties: Mapping[str, Any], t
 
 
 def _set_partitioning(handle: IcebergTableHandle, properties: Mapping[str, Any], transaction: Transaction) -> None:
-    """Change the partitioning of rows written from now on: fields that are no longer named are dropped, new ones follow the others."""
     from pyiceberg.transforms import VoidTransform, parse_transform
 
     metadata = transaction.table_metadata
     columns = [ColumnMetadata(field.name, field.type) for field in handle.fields]
-    wanted = {
+    new_fields = {
         (metadata.schema().find_field(transform.column).field_id, written_transform(transform)): transform.column
         for transform in transforms_of(properties, columns)
     }
-    # Tables of format 1 keep the places of what has gone.
-    kept = (
+    # Tables of format 1 keep a void field for each dropped one.
+    current = (
         field for field in metadata.spec().fields if metadata.format_version > 1 or not isinstance(field.transform, VoidTransform)
     )
-    there = {(field.source_id, str(field.transform)): field.name for field in kept}
+    old_fields = {(field.source_id, str(field.transform)): field.name for field in current}
     with transaction.update_spec() as update:
-        for key, name in there.items():
-            if key not in wanted:
+        for key, name in old_fields.items():
+            if key not in new_fields:
                 update.remove_field(name)
-        for key, column in wanted.items():
-            if key not in there:
-                # The name is Iceberg's: that of a field which has gone may not be used again.
+        for key, column in new_fields.items():
+            if key not in old_fields:
+                # Iceberg chooses the name: that of a dropped field may not be reused.
                 update.add_field(column, parse_transform(key[1]))
 
 
 def _refuse_sorted(name: str, transaction: Transaction) -> None:
-    """Refuse to drop a column by which rows are sorted."""
     metadata = transaction.table_metadata
     number = metadata.schema().find_field(name).field_id
     for part in sort_fields(metadata):
@@ -255,7 +236,7 @@ def _refuse_sorted(name: str, transaction: Transaction) -> None:
 
 
 def _refuse_partitioned(handle: IcebergTableHandle, name: str, transaction: Transaction) -> None:
-    """Refuse to drop a column by which rows are partitioned or were: older files could not be read any more."""
+    """Refuse to drop a column of any partitioning, since older files would become unreadable."""
     metadata = transaction.table_metadata
     field = metadata.schema().find_field(name)
     if any(part.source_id == field.field_id for spec in metadata.partition_specs for part in spec.fields):

@@ -1,7 +1,7 @@
-"""Manifests whose bytes are not what they were: pyiceberg's decoder looks at no end, so that they would end the process.
+"""Bounds checks for Avro manifests: pyiceberg's decoder reads past the end of damaged files and crashes the process.
 
-A file's frame is walked through before anything in it is read: header, blocks, and the marks between them, to the very last byte. pyiceberg takes
-a file that was cut off between two blocks, or whose end is zeros, for one with fewer entries; rows would be missing without a word.
+The frame of a file (header, blocks, sync marks) is checked to the last byte first. pyiceberg accepts a file that is cut off between blocks or
+ends in zeros, and rows would be missing.
 """
 
 from __future__ import annotations
@@ -17,25 +17,19 @@ _SYNC: Final = 16
 
 
 def guard_decoder() -> None:
-    """Make pyiceberg check the bounds of Avro files in this process; a second call changes nothing."""
+    """Make pyiceberg check the bounds of Avro files in this process."""
     from pyiceberg.avro import file
 
     file.new_decoder = _decoder  # type: ignore[attr-defined]
 
 
 def _decoder(b: bytes) -> BinaryDecoder:
-    """Return a decoder of a whole file, or of the payload of a block."""
     if b[:4] == _MAGIC:
         _check_frame(_bounded(b), len(b))
     return _bounded(b)
 
 
 def _check_frame(decoder: Any, size: int) -> None:
-    """Walk through a file.
-
-    Raises:
-        ValueError: it does not consist of a header and whole blocks.
-    """
     decoder.read(len(_MAGIC))
     while (entries := decoder.read_int()) != 0:
         if entries < 0:
@@ -57,7 +51,6 @@ def _bounded(data: bytes) -> BinaryDecoder:
 
 @cache
 def _bounded_class() -> Any:
-    """Return the class of decoders that ask pyiceberg's fast one for what is there, and for nothing else."""
     from pyiceberg.avro.decoder import BinaryDecoder, StreamingBinaryDecoder
 
     try:
@@ -67,7 +60,7 @@ def _bounded_class() -> Any:
 
     class Bounded(BinaryDecoder):
         def __init__(self, data: bytes) -> None:
-            # A number at the end may say that it goes on. Behind it there are zeros, each of them a number: as many as may be asked for.
+            # A varint at the end may be unterminated. Each padding zero terminates one, and there are enough for any valid request.
             self._fast = CythonBinaryDecoder(data + bytes(len(data) + 1))
             self._size = len(data)
 

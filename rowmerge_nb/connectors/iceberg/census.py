@@ -1,4 +1,4 @@
-"""All tables of a catalog with the files that they know, and those among them that cannot be read: nothing that these name is removed."""
+"""All tables of a catalog, and the files that they reference, which are never removed."""
 
 from __future__ import annotations
 
@@ -25,74 +25,65 @@ class Census:
     """The tables of a catalog.
 
     Args:
-        tables: the tables that can be read.
-        known: the places of all files that tables speak of, as far as they can be read.
-        errors: why tables are left out, by their names.
+        known_paths: the paths of all referenced files, as far as they can be read.
+        errors: why tables were skipped, by name.
     """
 
     tables: list[Table] = field(default_factory=list)
-    known: set[str] = field(default_factory=set)
+    known_paths: set[str] = field(default_factory=set)
     errors: dict[SchemaTableName, Exception] = field(default_factory=dict)
     _folders: set[str] = field(default_factory=set)
-    _named: set[str] = field(default_factory=set)
+    _named_folders: set[str] = field(default_factory=set)
 
     @property
     def sentences(self) -> list[str]:
-        """What is left out, and why."""
+        """The skipped tables, each with the reason."""
         return [
             f"Table '{name}' and its files were left out: {_text(error)}" for name, error in sorted(self.errors.items(), key=str)
         ]
 
-    def add(self, name: SchemaTableName, table: Table, known: Callable[[Table], set[str]]) -> None:
-        """Add a table; it is left out if its files are not known.
-
-        Args:
-            name: its name.
-            table: the table.
-            known: returns the places of the files that it speaks of.
-        """
+    def add(self, name: SchemaTableName, table: Table, list_files: Callable[[Table], set[str]]) -> None:
+        """Add a table, or skip it if its files cannot be listed."""
         try:
-            self.known |= known(table)
+            self.known_paths |= list_files(table)
         except Exception as error:  # noqa: BLE001 - a damaged table must not keep others from being looked after
-            self.leave_out(name, error, [table.metadata_location], table)
+            self.skip(name, error, [table.metadata_location], table)
         else:
             self.tables.append(table)
 
     def refuse(self, table: Table, error: Exception) -> None:
-        """Leave a table out after all, whose folders cannot be looked at."""
+        """Skip a table whose folders cannot be listed."""
         name = lower_name(table)
         self.tables = [one for one in self.tables if one.name() != table.name()]
         if name not in self.errors:
-            self.leave_out(name, error, [table.metadata_location], table)
+            self.skip(name, error, [table.metadata_location], table)
 
-    def leave_out(
-        self, name: SchemaTableName, error: Exception, metadata_files: Iterable[str], table: Table | None = None
-    ) -> None:
-        """Leave a table out.
+    def skip(self, name: SchemaTableName, error: Exception, metadata_files: Iterable[str], table: Table | None = None) -> None:
+        """Skip a table.
 
         Args:
-            name: its name.
-            error: why.
-            metadata_files: its metadata file, if the catalog says where that is; several if several tables may be meant.
+            name: the table's name.
+            error: the reason.
+            metadata_files: the candidates for its metadata file, if known.
             table: the table, if its metadata can be read.
         """
         self.errors[name] = error
         self._folders |= set(map(_folder_of, metadata_files))
         if table is None:
             return
-        self.known |= known_files(table, strict=False)
-        named = (table.location(), *(table.properties.get(f"write.{kind}.path", "") for kind in ("data", "metadata")))
-        places = places_of(f"{location.rstrip('/')}/x" for location in named if location)
-        self._named |= {place.removesuffix("/x") for place in places}
-        self._named |= {_folder_of(entry.metadata_file) for entry in table.metadata.metadata_log}
+        self.known_paths |= known_files(table, strict=False)
+        locations = (table.location(), *(table.properties.get(f"write.{folder}.path", "") for folder in ("data", "metadata")))
+        paths = places_of(f"{location.rstrip('/')}/x" for location in locations if location)
+        self._named_folders |= {path.removesuffix("/x") for path in paths}
+        self._named_folders |= {_folder_of(entry.metadata_file) for entry in table.metadata.metadata_log}
 
     def ownership(self, table: Table) -> Ownership:
         """Return which files may be removed for a table."""
         own = [folder for folder in map(own_folder, self.tables) if folder is not None]
-        # A table that cannot be read keeps no other one from its own folder by naming that.
+        # An unreadable table does not protect the folder of another table by naming it.
         claimed = {f"{folder}{below}" for folder in own for below in ("", "/data", _METADATA)}
         others = [other for other in self.tables if other.name() != table.name()]
-        return Ownership(table, others, self._folders | (self._named - claimed))
+        return Ownership(table, others, self._folders | (self._named_folders - claimed))
 
 
 def _text(error: Exception) -> str:
@@ -100,5 +91,5 @@ def _text(error: Exception) -> str:
 
 
 def _folder_of(metadata_location: str) -> str:
-    [place] = places_of([metadata_location])
-    return place.rpartition("/")[0].removesuffix(_METADATA)
+    [path] = places_of([metadata_location])
+    return path.rpartition("/")[0].removesuffix(_METADATA)

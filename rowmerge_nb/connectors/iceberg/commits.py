@@ -1,7 +1,7 @@
-"""The one snapshot of a statement: data files and delete files added together, and what of other commits it cannot go with.
+"""The snapshot of a statement, which is checked against concurrent commits.
 
-pyiceberg 0.12 has no public commit of row deltas. What is used of its inside is used here and nowhere else: the producer of appends,
-to which a manifest of delete files is added, and the hook by which it checks a commit against others before it tries again.
+pyiceberg 0.12 has no public commit of row deltas. Only this file uses its internals: the producer of appends, which gets a manifest of delete
+files, and the hook that checks a commit before it is retried.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_del
 from rowmerge_nb.connectors.iceberg.sorting import sort_fields
 from rowmerge_nb.connectors.iceberg.table_definition import COMMENT, ISOLATION, PROPERTIES
 from rowmerge_nb.connectors.shared.disk import refused
-from rowmerge_nb.connectors.shared.sqlite_errors import is_full, said
+from rowmerge_nb.connectors.shared.sqlite_errors import is_full, sqlite_message
 from rowmerge_nb.spi.handles import ConnectorTableVersion
 
 if TYPE_CHECKING:
@@ -69,17 +69,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Change:
-    """What a statement does to a table.
+    """The changes of a statement to a table.
 
     Args:
-        handle: the table, as the statement has seen it.
-        data: data files to add.
         deletes: position delete files to add, one per data file.
-        deleted_from: the data files that these delete rows of, or that are removed.
-        removed: files to take out: their rows are in the new ones.
-        read: the live files that the statement began with; None for an INSERT, which reads none.
-        scans: what the rows that it looked at had to satisfy, one expression per scan.
-        serializable: commits that it might have seen rows of are conflicts too.
+        deleted_from: the data files of `deletes`, and those that are removed.
+        read: the live files at the start of the statement; None for INSERT.
+        scans: the predicates of the statement's scans.
+        serializable: whether commits of rows that match `scans` are conflicts too.
     """
 
     handle: IcebergTableHandle
@@ -93,7 +90,7 @@ class Change:
 
     @property
     def operation(self) -> Operation:
-        """What the snapshot's summary calls it."""
+        """The operation of the snapshot's summary."""
         if self.removed.data:
             return Operation.REPLACE
         if not self.deletes:
@@ -102,7 +99,7 @@ class Change:
 
 
 def conflict(name: object, what: str) -> NoReturn:
-    """Refuse a commit because of another one."""
+    """Raise TRANSACTION_CONFLICT."""
     raise ConnectorError(
         f"Iceberg table '{name}' was changed while the statement ran: {what}",
         code="TRANSACTION_CONFLICT",
@@ -110,8 +107,7 @@ def conflict(name: object, what: str) -> NoReturn:
     )
 
 
-def _again(entry: ManifestEntry, deleted_by: int | None = None) -> ManifestEntry:
-    """Return an entry as it stands in a later manifest, where the snapshot is named that has taken its file out; None for a file that stays."""
+def _carried_entry(entry: ManifestEntry, deleted_by: int | None = None) -> ManifestEntry:
     return ManifestEntry.from_args(
         status=ManifestEntryStatus.EXISTING if deleted_by is None else ManifestEntryStatus.DELETED,
         snapshot_id=entry.snapshot_id if deleted_by is None else deleted_by,
@@ -122,7 +118,7 @@ def _again(entry: ManifestEntry, deleted_by: int | None = None) -> ManifestEntry
 
 
 class _OptionalPartitions(ManifestWriter):
-    """A manifest whose partition values may be NULL, as the specification has it: a required field of a row is so where the row is."""
+    """A manifest with nullable partition values, as the specification requires."""
 
     def _with_partition(self, format_version: TableVersion) -> Schema:
         fields = self._spec.partition_type(self._schema).fields
@@ -140,7 +136,7 @@ class _ManifestWriterV2(_OptionalPartitions, ManifestWriterV2):
 
 
 class _AnySchema(_SnapshotProducer[Any]):
-    """Writes manifests of partitionings whose columns are gone by now, under names that say whose statement it is."""
+    """Writes manifests for partitionings of dropped columns too."""
 
     _prefix = ""
     handle: IcebergTableHandle
@@ -148,7 +144,7 @@ class _AnySchema(_SnapshotProducer[Any]):
 
     @property  # type: ignore[override]
     def commit_uuid(self) -> str:
-        """What tells the names of manifests apart. It begins as the statement's other files do: what is left of a commit shows whose it is."""
+        """The unique part of manifest names, with the statement's prefix."""
         return self._commit_uuid
 
     @commit_uuid.setter
@@ -156,31 +152,22 @@ class _AnySchema(_SnapshotProducer[Any]):
         self._commit_uuid = f"{self._prefix}-{unique}" if self._prefix else str(unique)
 
     def of_statement(self, handle: IcebergTableHandle, writer: Writer) -> Self:
-        """Write the snapshot for a statement: the names of its manifests begin like those of its other files.
-
-        Args:
-            handle: the table, as the statement sees it.
-            writer: the statement that writes.
-        """
         self.handle, self.writer = handle, writer
         self._prefix = writer.prefix
         self.commit_uuid = uuid.uuid4()
         return self
 
     def new_manifest_writer(self, spec: PartitionSpec) -> ManifestWriter:
-        """Return a writer that knows the columns of the partitioning."""
         writer = _ManifestWriterV1 if self._transaction.table_metadata.format_version == 1 else _ManifestWriterV2
         output, schema = self.new_manifest_output(), self._schema_of(spec.spec_id)
         return writer(spec, schema, output, self.snapshot_id, self._compression)
 
     def delete_manifest_writer(self, spec_id: int) -> ManifestWriter:
-        """Return a writer of a manifest whose files delete rows."""
         return _DeleteManifestWriter(
             self.spec(spec_id), self._schema_of(spec_id), self.new_manifest_output(), self.snapshot_id, self._compression
         )
 
     def writer_like(self, manifest: ManifestFile) -> ManifestWriter:
-        """Return a writer of a manifest of the same kind and partitioning."""
         number = manifest.partition_spec_id
         deletes = manifest.content == ManifestContent.DELETES
         return self.delete_manifest_writer(number) if deletes else self.new_manifest_writer(self.spec(number))
@@ -190,44 +177,38 @@ class _AnySchema(_SnapshotProducer[Any]):
 
     @cached_property
     def _schemas(self) -> dict[int, Schema]:
-        """The newest schema that has all columns of a partitioning, for each: files may be older than the removal of a column."""
+        """The newest schema with all columns of a partitioning, by spec id."""
         metadata = self._transaction.table_metadata
         candidates = [metadata.schema(), *reversed(metadata.schemas)]
-        found = {}
+        schemas = {}
         for number, spec in metadata.specs().items():
             sources = {part.source_id for part in spec.fields}
-            found[number] = next((schema for schema in candidates if sources <= set(schema.field_ids)), candidates[0])
-        return found
+            schemas[number] = next((candidate for candidate in candidates if sources <= set(candidate.field_ids)), candidates[0])
+        return schemas
 
 
-def _summed(operation: Operation, told: Mapping[str, str], parent: Snapshot | None) -> Summary:
-    """Return a snapshot's summary, with totals; pyiceberg counts none for REPLACE, whose files count as those of OVERWRITE do."""
-    counted = Operation.OVERWRITE if operation is Operation.REPLACE else operation
+def _summary_with_totals(operation: Operation, entries: Mapping[str, str], parent: Snapshot | None) -> Summary:
+    """Return a summary with totals; pyiceberg has none for REPLACE, which is counted like OVERWRITE."""
+    counted_as = Operation.OVERWRITE if operation is Operation.REPLACE else operation
     previous = parent.summary if parent is not None else None
-    summary = update_snapshot_summaries(Summary(operation=counted, **told), previous)
-    return summary if counted is operation else summary.model_copy(update={"operation": operation})
+    summary = update_snapshot_summaries(Summary(operation=counted_as, **entries), previous)
+    return summary if counted_as is operation else summary.model_copy(update={"operation": operation})
 
 
 class _Collector(SnapshotSummaryCollector):
-    """Counts files for a snapshot's summary, those of partitions beyond Python's years too: they are named by their numbers."""
+    """Names partitions by their numbers if they exceed Python's years."""
 
     def update_partition_metrics(self, partition_spec: PartitionSpec, file: DataFile, is_add_file: bool, schema: Schema) -> None:
         try:
             super().update_partition_metrics(partition_spec, file, is_add_file, schema)
         except OverflowError:
-            named = (f"{field.name}={file.partition[at]}" for at, field in enumerate(partition_spec.fields))
-            metrics = self.partition_metrics["/".join(named)]
+            values = (f"{field.name}={file.partition[at]}" for at, field in enumerate(partition_spec.fields))
+            metrics = self.partition_metrics["/".join(values)]
             (metrics.add_file if is_add_file else metrics.remove_file)(file)
 
 
 class RowDelta(_AnySchema, _MergeAppendFiles):
-    """Adds data files and delete files, and takes files out, in one snapshot, if no other commit is in the way.
-
-    Args:
-        change: what to add.
-        transaction: pyiceberg's transaction on the table.
-        properties: what else the summary is to say.
-    """
+    """Adds and removes data files and delete files in one snapshot."""
 
     def __init__(self, change: Change, transaction: Transaction, properties: Mapping[str, str]) -> None:
         table = transaction._table  # noqa: SLF001
@@ -253,17 +234,16 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
         return manifests
 
     def _existing_manifests(self) -> list[ManifestFile]:
-        manifests, gone = super()._existing_manifests(), self._change.removed.paths
-        return [self._without(manifest, gone) for manifest in manifests] if gone else manifests
+        manifests, removed = super()._existing_manifests(), self._change.removed.paths
+        return [self._without(manifest, removed) for manifest in manifests] if removed else manifests
 
-    def _without(self, manifest: ManifestFile, gone: Collection[str]) -> ManifestFile:
-        """Return a manifest in which files are marked as deleted; the same one where it has none of them."""
+    def _without(self, manifest: ManifestFile, removed: Collection[str]) -> ManifestFile:
         entries = manifest.fetch_manifest_entry(self._io, discard_deleted=True)
-        if not any(entry.data_file.file_path in gone for entry in entries):
+        if not any(entry.data_file.file_path in removed for entry in entries):
             return manifest
         with self.writer_like(manifest) as writer:
             for entry in entries:
-                writer.add_entry(_again(entry, self.snapshot_id if entry.data_file.file_path in gone else None))
+                writer.add_entry(_carried_entry(entry, self.snapshot_id if entry.data_file.file_path in removed else None))
         return writer.to_manifest_file()
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
@@ -277,11 +257,11 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
             file = entry.data_file
             collector.remove_file(file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id])
         parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
-        told = {"changed-partition-count": "0", **collector.build(), **(snapshot_properties or {})}
-        return _summed(self._operation, told, parent)
+        entries = {"changed-partition-count": "0", **collector.build(), **(snapshot_properties or {})}
+        return _summary_with_totals(self._operation, entries, parent)
 
     def _validate_concurrency(self) -> None:
-        """Check the change against the table as it is now; pyiceberg asks before it tries a commit anew."""
+        """Check the change before each retry."""
         check(self._change, self._transaction._table)  # noqa: SLF001
 
 
@@ -297,7 +277,7 @@ class _DeleteManifestWriter(_ManifestWriterV2):
 
 
 class Truncation(_AnySchema, _FastAppendFiles):
-    """Takes all files out of a table, delete files too."""
+    """Removes all data files and delete files of a table."""
 
     def __init__(self, transaction: Transaction) -> None:
         super().__init__(Operation.DELETE, transaction, transaction._table.io)  # noqa: SLF001
@@ -310,7 +290,7 @@ class Truncation(_AnySchema, _FastAppendFiles):
         return []
 
     def _deleted_entries(self) -> list[ManifestEntry]:
-        return [_again(entry, self.snapshot_id) for entry in self._live().data]
+        return [_carried_entry(entry, self.snapshot_id) for entry in self._live().data]
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
         metadata, live = self._transaction.table_metadata, self._live()
@@ -319,69 +299,55 @@ class Truncation(_AnySchema, _FastAppendFiles):
             file = entry.data_file
             collector.remove_file(file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id])
         parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
-        return _summed(self._operation, {**collector.build(), **(snapshot_properties or {})}, parent)
+        return _summary_with_totals(self._operation, {**collector.build(), **(snapshot_properties or {})}, parent)
 
 
 class Emptying(Truncation):
-    """Takes all files out of a table that nobody has changed since it was looked at.
-
-    Args:
-        handle: the table as it was looked at.
-        transaction: pyiceberg's transaction on the table.
-    """
+    """Removes all files of a table, unless another commit has changed it."""
 
     def __init__(self, handle: IcebergTableHandle, transaction: Transaction) -> None:
         self._handle = handle
         super().__init__(transaction)
 
     def _validate_concurrency(self) -> None:
-        """Check that the table is as it was; pyiceberg asks before it tries a commit anew."""
         _check_head(self._handle, self._transaction._table)  # noqa: SLF001
 
 
 class ManifestRewrite(_AnySchema, _FastAppendFiles):
-    """Gathers the entries of all data files in one manifest for each partitioning."""
+    """Merges the entries of all data files into one manifest per partitioning."""
 
     def __init__(self, transaction: Transaction) -> None:
         super().__init__(Operation.REPLACE, transaction, transaction._table.io)  # noqa: SLF001
         self._counts: dict[str, str] = {}
 
     def _existing_manifests(self) -> list[ManifestFile]:
-        known = super()._existing_manifests()
+        manifests = super()._existing_manifests()
         groups: dict[int, list[ManifestFile]] = defaultdict(list)
-        for manifest in known:
+        for manifest in manifests:
             if manifest.content == ManifestContent.DATA:
                 groups[manifest.partition_spec_id].append(manifest)
-        made, kept, processed = [], [one for one in known if one.content == ManifestContent.DELETES], 0
-        for manifests in groups.values():
-            with self.writer_like(manifests[0]) as writer:
-                for entry in chain.from_iterable(one.fetch_manifest_entry(self._io) for one in manifests):
-                    writer.add_entry(_again(entry))
+        merged, delete_manifests, processed = [], [one for one in manifests if one.content == ManifestContent.DELETES], 0
+        for group in groups.values():
+            with self.writer_like(group[0]) as writer:
+                for entry in chain.from_iterable(one.fetch_manifest_entry(self._io) for one in group):
+                    writer.add_entry(_carried_entry(entry))
                     processed += 1
-            made.append(writer.to_manifest_file())
-        told = {"created": len(made), "kept": len(kept), "replaced": len(known) - len(kept)}
-        self._counts = {f"manifests-{word}": str(number) for word, number in told.items()}
+            merged.append(writer.to_manifest_file())
+        counts = {"created": len(merged), "kept": len(delete_manifests), "replaced": len(manifests) - len(delete_manifests)}
+        self._counts = {f"manifests-{word}": str(number) for word, number in counts.items()}
         self._counts["entries-processed"] = str(processed)
-        return [*made, *kept]
+        return [*merged, *delete_manifests]
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
         parent = self._transaction.table_metadata.snapshot_by_id(self._parent_snapshot_id or 0)
-        return _summed(self._operation, {**self._counts, **(snapshot_properties or {})}, parent)
+        return _summary_with_totals(self._operation, {**self._counts, **(snapshot_properties or {})}, parent)
 
 
 # -- other commits ----------------------------------------------------------------------------------------------------
 
 
 def check(change: Change, table: Table) -> None:
-    """Check that a change goes with what others have committed since the statement began.
-
-    Args:
-        change: the change.
-        table: the table as it is now.
-
-    Raises:
-        ConnectorError: TRANSACTION_CONFLICT; the message says what was in the way.
-    """
+    """Raise TRANSACTION_CONFLICT if commits since the statement began are incompatible with a change."""
     handle, metadata = change.handle, table.metadata
     if str(metadata.table_uuid) != handle.identity:
         conflict(handle.name, "it was dropped, and another one has its name")
@@ -396,11 +362,11 @@ def check(change: Change, table: Table) -> None:
         conflict(handle.name, "it was put back to an earlier snapshot")
     now = content_of(table, head)
     live = {entry.data_file.file_path for entry in now.data}
-    gone = sorted(change.deleted_from - live)
-    if gone:
-        conflict(handle.name, f"data file '{gone[0]}', rows of which were to be deleted, was removed by another commit")
+    missing = sorted(change.deleted_from - live)
+    if missing:
+        conflict(handle.name, f"data file '{missing[0]}', rows of which were to be deleted, was removed by another commit")
     new_deletes = [entry for entry in now.deletes if entry.data_file.file_path not in change.read.paths]
-    partitions = {_place(e.data_file) for e in now.data if e.data_file.file_path in change.deleted_from}
+    partitions = {_partition_key(e.data_file) for e in now.data if e.data_file.file_path in change.deleted_from}
     for entry in new_deletes:
         path = _collision(entry, change, partitions)
         if path is not None:
@@ -410,15 +376,14 @@ def check(change: Change, table: Table) -> None:
 
 
 def _check_head(handle: IcebergTableHandle, table: Table) -> None:
-    """Check that no snapshot has come since a table was looked at."""
     if table.metadata.current_snapshot_id != handle.snapshot:
         conflict(handle.name, f"snapshot {handle.snapshot} was current, and {table.metadata.current_snapshot_id} is now")
 
 
 def _was_put_back(handle: IcebergTableHandle, table: Table) -> bool:
-    """Return whether the snapshot that a statement has seen is no ancestor of the present one any more.
+    """Return whether the statement's snapshot is no longer an ancestor of the current one, so that deleted rows may be back.
 
-    What such a snapshot had deleted may be there again, which its files do not tell. A story whose middle has expired tells nothing.
+    False if an ancestor has expired.
     """
     current = table.metadata.current_snapshot_id
     while current is not None and current != handle.snapshot:
@@ -429,51 +394,52 @@ def _was_put_back(handle: IcebergTableHandle, table: Table) -> bool:
     return current != handle.snapshot
 
 
-def _place(file: DataFile) -> Any:
-    return (file.spec_id, tuple(file.partition[i] for i in range(len(file.partition))))
+def _partition_key(data_file: DataFile) -> Any:
+    return (data_file.spec_id, tuple(data_file.partition[i] for i in range(len(data_file.partition))))
 
 
 def _collision(entry: ManifestEntry, change: Change, partitions: set[Any]) -> str | None:
-    """Return a data file that this change and a new delete file of another commit delete rows of."""
+    """Return a data file that both the change and another commit's delete file refer to."""
     file = entry.data_file
     if file.content == DataFileContent.EQUALITY_DELETES:
         everywhere = not len(file.partition)
-        return min(change.deleted_from, default=None) if everywhere or _place(file) in partitions else None
-    if _place(file) not in partitions:
+        return min(change.deleted_from, default=None) if everywhere or _partition_key(file) in partitions else None
+    if _partition_key(file) not in partitions:
         return None
     return next((path for path in sorted(change.deleted_from) if may_delete_from(file, path)), None)
 
 
 def _check_serializable(change: Change, table: Table, live: set[str], deletes: set[str]) -> None:
-    """Look for rows that were added or deleted among those that the statement looked at."""
     from pyiceberg.expressions import AlwaysTrue
 
     handle, started = change.handle, change.handle.snapshot
     before = change.read.paths if change.read is not None else frozenset()
     removed = set() if _only_rewrites(change, table) else before - live
     for scan in change.scans or [AlwaysTrue()]:
-        seen = content_of(table, table.metadata.current_snapshot_id, scan)
-        for entry in seen.data:
-            if entry.data_file.file_path not in before and not _rewritten(entry, table):
+        current = content_of(table, table.metadata.current_snapshot_id, scan)
+        for entry in current.data:
+            if entry.data_file.file_path not in before and not _is_rewrite(entry, table):
                 conflict(handle.name, "another commit added rows that the statement would have looked at")
-        for entry in seen.deletes:
-            if entry.data_file.file_path in deletes and not _rewritten(entry, table):
+        for entry in current.deletes:
+            if entry.data_file.file_path in deletes and not _is_rewrite(entry, table):
                 conflict(handle.name, "another commit deleted rows that the statement looked at")
-        # Files of a snapshot that has expired meanwhile cannot be looked at any more: any of them counts.
-        known = table.metadata.snapshot_by_id(started) is not None if started is not None else False
-        read = content_of(table, started, scan).data if known else (change.read.data if change.read is not None else [])
-        if any(entry.data_file.file_path in removed for entry in read):
+        # The files of an expired snapshot cannot be filtered: all of them count.
+        is_retained = table.metadata.snapshot_by_id(started) is not None if started is not None else False
+        files_read = (
+            content_of(table, started, scan).data if is_retained else (change.read.data if change.read is not None else [])
+        )
+        if any(entry.data_file.file_path in removed for entry in files_read):
             conflict(handle.name, "another commit removed data files that the statement looked at")
 
 
-def _rewritten(entry: ManifestEntry, table: Table) -> bool:
-    """Return whether a file came by a commit that changes no rows, as compaction is."""
+def _is_rewrite(entry: ManifestEntry, table: Table) -> bool:
+    """Return whether the commit of a file changes no rows, as compaction."""
     snapshot = table.metadata.snapshot_by_id(entry.snapshot_id) if entry.snapshot_id is not None else None
     return snapshot is not None and snapshot.summary is not None and snapshot.summary.operation == Operation.REPLACE
 
 
 def _only_rewrites(change: Change, table: Table) -> bool:
-    """Return whether no commit since the statement's snapshot took rows away; one whose story is not known any more might have."""
+    """Return whether no later commit removed rows; False for an incomplete history."""
     snapshot = table.metadata.current_snapshot()
     while snapshot is not None and snapshot.snapshot_id != change.handle.snapshot:
         if snapshot.summary is None or snapshot.summary.operation not in {Operation.REPLACE, Operation.APPEND}:
@@ -494,28 +460,17 @@ def commit(
     *,
     is_new: bool = False,
 ) -> ConnectorTableVersion | None:
-    """Commit a change; commits that it goes with are no obstacle, pyiceberg tries again on top of them.
-
-    Args:
-        change: the change.
-        transaction: pyiceberg's transaction on the table as it is now; a new table's creates it.
-        properties: what else the summary is to say.
-        writer: the statement that writes.
-        is_new: the table is made by this transaction.
-
-    Returns:
-        The snapshot that was made, with the one below it; None where there was nothing to add.
+    """Commit a change; pyiceberg retries on top of compatible commits. Return the new snapshot, if any.
 
     Raises:
-        ConnectorError: TRANSACTION_CONFLICT, ICEBERG_CATALOG_ERROR if the catalog has failed, or ICEBERG_COMMIT_ERROR with
-            ``changed=None`` if it is not known whether the commit went through.
+        ConnectorError: TRANSACTION_CONFLICT, ICEBERG_CATALOG_ERROR, or ICEBERG_COMMIT_ERROR with ``changed=None`` if the outcome is unknown.
     """
     producer, landed = None, _holds(None)
     if not is_new:
         check(change, transaction._table)  # noqa: SLF001
     if change.handle.added:
         landed = _add_columns(change.handle, transaction)
-    # A table begins with a snapshot, as in Trino: it has a history from then on.
+    # As in Trino, a new table has a snapshot even if it is empty.
     if change.data or change.deletes or change.removed.data or is_new:
         producer = RowDelta(change, transaction, properties).of_statement(change.handle, writer)
         _stage(producer)
@@ -525,19 +480,14 @@ def commit(
 
 
 def _version_of(producer: _AnySchema) -> ConnectorTableVersion:
-    """Return the snapshot that a commit made, with its parent: pyiceberg changes that when it tries again on top of another commit."""
+    """Return the snapshot with its parent, which retries replace."""
     parent = producer._parent_snapshot_id  # noqa: SLF001
     below = None if parent is None else ConnectorTableVersion(parent)
     return ConnectorTableVersion(producer.snapshot_id, made_from=below)
 
 
 def _add_columns(handle: IcebergTableHandle, transaction: Transaction) -> Callable[[TableMetadata], bool]:
-    """Add the columns that the table does not have yet; give what tells whether a table has them.
-
-    Raises:
-        ConnectorError: TRANSACTION_CONFLICT if they get other ids than those under which their values were written: columns were added
-            and dropped again meanwhile.
-    """
+    """Add the handle's new columns, or raise TRANSACTION_CONFLICT if their ids differ from the new files'; return a predicate for tables with them."""
     stage_columns(handle.added, transaction)
     schema = transaction.table_metadata.schema()
     if fields_of(schema, handle.name) != handle.fields:
@@ -547,78 +497,55 @@ def _add_columns(handle: IcebergTableHandle, transaction: Transaction) -> Callab
 
 def replace(
     change: Change,
-    former: IcebergTableHandle,
+    original: IcebergTableHandle,
     now: Table,
     transaction: Transaction,
     properties: Mapping[str, str],
     writer: Writer,
 ) -> ConnectorTableVersion:
-    """Commit a table that is made anew, with its rows in a snapshot that has no parent; any commit since it was looked at is in the way.
-
-    Args:
-        change: its rows.
-        former: the table as it was looked at.
-        now: the table as it is now.
-        transaction: what makes it anew, of `rowmerge_nb.connectors.iceberg.replacing`.
-        properties: as of `commit`, as are the other argument, the result and the errors.
-        writer: the statement that writes.
-    """
-    _check_head(former, now)
-    if now.metadata.current_schema_id != former.schema_id:
-        conflict(former.name, "its columns were altered")
-    producer = RowDelta(change, transaction, properties).of_statement(former, writer)
+    """Commit a replaced table with its rows in a snapshot without a parent; any concurrent commit is a conflict."""
+    _check_head(original, now)
+    if now.metadata.current_schema_id != original.schema_id:
+        conflict(original.name, "its columns were altered")
+    producer = RowDelta(change, transaction, properties).of_statement(original, writer)
     _stage(producer)
-    # Nothing is tried again on top of another commit: it was the table as it was that was to be replaced.
+    # No retry on top of another commit: the statement replaces the table that it has seen.
     transaction._snapshot_producers.clear()  # noqa: SLF001
-    _commit(former, transaction, producer, writer, _holds(producer))
+    _commit(original, transaction, producer, writer, _holds(producer))
     return _version_of(producer)
 
 
 def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction, writer: Writer) -> None:
-    """Commit a change of a table's columns, properties or comments; arguments and errors as of `commit`, and those of `stage_alteration`."""
-    seen = transaction.table_metadata.current_schema_id
+    """Commit a change of a table's columns, properties or comments; errors as of `commit` and `stage_alteration`."""
+    old_schema_id = transaction.table_metadata.current_schema_id
     if tuple(field.field_id for field in transaction.table_metadata.schema().fields) != tuple(f.id for f in handle.fields):
         conflict(handle.name, "its columns were altered")
     stage_alteration(handle, alteration, transaction)
-    made = transaction.table_metadata
+    staged = transaction.table_metadata
 
     def landed(now: TableMetadata) -> bool:
-        altered = now.current_schema_id != seen or made.current_schema_id == seen
-        return altered and _altered_parts(now) == _altered_parts(made)
+        altered = now.current_schema_id != old_schema_id or staged.current_schema_id == old_schema_id
+        return altered and _altered_parts(now) == _altered_parts(staged)
 
     _commit(handle, transaction, None, writer, landed)
 
 
 def _altered_parts(metadata: TableMetadata) -> tuple[Any, ...]:
-    """Return all of a table that ALTER TABLE and COMMENT change."""
     set_here = [metadata.properties.get(name) for name in (COMMENT, *ISOLATION, *PROPERTIES.values())]
     return metadata.schema(), metadata.spec().fields, metadata.format_version, sort_fields(metadata), set_here
 
 
 def truncate(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> ConnectorTableVersion:
-    """Commit the removal of all rows, those included that other commits have added meanwhile; arguments and errors as of `commit`."""
-    return _emptied(handle, Truncation(transaction), transaction, writer)
+    """Commit the removal of all rows, including concurrent inserts; errors as of `commit`."""
+    return _commit_empty(handle, Truncation(transaction), transaction, writer)
 
 
 def restore(
     handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], transaction: Transaction, writer: Writer
 ) -> ConnectorTableVersion | None:
-    """Make a former snapshot the current one, as Trino's ``rollback_to_snapshot`` does: no snapshot is lost, and the log tells of it.
+    """Make an earlier snapshot the current one, as ``rollback_to_snapshot`` does; any concurrent commit is a conflict.
 
-    Any commit since the table was looked at is in the way, whatever it has done: the catalog is asked to look at that once more.
-
-    Args:
-        handle: the table as it was looked at.
-        snapshot: the snapshot; None for the time before the first one, of which a snapshot without files is made.
-        dropped: columns that go with it.
-        transaction: pyiceberg's transaction on the table as it is now.
-        writer: the statement that writes.
-
-    Returns:
-        The snapshot that is current then; None for a table that has none.
-
-    Raises:
-        ConnectorError: as of `commit`.
+    None is the state before the first snapshot: it commits a snapshot without files. All snapshots and the log are retained.
     """
     metadata = transaction.table_metadata
     _check_head(handle, transaction._table)  # noqa: SLF001
@@ -628,16 +555,16 @@ def restore(
         stage_drops(handle, dropped, transaction)
     if snapshot == handle.snapshot:
         if dropped:
-            # Of a statement that has added columns and changed no row.
-            kept = transaction.table_metadata.schema().fields
-            _commit(handle, transaction, None, writer, lambda now: now.schema().fields == kept)
+            # The statement added columns and changed no rows.
+            fields = transaction.table_metadata.schema().fields
+            _commit(handle, transaction, None, writer, lambda now: now.schema().fields == fields)
         return None if snapshot is None else ConnectorTableVersion(snapshot)
     if snapshot is None:
-        return _emptied(handle, Emptying(handle, transaction), transaction, writer)
+        return _commit_empty(handle, Emptying(handle, transaction), transaction, writer)
     try:
         ManageSnapshots(transaction).set_current_snapshot(snapshot_id=snapshot)
     except ValueError as error:
-        # It has expired meanwhile.
+        # The snapshot has expired.
         conflict(handle.name, error_text(error))
     entries = len(metadata.snapshot_log)
 
@@ -649,7 +576,7 @@ def restore(
 
 
 def gather_manifests(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> ConnectorTableVersion:
-    """Commit a snapshot of the same files in fewer manifests; arguments and errors as of `commit`."""
+    """Commit a snapshot of the same files in fewer manifests; errors as of `commit`."""
     producer = ManifestRewrite(transaction).of_statement(handle, writer)
     _stage(producer)
     _commit(handle, transaction, producer, writer, _holds(producer))
@@ -657,11 +584,8 @@ def gather_manifests(handle: IcebergTableHandle, transaction: Transaction, write
 
 
 def expire(handle: IcebergTableHandle, expired: Sequence[int], transaction: Transaction, writer: Writer) -> None:
-    """Commit a table without some snapshots; arguments and errors as of `commit`.
-
-    The catalog is asked to look that branches and tags point at what they did: who has gone back to one of these snapshots meanwhile keeps it.
-    """
-    gone = set(expired)
+    """Commit the removal of snapshots, if branches and tags have not moved; errors as of `commit`."""
+    expired_ids = set(expired)
     refs = transaction.table_metadata.refs.items()
     same = tuple(AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id}) for name, ref in refs)
     transaction._apply((), same)  # noqa: SLF001
@@ -669,30 +593,32 @@ def expire(handle: IcebergTableHandle, expired: Sequence[int], transaction: Tran
         ExpireSnapshots(transaction).by_ids(list(expired)).commit()
     except ValueError as error:
         conflict(handle.name, error_text(error))
-    _commit(handle, transaction, None, writer, lambda now: gone.isdisjoint(one.snapshot_id for one in now.snapshots))
+    _commit(handle, transaction, None, writer, lambda now: expired_ids.isdisjoint(one.snapshot_id for one in now.snapshots))
 
 
 def drop_statistics(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> None:
-    """Commit a table without its statistics files; arguments and errors as of `commit`."""
-    for known in transaction.table_metadata.statistics:
-        # Each by itself: pyiceberg's update has room for one.
-        UpdateStatistics(transaction).remove_statistics(known.snapshot_id).commit()
+    """Commit the removal of a table's statistics files; errors as of `commit`."""
+    for statistics in transaction.table_metadata.statistics:
+        # pyiceberg's update removes one at a time.
+        UpdateStatistics(transaction).remove_statistics(statistics.snapshot_id).commit()
     _commit(handle, transaction, None, writer, lambda now: not now.statistics)
 
 
-def _emptied(handle: IcebergTableHandle, producer: Truncation, transaction: Transaction, writer: Writer) -> ConnectorTableVersion:
+def _commit_empty(
+    handle: IcebergTableHandle, producer: Truncation, transaction: Transaction, writer: Writer
+) -> ConnectorTableVersion:
     _stage(producer.of_statement(handle, writer))
     _commit(handle, transaction, producer, writer, _holds(producer))
     return _version_of(producer)
 
 
 def _holds(producer: _FastAppendFiles | None) -> Callable[[TableMetadata], bool]:
-    """Return what tells of a table whether it has a producer's snapshot; without one, the table itself is what was made."""
+    """Return a predicate for tables with the producer's snapshot, if any."""
     return lambda now: producer is None or now.snapshot_by_id(producer.snapshot_id) is not None
 
 
 def _stage(producer: _AnySchema) -> None:
-    """Write the manifests of a snapshot that nobody knows yet; nothing is left of them after a failure."""
+    """Write the manifests of a snapshot; remove them on failure."""
     handle = producer.handle
     producer.writer.note(handle)
     try:
@@ -701,18 +627,17 @@ def _stage(producer: _AnySchema) -> None:
         producer._clean_all_uncommitted()  # noqa: SLF001
         if isinstance(error, RowMergeError) or not isinstance(error, Exception):
             raise
-        # What a service's connection raises has no number.
+        # Errors of network connections have no errno.
         if isinstance(error, OSError) and error.errno and not isinstance(error, FileNotFoundError):
-            raise _refused(error, handle) from error
+            raise _metadata_error(error, handle) from error
         raise ConnectorError(
             f"The snapshot of Iceberg table '{handle.name}' cannot be written: {type(error).__name__}: {error_text(error)}",
             code="ICEBERG_COMMIT_ERROR",
-            hint="See that the table's folder can be reached, and its manifests are whole; else roll the table back to an earlier snapshot.",
+            hint="Check that the table's folder can be reached and that its manifests are intact; otherwise roll the table back to an earlier snapshot.",
         ) from error
 
 
-def _refused(error: OSError, handle: IcebergTableHandle) -> ConnectorError:
-    """Return the error of metadata that cannot be written."""
+def _metadata_error(error: OSError, handle: IcebergTableHandle) -> ConnectorError:
     folder = handle.properties.get("write.metadata.path", f"{handle.location}/metadata")
     what = f"The metadata of Iceberg table '{handle.name}' in '{folder}'"
     return refused(error, what, "ICEBERG_FILESYSTEM_ERROR")
@@ -727,7 +652,7 @@ def _commit(
     *,
     is_new: bool = False,
 ) -> None:
-    """Ask the catalog; ``landed`` tells of the table as it is afterwards whether the commit has gone through."""
+    """Commit; after a failure, ``landed`` checks the reloaded table."""
     if not writes_metadata(transaction._table.catalog):  # noqa: SLF001
         writer.note(handle)
     writer.require_notes(handle)
@@ -747,12 +672,12 @@ def _commit(
     except ValidationException as error:
         conflict(handle.name, str(error))
     except Exception as error:
-        known = _has_landed(handle, transaction, landed, is_new=is_new)
-        if known:
+        outcome = _has_landed(handle, transaction, landed, is_new=is_new)
+        if outcome:
             return
-        if known is None:
+        if outcome is None:
             raise ConnectorError(
-                f"The outcome is unknown: Iceberg's catalog did not say whether table '{handle.name}' was changed: {said(error)}",
+                f"The outcome is unknown: Iceberg's catalog did not say whether table '{handle.name}' was changed: {sqlite_message(error)}",
                 code="ICEBERG_COMMIT_ERROR",
                 hint="Look at the table before you run the statement again; its files are left where they are.",
                 changed=None,
@@ -762,8 +687,8 @@ def _commit(
         if embedded is not None:
             embedded.discard(transaction._table.io)  # noqa: SLF001
         if isinstance(error, OSError) and error.errno:
-            raise _refused(error, handle) from error
-        msg = f"Iceberg's catalog could not commit to table '{handle.name}': {said(error)}"
+            raise _metadata_error(error, handle) from error
+        msg = f"Iceberg's catalog could not commit to table '{handle.name}': {sqlite_message(error)}"
         if is_full(error):
             raise ConnectorError(
                 msg,
@@ -773,12 +698,11 @@ def _commit(
         raise ConnectorError(
             msg,
             code="ICEBERG_CATALOG_ERROR",
-            hint="See that no other program holds the catalog for long, and run the statement again.",
+            hint="Check that no other program locks the catalog, and run the statement again.",
         ) from error
 
 
 def _embedded(table: Table) -> EmbeddedCatalog | None:
-    """Return the catalog of a table, if it is one that says which metadata file it has written last."""
     from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 
     return table.catalog if isinstance(table.catalog, EmbeddedCatalog) else None
@@ -787,14 +711,7 @@ def _embedded(table: Table) -> EmbeddedCatalog | None:
 def _has_landed(
     handle: IcebergTableHandle, transaction: Transaction, landed: Callable[[TableMetadata], bool], *, is_new: bool
 ) -> bool | None:
-    """Ask the catalog whether a commit has gone through whose answer did not arrive.
-
-    Returns:
-        None if that is not known.
-
-    Raises:
-        ConnectorError: TRANSACTION_CONFLICT if the table is not there any more, or is another one.
-    """
+    """Return whether a commit succeeded whose response was lost, or None if that is unknown."""
     table = transaction._table  # noqa: SLF001
     settled = is_settled(table.catalog)
     try:
@@ -808,7 +725,7 @@ def _has_landed(
     now = latest.metadata
     if str(now.table_uuid) != handle.identity:
         conflict(handle.name, "it was dropped, and another one has its name")
-    # Another commit may have come on top of this one, and changed the same things.
+    # A later commit may have changed the same parts again.
     files = {latest.metadata_location, *(entry.metadata_file for entry in now.metadata_log)}
     embedded = _embedded(table)
     is_there = embedded is not None and embedded.written in files

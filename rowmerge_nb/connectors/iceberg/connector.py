@@ -1,4 +1,4 @@
-"""The Iceberg connector: tables of any catalog that pyiceberg speaks to, by default of one in the warehouse directory."""
+"""The Iceberg connector: tables of any pyiceberg catalog, by default one in the warehouse directory."""
 
 from __future__ import annotations
 
@@ -52,29 +52,28 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, ConnectorTransactionHandle
     from rowmerge_nb.spi.procedures import Procedure
 
-_REMEMBERED: Final = 1_000
-"""Of so many ended statements the files are known by name; what older ones have left is told by its age."""
+_MAX_ENDED: Final = 1_000
+"""The number of ended statements whose files are recognized by prefix; leftovers of older statements are recognized by age."""
 
 
 _LATE_SECONDS: Final = 5.0
-"""After so long the tasks of a statement that was rolled back have ended."""
+"""The time after a rollback until the statement's tasks have ended."""
 
 
 class IcebergConnector(Connector):
     """Iceberg tables.
 
     Args:
-        warehouse: where tables are made; the catalog's file ``catalog.sqlite`` is in it.
-        catalog: another catalog instead: one of pyiceberg's, or the name of one in its configuration (``.pyiceberg.yaml``).
-        properties: what pyiceberg is to know of a catalog by name, for instance ``{"type": "rest", "uri": "https://..."}``;
-            with a warehouse, connections to further places, for instance ``{"s3.endpoint": "https://..."}``. Tables' own properties are none.
-        min_retention: what is younger than that ``ALTER TABLE ... EXECUTE expire_snapshots`` and ``remove_orphan_files`` leave alone,
-            whatever they are asked for: statements that run may need it.
+        warehouse: the directory of the tables and of the catalog's file ``catalog.sqlite``.
+        catalog: another catalog instead: an object of pyiceberg, or a name in its configuration (``.pyiceberg.yaml``).
+        properties: pyiceberg's properties of a catalog by name, such as ``{"type": "rest", "uri": "https://..."}``; with a warehouse,
+            connections to other storage, such as ``{"s3.endpoint": "https://..."}``.
+        min_retention: the minimum age of what ``expire_snapshots`` and ``remove_orphan_files`` remove; running statements may need newer files.
 
     Raises:
         SetupError: pyiceberg is not installed.
         ConnectorError: ICEBERG_CATALOG_ERROR if the catalog does not answer.
-        RowMergeError: INVALID_ARGUMENTS, an argument is not of its form.
+        RowMergeError: INVALID_ARGUMENTS.
 
     >>> import tempfile
     >>> connector = IcebergConnector(tempfile.mkdtemp())
@@ -115,27 +114,27 @@ class IcebergConnector(Connector):
         else:
             from rowmerge_nb.connectors.iceberg.trust import guard
 
-            made = (
+            configured = (
                 catalog if catalog is not None and not isinstance(catalog, str) else named_catalog(str(catalog), properties or {})
             )
-            self.catalog = guard(made)
+            self.catalog = guard(configured)
         guard_decoder()
-        # A catalog in memory shows every thread a database of its own.
+        # A catalog in memory has a separate database for each thread.
         self.commits_in_thread = not is_in_memory(self.catalog)
         self._directory = directory
         self._upkeep = Upkeep(Retention(min_retention / timedelta(days=1), "d"), self._remove_orphans_of)
         self._tables = Tables(self.catalog, directory)
         self._lock = threading.Lock()
         self._transactions = Transactions[IcebergTransaction](self.name)
-        self._ended: deque[str] = deque(maxlen=_REMEMBERED)
+        self._ended_prefixes: deque[str] = deque(maxlen=_MAX_ENDED)
         self._late: list[tuple[float, IcebergTransaction]] = []
-        self._searched = threading.local()
+        self._problems = threading.local()
 
     # -- contract -------------------------------------------------------------------------------------------------
 
     @property
     def shared_directory(self) -> Path | None:
-        """The warehouse; None with a catalog of another kind, whose tables may be anywhere."""
+        """The warehouse; None with another catalog, whose tables may be anywhere."""
         return self._directory
 
     def begin_transaction(self) -> NumberedTransactionHandle:
@@ -146,40 +145,40 @@ class IcebergConnector(Connector):
             return self._transactions.begin(lambda _: IcebergTransaction())
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
-        """Make the transaction's changes visible: a table gets one snapshot, or none.
+        """Commit the transaction: each table gets at most one snapshot.
 
         Raises:
-            ConnectorError: TRANSACTION_CONFLICT if another commit is in the way; ICEBERG_CATALOG_ERROR, ICEBERG_COMMIT_ERROR.
+            ConnectorError: TRANSACTION_CONFLICT, ICEBERG_CATALOG_ERROR or ICEBERG_COMMIT_ERROR.
         """
         transaction, version = self._transactions.of(transaction_handle), None
         try:
             for action in transaction.actions:
                 version = action()
         except ConnectorError as error:
-            transaction.asked = error.changed is not False
-            if transaction.asked:
+            transaction.is_submitted = error.changed is not False
+            if transaction.is_submitted:
                 self._forget(transaction_handle)
             raise
         self._end(transaction_handle)
-        # What other attempts of a task have left is beside what was committed. The change is there by now: nothing may fail any more.
+        # Remove the files of a task's other attempts. The change is committed, so errors are ignored.
         transaction.forget()
         with suppress(Exception):
-            folders = {path.rsplit("/", 1)[0] for path in transaction.kept}
-            for table in transaction.written[:1]:
+            folders = {path.rsplit("/", 1)[0] for path in transaction.committed_files}
+            for table in transaction.written_tables[:1]:
                 io = file_io(table.io, table.location)
-                remove_attempts(io, folders, {transaction.prefix}, transaction.kept, deep=False)
+                remove_attempts(io, folders, {transaction.prefix}, transaction.committed_files, deep=False)
         return version
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Undo the transaction: remove all files that its tasks have written, unless they may belong to a table by now."""
+        """Remove all files of the transaction's tasks, unless a table may reference them."""
         transaction = self._transactions.get(self._transactions.number(transaction_handle))
         if transaction is None:
             return
-        if transaction.asked:
+        if transaction.is_submitted:
             self._forget(transaction_handle)
             return
         self._end(transaction_handle)
-        if transaction.written:
+        if transaction.written_tables:
             with self._lock:
                 self._late.append((time.monotonic(), transaction))
             self._remove_written(transaction)
@@ -190,23 +189,18 @@ class IcebergConnector(Connector):
                 remove_folder(loaded.folder)
 
     def _sweep(self, age: float) -> None:
-        """Remove what tasks have written after their statement was rolled back: Spark does not wait until they have ended.
-
-        Args:
-            age: for so many seconds tasks may go on; a statement that was rolled back later is left for the next time.
-        """
+        """Remove what tasks have written after the rollback of their statement, `age` seconds after it."""
         now = time.monotonic()
         with self._lock:
             ready = [transaction for since, transaction in self._late if now - since >= age]
             self._late = [(since, transaction) for since, transaction in self._late if now - since < age]
         for transaction in ready:
-            # What cannot be removed now is listed among the orphans.
+            # Files that cannot be removed are listed among the orphans.
             with suppress(Exception):
                 self._remove_written(transaction)
 
     def _remove_written(self, transaction: IcebergTransaction) -> None:
-        """Remove what the tasks of a statement that has failed have written, its manifests, and first of all its notes."""
-        for table in transaction.written:
+        for table in transaction.written_tables:
             io = file_io(table.io, table.location)
             metadata = table.properties.get("write.metadata.path", f"{table.location}/metadata").rstrip("/")
             folders = {table.data_location, f"{table.location}/data", metadata}
@@ -221,7 +215,7 @@ class IcebergConnector(Connector):
         return IcebergSplitManager(self)
 
     def get_procedures(self) -> Sequence[Procedure]:
-        """Return what CALL can do."""
+        """Return the procedures of CALL."""
         return procedures_of(self._rollback_to_snapshot)
 
     def close(self) -> None:
@@ -236,7 +230,7 @@ class IcebergConnector(Connector):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> list[IcebergSplit]:
-        """Cut what a scan reads into splits; record its condition for the check of the commit, unless it is an observation."""
+        """Return the splits of a scan; record its predicate for the commit's check."""
         handle = iceberg_table(table_handle)
         loaded = self._transactions.of(transaction_handle).loaded(handle)
         filtered = expression_of(constraint, loaded.table.schema())
@@ -247,29 +241,28 @@ class IcebergConnector(Connector):
         whole = loaded.read or (content_of(loaded.table, handle.snapshot) if constraint.domains else content)
         numbers = {entry.data_file.file_path: number for number, entry in enumerate(whole.data)}
         paths = constraint.domains["$path"].values if "$path" in constraint.domains and loaded.shows_places else None
-        for kept in (handle.only, paths):
-            if kept is not None:
-                content.data = [entry for entry in content.data if entry.data_file.file_path in kept]
+        for selected_paths in (handle.only, paths):
+            if selected_paths is not None:
+                content.data = [entry for entry in content.data if entry.data_file.file_path in selected_paths]
         return splits_of(loaded.table, handle, content, constraint, numbers, places=loaded.shows_places)
 
     # -- beyond the contract --------------------------------------------------------------------------------------
 
     def register_table(self, schema: str, name: str, metadata_location: str | Path) -> None:
-        """Adopt a table that is in no catalog yet, by the location of its newest metadata file.
+        """Register a table by the location of its newest metadata file.
 
         Args:
-            schema: schema of the new table.
+            schema: the new table's schema.
             name: its name.
             metadata_location: the file, ``.../metadata/00003-....metadata.json``.
 
         Raises:
-            ConnectorError: TABLE_ALREADY_EXISTS, in another warehouse too, SCHEMA_NOT_FOUND or ICEBERG_INVALID_METADATA.
-            RowMergeError: INVALID_ARGUMENTS for a name or a location that is none.
+            ConnectorError: TABLE_ALREADY_EXISTS (in another warehouse too), SCHEMA_NOT_FOUND or ICEBERG_INVALID_METADATA.
         """
         table = checked_table_name(schema, name)
         form = "the location of a metadata file: a text such as '.../metadata/00003-....metadata.json'"
         location = checked_path(
-            checked(metadata_location, "metadata_location", lambda given: given != "", form), "metadata_location"
+            checked(metadata_location, "metadata_location", lambda path: path != "", form), "metadata_location"
         )
         owner = other_owner(self._directory, location)
         if owner is not None:
@@ -281,53 +274,49 @@ class IcebergConnector(Connector):
         self._tables.register(table, location)
 
     def orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
-        """List files of tables that no snapshot knows: leftovers of failed statements and commits, of this and other engines.
+        """List files that no snapshot references: leftovers of failed statements and commits, of this and other engines.
 
-        In a warehouse the folder of a table that was never made, since the process that made it has died, is one of them. Tables outside the
-        warehouse may be another catalog's too, and folders outside of a table's own anybody's: of the files there only those of this
-        connector's statements and of dead processes are. A table that cannot be read is left out with all files that it names, and as long
-        as there is one, so are folders without a table: `orphan_problems` says which, and why.
+        In a warehouse that includes folders of tables that were never committed. Outside of the warehouse, and of a table's own folder, only
+        leftovers of this connector's statements and of dead processes are listed. Unreadable tables are skipped with all files that they name;
+        while there is one, so are folders without a table. See `orphan_problems`.
 
         Args:
-            age: how old a file must be at least. Files of this connector's own ended statements are listed at once, as are those of
-                processes of this machine that have died; those of running statements never. Of other machines and other programs nothing
-                is known but the age of their files.
+            age: the minimum age of files of unknown origin. Leftovers of ended statements and of dead processes on this machine have none.
         """
         return [orphan for orphan, _ in self._orphans(age)]
 
     def _remove_orphans_of(self, handle: IcebergTableHandle, age: timedelta) -> Removal:
-        """Remove the files below a table's folders that no table of the catalog knows, if they are older than an age."""
         from rowmerge_nb.connectors.iceberg.commits import conflict
 
         table = self._tables.load(handle.name)
         if table is None:
             conflict(handle.name, "it was dropped")
         removal = Removal(table.io)
-        running, ended = self._prefixes()
+        running, ended_prefixes = self._prefixes()
         listing = _listing(table)
         census = self._tables.census()
         if handle.name in census.errors:
             raise census.errors[handle.name]
         removal.problems += census.sentences
-        search = self._search(listing, census, running, ended, age)
+        search = self._search(listing, census, running, ended_prefixes, age)
         for orphan in search.orphans():
             if orphan.modified is not None and listing.at.timestamp() - orphan.modified > age.total_seconds():
                 removal.remove(orphan.name)
-        removal.left.update(search.left)
+        removal.reasons.update(search.reasons)
         return removal
 
     def _search(
-        self, listing: Listing, census: Census, running: Collection[str], ended: Collection[str], age: timedelta
+        self, listing: Listing, census: Census, running: Collection[str], ended_prefixes: Collection[str], age: timedelta
     ) -> Search:
-        """Return the search for orphans of a table, once its files are listed."""
         table = listing.table
         owns = census.ownership(table).has
-        return Search(listing, census.known, running, ended, age, owns, lambda folder: self._is_shared(table, folder))
+        return Search(
+            listing, census.known_paths, running, ended_prefixes, age, owns, lambda folder: self._is_shared(table, folder)
+        )
 
     def _rollback_to_snapshot(
         self, session: ConnectorSession, schema: str | None, table: str | None, snapshot_id: int | None
     ) -> None:
-        """Make a former snapshot of a table the current one: what CALL does, in a transaction of its own."""
         for word, value in (("schema", schema), ("table", table), ("snapshot_id", snapshot_id)):
             if value is None:
                 raise ConnectorError(
@@ -351,55 +340,50 @@ class IcebergConnector(Connector):
             self.rollback(transaction)
 
     def _prefixes(self) -> tuple[set[str], set[str]]:
-        """Return how the names of files begin that are being written now, and that ended statements have written."""
+        """Return the prefixes of running and of ended statements."""
         with self._lock:
-            return {transaction.prefix for transaction in self._transactions.values()} - {""}, set(self._ended)
+            return {transaction.prefix for transaction in self._transactions.values()} - {""}, set(self._ended_prefixes)
 
     def _orphans(self, age: timedelta) -> list[tuple[Orphan, Table | None]]:
-        """Return leftovers, each with its table; None for the folder of a table that was never made, or was dropped."""
-        # Folders are listed before the statements that run, and these before the tables: one that is made meanwhile is none without a table.
+        """Return orphans with their tables; None for the folder of an uncommitted or dropped table."""
+        # Folders first, then running statements, then tables: a table created meanwhile is not mistaken for an orphan.
         folders = {path for path in self._directory.glob("*/*") if path.is_dir()} if self._directory is not None else set()
-        running, ended = self._prefixes()
-        listings, refused = self._listings()
+        running, ended_prefixes = self._prefixes()
+        listings, unlisted = self._listings()
         census = self._tables.census()
-        for table, error in refused:
+        for table, error in unlisted:
             census.refuse(table, error)
-        found: list[tuple[Orphan, Table | None]] = []
+        leftovers: list[tuple[Orphan, Table | None]] = []
         readable = {table.name() for table in census.tables}
         for listing in listings:
             table = listing.table
             if table.name() in readable:
-                found += [(orphan, table) for orphan in self._search(listing, census, running, ended, age).orphans()]
-        # The folders of a table that cannot be read are not known.
+                leftovers += [(orphan, table) for orphan in self._search(listing, census, running, ended_prefixes, age).orphans()]
+        # The folders of an unreadable table are unknown.
         if not census.errors:
-            unmade = list(folders_without_table(_unused(folders, census.tables), running, age))
-            # The process of a folder's note may have made the table before it ended, and after the tables were read.
-            unused = _unused({Path(orphan.name) for orphan in unmade}, self._tables.all()) if unmade else set()
-            found += [(orphan, None) for orphan in unmade if Path(orphan.name) in unused]
-            found += [(orphan, None) for orphan in self._tables.dropped_folders(census.known, age)]
-        self._searched.problems = census.sentences
-        return sorted(found, key=lambda pair: pair[0].name)
+            uncommitted = list(folders_without_table(_unused(folders, census.tables), running, age))
+            # The process of a folder's note may have committed the table after the tables were read.
+            unused = _unused({Path(orphan.name) for orphan in uncommitted}, self._tables.all()) if uncommitted else set()
+            leftovers += [(orphan, None) for orphan in uncommitted if Path(orphan.name) in unused]
+            leftovers += [(orphan, None) for orphan in self._tables.dropped_folders(census.known_paths, age)]
+        self._problems.problems = census.sentences
+        return sorted(leftovers, key=lambda pair: pair[0].name)
 
     def _listings(self) -> tuple[list[Listing], list[tuple[Table, ConnectorError]]]:
-        """List the files of all tables that can be read; return beside them the tables whose folders cannot be looked at."""
-        listings, refused = [], []
+        listings, unlisted = [], []
         for table in self._tables.all():
             try:
                 listings.append(_listing(table))
             except ConnectorError as error:
-                refused.append((table, error))
-        return listings, refused
+                unlisted.append((table, error))
+        return listings, unlisted
 
     def orphan_problems(self) -> list[str]:
-        """Return which tables the last `orphans` or `remove_orphans` of this thread has left out, and why."""
-        return list(getattr(self._searched, "problems", ()))
+        """Return which tables this thread's last `orphans` or `remove_orphans` skipped, and why."""
+        return list(getattr(self._problems, "problems", ()))
 
     def _is_shared(self, table: Table, folder: str) -> bool:
-        """Return whether files of unknown origin in a folder of a table may be another's.
-
-        That is so outside of the table's own folder, where others may keep whatever they like, and outside of the warehouse, of which another
-        catalog may know.
-        """
+        """Return whether a folder may contain unknown files of others."""
         if not f"{folder}/".startswith(f"{table.location().rstrip('/')}/"):
             return True
         path = local_path(folder)
@@ -408,10 +392,10 @@ class IcebergConnector(Connector):
         return path is None or not Path(path).resolve().is_relative_to(self._directory.resolve())
 
     def remove_orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
-        """Remove what `orphans` lists; return what was removed. What cannot be removed now is listed again."""
-        found, removed = self._orphans(age), []
-        # Notes first: a statement that has lost its note does not commit.
-        for orphan, table in sorted(found, key=lambda pair: not pair[0].name.endswith(SUFFIX)):
+        """Remove what `orphans` lists; return what was removed."""
+        leftovers, removed = self._orphans(age), []
+        # Notes first: a statement without its note does not commit.
+        for orphan, table in sorted(leftovers, key=lambda pair: not pair[0].name.endswith(SUFFIX)):
             if table is None:
                 remove_folder(Path(orphan.name))
                 self._tables.release_folder(orphan.name)
@@ -425,10 +409,9 @@ class IcebergConnector(Connector):
         return sorted(removed, key=lambda orphan: orphan.name)
 
     def _end(self, handle: ConnectorTransactionHandle) -> None:
-        """Forget a transaction; what it has written and no snapshot names can be removed from now on."""
         prefix = self._forget(handle).prefix
         if prefix:
-            self._ended.append(prefix)
+            self._ended_prefixes.append(prefix)
 
     def _forget(self, handle: ConnectorTransactionHandle) -> IcebergTransaction:
         with self._lock:
@@ -438,7 +421,7 @@ class IcebergConnector(Connector):
 
 
 class IcebergSplitManager(ConnectorSplitManager):
-    """Cuts tables into ranges of data files."""
+    """Splits tables into ranges of data files."""
 
     def __init__(self, connector: IcebergConnector) -> None:
         self._connector = connector
@@ -450,12 +433,11 @@ class IcebergSplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[IcebergSplit]:
-        """Return the splits of a table as its handle sees it; files that the constraint rules out have none."""
+        """Return the splits that may have rows for the constraint."""
         return self._connector.splits(transaction_handle, session, table_handle, constraint)
 
 
 def _unused(folders: Collection[Path], tables: Sequence[Table]) -> set[Path]:
-    """Return the folders that no table writes into."""
     kinds = ("data", "metadata")
     locations = [
         one for table in tables for one in (table.location(), *(table.properties.get(f"write.{k}.path", "") for k in kinds))
@@ -465,18 +447,13 @@ def _unused(folders: Collection[Path], tables: Sequence[Table]) -> set[Path]:
 
 
 def _listing(table: Table) -> Listing:
-    """List the files of a table's folders.
-
-    Raises:
-        ConnectorError: ICEBERG_FILESYSTEM_ERROR, a folder cannot be looked at.
-    """
     try:
         return listing_of(table)
     except (OSError, ValueError, ImportError) as error:
         raise ConnectorError(
             f"The folders of Iceberg table '{'.'.join(table.name())}' cannot be looked at: {error_text(error)}",
             code="ICEBERG_FILESYSTEM_ERROR",
-            hint="Correct the table's properties write.data.path and write.metadata.path, or see that its folders can be read from here.",
+            hint="Correct the table's properties write.data.path and write.metadata.path, or check that its folders can be read from here.",
         ) from error
 
 

@@ -31,47 +31,31 @@ _VECTOR: Final = bytes.fromhex("d1d33964")
 
 
 def deleted_positions(split: IcebergSplit, table: IcebergTableHandle, rows: int) -> Positions:
-    """Return the positions that are deleted from a split's file, ascending and each of them once.
-
-    Args:
-        split: the split.
-        table: its table.
-        rows: the number of rows of the file. Positions behind them mean nothing, however many a small delete file names.
-    """
-    found = [np.zeros(0, np.int64)]
+    """Return the deleted positions of a split's file, ascending and distinct."""
+    parts = [np.zeros(0, np.int64)]
     for delete in split.deletes:
-        if delete.kind == "equality":
+        if delete.content == "equality":
             continue
         with reading(table.name, delete.path), open_file(table.io, delete.path) as file:
-            if delete.kind == "vector":
-                found.append(vector_positions(file.read(), split.path, delete.path, rows))
+            if delete.content == "vector":
+                parts.append(vector_positions(file.read(), split.path, delete.path, rows))
             else:
-                found += _positions(file, delete, split.path, rows)
-    return ascending(np.concatenate(found))
+                parts += _positions(file, delete, split.path, rows)
+    return ascending(np.concatenate(parts))
 
 
 def _positions(file: object, delete: DeleteFile, path: str, rows: int) -> Iterator[Positions]:
-    """Yield the positions of a delete file batch by batch: a file of a few bytes may repeat one of them for ever."""
+    """Yield positions by batch, since a tiny file can repeat one position without end."""
     names = ["pos"] if delete.whole else ["file_path", "pos"]
     batches = pq.ParquetFile(file, read_dictionary=names[:-1]).iter_batches(_BATCH, columns=names)
     for batch in batches:
-        chosen = batch if delete.whole else batch.filter(pc.equal(batch.column("file_path").cast(pa.string()), path))
-        positions: Positions = np.unique(chosen.column("pos").to_numpy(zero_copy_only=False).astype(np.int64))
+        matching = batch if delete.whole else batch.filter(pc.equal(batch.column("file_path").cast(pa.string()), path))
+        positions: Positions = np.unique(matching.column("pos").to_numpy(zero_copy_only=False).astype(np.int64))
         yield positions[positions < rows]
 
 
 def vector_positions(puffin: bytes, path: str, location: str, rows: int = 1 << 62) -> Positions:
-    """Return the positions of the deletion vector that a Puffin file has for a data file.
-
-    Args:
-        puffin: the file.
-        path: the data file.
-        location: what the Puffin file is called in errors.
-        rows: the number of rows of the data file.
-
-    Raises:
-        ConnectorError: ICEBERG_BAD_DATA if it is no Puffin file, NOT_SUPPORTED if its footer is compressed.
-    """
+    """Return a data file's deletion vector in a Puffin file, or raise ICEBERG_BAD_DATA or NOT_SUPPORTED."""
     from pyroaring import BitMap64
 
     if puffin[:4] != _PUFFIN or puffin[-4:] != _PUFFIN:
@@ -86,7 +70,7 @@ def vector_positions(puffin: bytes, path: str, location: str, rows: int = 1 << 6
             hint="Rewrite the table's deletion vectors with another engine.",
         )
     size = int.from_bytes(puffin[-12:-8], "little")
-    found = [np.zeros(0, np.int64)]
+    parts = [np.zeros(0, np.int64)]
     for blob in json.loads(puffin[-12 - size : -12])["blobs"]:
         if blob["type"] != "deletion-vector-v1" or blob["properties"].get("referenced-data-file") != path:
             continue
@@ -99,30 +83,21 @@ def vector_positions(puffin: bytes, path: str, location: str, rows: int = 1 << 6
                 hint="Restore the file, or roll the table back.",
             )
         bitmap = BitMap64.deserialize(puffin[start + 8 : end - 4])
-        # A run of any length is a few bytes.
+        # A run of any length takes a few bytes.
         count = bitmap.rank(rows - 1) if rows else 0
-        found.append(np.fromiter(islice(bitmap, count), np.int64, count))
-    return np.concatenate(found)
+        parts.append(np.fromiter(islice(bitmap, count), np.int64, count))
+    return np.concatenate(parts)
 
 
 class EqualityDeletes:
-    """Rows that count as deleted because some of their columns equal those of a row in a delete file; NULL equals NULL here.
-
-    Args:
-        fields: the columns that are compared.
-        rows: the deleted values, one array per column.
-    """
+    """Deletes of rows whose columns equal those of a row in a delete file; NULL equals NULL."""
 
     def __init__(self, fields: Sequence[Field], rows: Sequence[pa.Array]) -> None:
         self.fields = tuple(fields)
         self._rows = rows
 
-    def kept(self, columns: Sequence[pa.Array]) -> pa.Array:
-        """Return which rows are not deleted.
-
-        Args:
-            columns: the values of a page's rows, one array per column that is compared.
-        """
+    def mask(self, columns: Sequence[pa.Array]) -> pa.Array:
+        """Return a mask of the rows that are not deleted."""
         count = len(self._rows[0])
         codes = np.zeros(count + len(columns[0]), np.int64)
         for deleted, values in zip(self._rows, columns, strict=True):
@@ -135,15 +110,15 @@ class EqualityDeletes:
 
 def equality_deletes(split: IcebergSplit, table: IcebergTableHandle) -> list[EqualityDeletes]:
     """Read the equality delete files of a split."""
-    return [_equality(delete, table) for delete in split.deletes if delete.kind == "equality"]
+    return [_equality(delete, table) for delete in split.deletes if delete.content == "equality"]
 
 
 def _equality(delete: DeleteFile, table: IcebergTableHandle) -> EqualityDeletes:
-    with reading(table.name, delete.path), open_file(table.io, delete.path) as opened:
-        file = pq.ParquetFile(opened)
-        found = find_fields(delete.fields, file.schema_arrow, table.properties.get("schema.name-mapping.default"), delete.path)
-        rows = file.read(columns=[f.name for f in found if f.name is not None])
-        arrays = [f.values(_whole(rows.column(f.name)) if f.name is not None else None, file.metadata.num_rows) for f in found]
+    with reading(table.name, delete.path), open_file(table.io, delete.path) as source:
+        file = pq.ParquetFile(source)
+        fields = find_fields(delete.fields, file.schema_arrow, table.properties.get("schema.name-mapping.default"), delete.path)
+        rows = file.read(columns=[f.name for f in fields if f.name is not None])
+        arrays = [f.values(_whole(rows.column(f.name)) if f.name is not None else None, file.metadata.num_rows) for f in fields]
     return EqualityDeletes(delete.fields, arrays)
 
 

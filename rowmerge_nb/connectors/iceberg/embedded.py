@@ -1,4 +1,4 @@
-"""pyiceberg's catalog in a SQL database, as the one in a warehouse directory has it: nothing stays of an attempt that was overtaken."""
+"""pyiceberg's catalog in a SQL database, without leftover metadata files of failed attempts."""
 
 from __future__ import annotations
 
@@ -37,60 +37,52 @@ _DROPPED: Final = SqlTable(
     Column("folder", String(1000), primary_key=True),
     Column("process", String(300), nullable=False),
 )
-"""The folders of dropped tables that are still to be removed, each with the process that removes it; ``""`` if it has given up."""
+"""The folders of dropped tables that are still to be removed, each with the process that removes it, or ``""`` if it gave up."""
 
 _LEAVING: Final[set[str]] = set()
-"""The folders that threads of this process remove just now."""
+"""The folders that threads of this process are removing."""
 
 
 class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
-    """Removes the metadata file of a commit that another one has overtaken: pyiceberg writes a new one for its next attempt.
-
-    Args:
-        name: the catalog's name.
-        properties: as pyiceberg has them.
-    """
+    """Removes the metadata file of an overtaken commit, since a retry writes a new one."""
 
     trusts_entries = False
-    """Its file lies in the warehouse, which others may write too."""
+    """False: the database is in the warehouse, where others may write."""
 
     def __init__(self, name: str, **properties: str) -> None:
-        self._written = threading.local()
+        self._local = threading.local()
         super().__init__(name, **properties)
 
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> CommitTableResponse:
-        """Commit updates to a table; errors as pyiceberg has them."""
-        self._written.path = None
+        """Commit updates to a table, with pyiceberg's errors."""
+        self._local.path = None
         try:
             return super().commit_table(table, requirements, updates)
         except CommitFailedException:
-            # The catalog has said that the table has another metadata file, so nobody knows this one.
+            # The catalog has another metadata file for the table, so this one is unreferenced.
             self.discard(table.io)
             raise
 
     @contextmanager
     def leaving(self, folder: str | None) -> Iterator[None]:
-        """Make this thread's `drop_table` record, with the drop itself, that a folder is being removed; the record lasts as long as the context.
+        """Make this thread's `drop_table` record in the same transaction that the folder is being removed; the record lasts as long as the context.
 
-        A table that others take out of the catalog has no such record: its folder stays.
-
-        Args:
-            folder: the table's folder; None for one that stays.
+        The folder of a table that others drop stays.
         """
-        self._written.leaves = folder
+        self._local.leaves = folder
         if folder is not None:
             _LEAVING.add(folder)
         try:
             yield
         finally:
-            self._written.leaves = None
+            self._local.leaves = None
             _LEAVING.discard(folder or "")
 
     def drop_table(self, identifier: str | Identifier) -> None:
-        """Take a table out of the catalog; errors as pyiceberg has them."""
-        folder = getattr(self._written, "leaves", None)
+        """Remove a table from the catalog, with pyiceberg's errors."""
+        folder = getattr(self._local, "leaves", None)
         if folder is None:
             super().drop_table(identifier)
             return
@@ -110,23 +102,23 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
             session.commit()
 
     def register_table(self, identifier: str | Identifier, metadata_location: str, *arguments: Any, **options: Any) -> Table:
-        """Take a table in by its metadata file; the folder of a dropped table stays if it is its."""
+        """Register a table by its metadata file; its folder is retained even if it is a dropped table's."""
         path = Path(local_path(metadata_location) or "")
         self.forget_folders([folder for folder in self.dropped_folders() if path.is_relative_to(folder)])
         return super().register_table(identifier, metadata_location, *arguments, **options)
 
     def dropped_folders(self) -> dict[str, str]:
-        """Return the folders of dropped tables that are still to be removed, each with the process that does it now, ``""`` if none does."""
+        """Return the folders of dropped tables with the process that is removing each, or ``""``."""
         if not inspect(self.engine).has_table(_DROPPED.name):
             return {}
         with Session(self.engine) as session:
             recorded = session.execute(select(_DROPPED.c.folder, _DROPPED.c.process)).all()
-        # A disk that has failed may not have let this process record that it has given up.
+        # If the disk failed, this process may have been unable to record that it gave up.
         here = this_process()
         return {folder: "" if process == here and folder not in _LEAVING else process for folder, process in recorded}
 
     def release_folder(self, folder: str) -> None:
-        """Record that this process does no more for the folder of a dropped table: it is gone, or left to `remove_orphans`."""
+        """Record that this process no longer removes a dropped table's folder."""
         if folder not in self.dropped_folders():
             return
         if not Path(folder).exists():
@@ -137,7 +129,7 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
             session.commit()
 
     def forget_folders(self, folders: Sequence[str]) -> None:
-        """Forget that folders are to be removed."""
+        """Delete the records of dropped tables' folders."""
         if folders:
             with Session(self.engine) as session:
                 session.execute(delete(_DROPPED).where(_DROPPED.c.folder.in_(folders)))
@@ -145,27 +137,23 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
 
     @property
     def written(self) -> str | None:
-        """The metadata file that this thread's last commit has written; None if it has written none."""
-        path: str | None = getattr(self._written, "path", None)
+        """The metadata file that this thread's last commit has written, if any."""
+        path: str | None = getattr(self._local, "path", None)
         return path
 
     def begin_commit(self, prefix: str) -> None:
-        """Forget the metadata file of this thread's last commit: that of another statement begins.
-
-        Args:
-            prefix: the prefix of the statement, from which the names of its metadata files are made.
-        """
-        self._written.path, self._written.prefix, self._written.attempt = None, prefix, itertools.count()
+        """Start the commit of another statement on this thread."""
+        self._local.path, self._local.prefix, self._local.attempt = None, prefix, itertools.count()
 
     def discard(self, io: FileIO) -> None:
-        """Remove the metadata file of this thread's last commit, which has not gone through."""
+        """Remove the metadata file of this thread's failed commit."""
         if self.written is not None:
             with suppress(OSError):
                 io.delete(self.written)
-            self._written.path = None
+            self._local.path = None
 
     def metadata_files(self) -> list[str]:
-        """Return the locations of all tables' newest metadata files."""
+        """Return all tables' current metadata files."""
         files = select(IcebergTables.metadata_location).where(IcebergTables.catalog_name == self.name)
         with Session(self.engine) as session:
             return [file for file in session.scalars(files) if file is not None]
@@ -180,15 +168,15 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
 
     def _update_and_stage_table(self, *arguments: Any, **options: Any) -> StagedTable:
         staged = super()._update_and_stage_table(*arguments, **options)
-        prefix = getattr(self._written, "prefix", "")
+        prefix = getattr(self._local, "prefix", "")
         if prefix:
             folder, _, name = staged.metadata_location.rpartition("/")
-            made = metadata_id(prefix, next(self._written.attempt))
-            staged.metadata_location = f"{folder}/{_ID.sub(str(made), name, count=1)}"
+            unique = metadata_id(prefix, next(self._local.attempt))
+            staged.metadata_location = f"{folder}/{_ID.sub(str(unique), name, count=1)}"
         return staged
 
     def _write_metadata(self, metadata: TableMetadata, io: FileIO, metadata_path: str) -> Any:  # type: ignore[override]
-        self._written.path = metadata_path
+        self._local.path = metadata_path
         try:
             super()._write_metadata(metadata, io, metadata_path)
         except BaseException:

@@ -1,4 +1,4 @@
-"""Values on their way into a file: the schema of data files, with field ids, and pages brought into it."""
+"""Conversion of pages to the schema of data files, with field ids."""
 
 from __future__ import annotations
 
@@ -30,94 +30,81 @@ def _arrow_field(field: Field, name: str | None = None) -> pa.Field:
 
 
 def _arrow_type(field: Field) -> pa.DataType:
-    if field.kind == "struct":
+    if field.type_name == "struct":
         return pa.struct([_arrow_field(part) for part in field.fields])
-    if field.kind == "list":
+    if field.type_name == "list":
         return pa.list_(_arrow_field(field.fields[0], "element"))
-    if field.kind == "map":
+    if field.type_name == "map":
         return pa.map_(_arrow_field(field.fields[0], "key"), _arrow_field(field.fields[1], "value"))
-    if field.kind == "uuid":
+    if field.type_name == "uuid":
         return pa.uuid()
-    if field.kind == "fixed":
+    if field.type_name == "fixed":
         return pa.binary(field.length)
     return field.type.arrow
 
 
 def for_file(page: Page, schema: pa.Schema, fields: Sequence[Field]) -> pa.Table:
-    """Convert a page into the schema of data files.
+    """Convert a page to the schema of data files.
 
     Raises:
-        ConnectorError: CONSTRAINT_VIOLATION, a required field is NULL in a row that is not, or bytes are more or less than fixed.
+        ConnectorError: CONSTRAINT_VIOLATION for a required field that is NULL, or a fixed value of another length.
     """
     arrays = [_stored(page.column(i), field, schema.field(i).type, field.name) for i, field in enumerate(fields)]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _stored(values: pa.Array, field: Field, wanted: pa.DataType, path: str, outside: pa.Array | None = None) -> pa.Array:
-    """Return values as the file has them.
-
-    Args:
-        values: the values of a column, or of a part of one.
-        field: the column or part.
-        wanted: its type in the file.
-        path: how to call it in errors.
-        outside: which values are part of a row that is NULL, and so no values at all.
-    """
+def _stored(values: pa.Array, field: Field, file_type: pa.DataType, path: str, outside: pa.Array | None = None) -> pa.Array:
+    """Convert values; `outside` masks those whose parent row is NULL."""
     if field.required:
         _require_values(values, outside, path, "column" if path == field.name else "field")
-    # What is required has no NULLs in a file, not even within a row that is NULL: something else takes their places there.
+    # A required field has no NULLs in a file, not even within a NULL row: placeholders take their positions.
     nulls = None if field.required else nulls_of(values)
-    if field.kind == "struct":
+    if field.type_name == "struct":
         inner, absent = values.flatten(), nulls_of(values)
         if not inner:
             return values
-        parts = zip(inner, field.fields, wanted, strict=True)
-        arrays = [_stored(part, f, kind.type, f"{path}.{f.name}", absent) for part, f, kind in parts]
-        return pa.StructArray.from_arrays(arrays, fields=list(wanted), mask=nulls)
-    if field.kind == "list":
-        elements = _stored(values.flatten(), field.fields[0], wanted.value_type, f"{path}.element")
-        return pa.ListArray.from_arrays(offsets_of(values), elements, type=wanted, mask=nulls)
-    if field.kind == "map":
+        parts = zip(inner, field.fields, file_type, strict=True)
+        arrays = [_stored(part, f, part_type.type, f"{path}.{f.name}", absent) for part, f, part_type in parts]
+        return pa.StructArray.from_arrays(arrays, fields=list(file_type), mask=nulls)
+    if field.type_name == "list":
+        elements = _stored(values.flatten(), field.fields[0], file_type.value_type, f"{path}.element")
+        return pa.ListArray.from_arrays(offsets_of(values), elements, type=file_type, mask=nulls)
+    if field.type_name == "map":
         pairs = values.cast(pa.list_(pa.struct([("key", values.type.key_type), ("value", values.type.item_type)])))
         keys, items = pairs.flatten().flatten()
-        keys = _stored(keys, field.fields[0], wanted.key_type, f"{path}.key")
-        items = _stored(items, field.fields[1], wanted.item_type, f"{path}.value")
-        return pa.MapArray.from_arrays(offsets_of(pairs), keys, items, type=wanted, mask=nulls)
-    return _plain(values, field, wanted, path)
+        keys = _stored(keys, field.fields[0], file_type.key_type, f"{path}.key")
+        items = _stored(items, field.fields[1], file_type.item_type, f"{path}.value")
+        return pa.MapArray.from_arrays(offsets_of(pairs), keys, items, type=file_type, mask=nulls)
+    return _plain(values, field, file_type, path)
 
 
-def _plain(values: pa.Array, field: Field, wanted: pa.DataType, path: str) -> pa.Array:
-    if field.kind == "uuid":
-        values, wanted_storage = _fixed_uuids(values), pa.binary(16)
+def _plain(values: pa.Array, field: Field, file_type: pa.DataType, path: str) -> pa.Array:
+    if field.type_name == "uuid":
+        values, storage_type = _fixed_uuids(values), pa.binary(16)
     else:
-        wanted_storage = wanted
-        if field.kind == "fixed":
+        storage_type = file_type
+        if field.type_name == "fixed":
             _require_length(values, field, path)
-        if values.type != wanted:
-            values = values.cast(wanted)
+        if values.type != file_type:
+            values = values.cast(file_type)
     if field.required and values.null_count:
-        values = pc.fill_null(values, _placeholder(wanted_storage))
-    return pa.ExtensionArray.from_storage(wanted, values) if field.kind == "uuid" else values
+        values = pc.fill_null(values, _placeholder(storage_type))
+    return pa.ExtensionArray.from_storage(file_type, values) if field.type_name == "uuid" else values
 
 
-def _placeholder(kind: pa.DataType) -> pa.Scalar:
-    r"""Return what takes the place of a value that no reader sees.
+def _placeholder(arrow_type: pa.DataType) -> pa.Scalar:
+    r"""Return a value for a hidden NULL.
 
     >>> _placeholder(pa.string()).as_py(), _placeholder(pa.binary(2)).as_py(), _placeholder(pa.bool_()).as_py()
     ('', b'\x00\x00', False)
     """
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        return pa.scalar(b"").cast(kind)
-    zeros = pa.py_buffer(bytes(max(kind.bit_width // 8, 16)))
-    return pa.Array.from_buffers(kind, 1, [None, zeros])[0]
+    if pa.types.is_string(arrow_type) or pa.types.is_binary(arrow_type):
+        return pa.scalar(b"").cast(arrow_type)
+    zeros = pa.py_buffer(bytes(max(arrow_type.bit_width // 8, 16)))
+    return pa.Array.from_buffers(arrow_type, 1, [None, zeros])[0]
 
 
 def _require_values(values: pa.Array, outside: pa.Array | None, path: str, what: str) -> None:
-    """Check that a required field is NULL only where the row around it is.
-
-    Raises:
-        ConnectorError: CONSTRAINT_VIOLATION.
-    """
     if not values.null_count:
         return
     missing = pc.is_null(values)
@@ -134,11 +121,6 @@ def _require_values(values: pa.Array, outside: pa.Array | None, path: str, what:
 
 
 def _require_length(values: pa.Array, field: Field, path: str) -> None:
-    """Check that bytes are as many as the type says.
-
-    Raises:
-        ConnectorError: CONSTRAINT_VIOLATION.
-    """
     wrong = pc.not_equal(pc.binary_length(values), field.length)
     index = pc.index(wrong, value=True).as_py()
     if index >= 0:
@@ -151,10 +133,5 @@ def _require_length(values: pa.Array, field: Field, path: str) -> None:
 
 
 def _fixed_uuids(values: pa.Array) -> pa.Array:
-    """Return UUIDs, which pages carry as texts, as their sixteen bytes.
-
-    >>> _fixed_uuids(pa.array(["00010203-0405-0607-0809-0A0b0c0d0e0f", None])).to_pylist() == [bytes(range(16)), None]
-    True
-    """
-    made = uuid_bytes(values).cast(pa.binary(16))
-    return pc.if_else(pc.is_null(values), pa.scalar(None, pa.binary(16)), made) if values.null_count else made
+    uuids = uuid_bytes(values).cast(pa.binary(16))
+    return pc.if_else(pc.is_null(values), pa.scalar(None, pa.binary(16)), uuids) if values.null_count else uuids

@@ -1,4 +1,4 @@
-"""Opening and writing files: those of the local disk by Arrow alone, all others through pyiceberg's file systems."""
+"""File access: Arrow for the local disk, pyiceberg's file systems for everything else."""
 
 from __future__ import annotations
 
@@ -17,45 +17,41 @@ if TYPE_CHECKING:
 
 
 def places_of(locations: Iterable[str]) -> list[str]:
-    """Return the one name of each file's place, however its location is written: with a scheme or without, through links, with steps upwards.
+    """Return the canonical path of each file, with links and ``..`` resolved.
 
     >>> places_of(["file:///w/a b.parquet", "/w/../w/a b.parquet", "s3://w/a"])
     ['/w/a b.parquet', '/w/a b.parquet', 's3://w/a']
     """
     real: dict[str, str] = {}
-    places = []
+    paths = []
     for location in locations:
         path = local_path(location)
         if path is None:
-            places.append(location)
+            paths.append(location)
             continue
         folder, _, name = path.rpartition("/")
         if folder not in real:
             real[folder] = os.path.realpath(folder or "/")
-        places.append(f"{real[folder].rstrip('/')}/{name}")
-    return places
+        paths.append(f"{real[folder].rstrip('/')}/{name}")
+    return paths
 
 
 def modified(properties: Mapping[str, str], location: str) -> dt.datetime:
-    """Return the moment at which a file was written, in thousandths of a second."""
-    path, found = local_path(location), fs.LocalFileSystem()
+    """Return when a file was written, in milliseconds."""
+    path, system = local_path(location), fs.LocalFileSystem()
     if path is None:
         from pyiceberg.io.pyarrow import PyArrowFileIO
 
         require_reachable(properties, location)
         lister = PyArrowFileIO(dict(properties))
         scheme, netloc, path = lister.parse_location(location, lister.properties)
-        found = lister.fs_by_scheme(scheme, netloc)
-    nanoseconds = found.get_file_info(path).mtime_ns or 0
+        system = lister.fs_by_scheme(scheme, netloc)
+    nanoseconds = system.get_file_info(path).mtime_ns or 0
     return dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(milliseconds=nanoseconds // 1_000_000)
 
 
 def file_io(properties: Mapping[str, str], location: str) -> Any:
-    """Return pyiceberg's access to the files of a location, on the servers that the catalog's configuration names.
-
-    Raises:
-        ConnectorError: PERMISSION_DENIED, the location is on another server.
-    """
+    """Return pyiceberg's file access, or raise PERMISSION_DENIED for a server that the catalog's configuration does not name."""
     from rowmerge_nb.connectors.iceberg.trust import checked_files
 
     return checked_files(properties, location)
@@ -65,8 +61,8 @@ def open_file(properties: Mapping[str, str], location: str) -> Any:
     """Open a file for reading.
 
     Raises:
-        FileNotFoundError: there is none.
-        ConnectorError: PERMISSION_DENIED or ICEBERG_BAD_DATA, metadata names a server or a file that is not opened.
+        FileNotFoundError: it does not exist.
+        ConnectorError: PERMISSION_DENIED or ICEBERG_BAD_DATA for an untrusted location.
     """
     path = local_path(location)
     if path is not None:
@@ -76,7 +72,7 @@ def open_file(properties: Mapping[str, str], location: str) -> Any:
 
 
 def create(properties: Mapping[str, str], location: str) -> Any:
-    """Open a new file for writing; its folders are made."""
+    """Open a new file for writing, and create its folders."""
     path = local_path(location)
     if path is None:
         return file_io(properties, location).new_output(location).create(overwrite=False)
@@ -86,7 +82,7 @@ def create(properties: Mapping[str, str], location: str) -> Any:
 
 
 def remove(properties: Mapping[str, str], location: str) -> None:
-    """Remove a file if it is there."""
+    """Remove a file if it exists."""
     path = local_path(location)
     try:
         if path is None:
@@ -99,26 +95,26 @@ def remove(properties: Mapping[str, str], location: str) -> None:
 
 @contextmanager
 def reading(table: object, location: str) -> Iterator[None]:
-    """Report what is wrong with a file in words of this connector."""
+    """Convert errors of reading a file to `ConnectorError`."""
     try:
         yield
     except FileNotFoundError as error:
         raise ConnectorError(
             f"File '{location}' of Iceberg table '{table}' does not exist",
             code="ICEBERG_MISSING_DATA",
-            hint="Run the statement again if files were being removed; else roll the table back to a snapshot whose files are there.",
+            hint="Run the statement again if files were being removed; else roll the table back to a snapshot whose files exist.",
         ) from error
     except RowMergeError:
         raise
     except Exception as error:
         words = " ".join(str(error).split()) or type(error).__name__
         msg = f"File '{location}' of Iceberg table '{table}' cannot be read: {words}"
-        # What Arrow says of the bytes has no number; what the system says of the file has one.
+        # Errors of the operating system have an errno; Arrow's errors about the content do not.
         if isinstance(error, OSError) and error.errno:
             raise ConnectorError(
                 msg,
                 code="ICEBERG_FILESYSTEM_ERROR",
-                hint="See that driver and workers reach the table's files and may read them.",
+                hint="Check that driver and workers can reach and read the table's files.",
             ) from error
         raise ConnectorError(
             msg, code="ICEBERG_BAD_DATA", hint="Restore the file, or roll the table back to a snapshot without it."

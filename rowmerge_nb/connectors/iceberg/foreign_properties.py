@@ -1,4 +1,4 @@
-"""Properties that other engines have set: values that pyiceberg or Arrow would stumble over are refused before anything is written."""
+"""Validation of properties that other engines have set, which could break pyiceberg or Arrow."""
 
 from __future__ import annotations
 
@@ -40,11 +40,7 @@ _MOST_DIGITS: Final = 18
 
 
 def check_properties(handle: IcebergTableHandle) -> None:
-    """Check that a table can be written by the properties that it has.
-
-    Raises:
-        ConnectorError: ICEBERG_INVALID_METADATA, a property has a value that it cannot have.
-    """
+    """Raise ICEBERG_INVALID_METADATA for an invalid property."""
     for name, value in handle.properties.items():
         problem = _problem(name, value)
         if problem:
@@ -56,7 +52,7 @@ def check_properties(handle: IcebergTableHandle) -> None:
 
 
 def _problem(name: str, value: str) -> str:
-    """Return what a property's value should be, ``""`` if it is."""
+    """Return what a value should be, or ``""`` if it is valid."""
     if name in _INTEGERS:
         digits = value.strip().removeprefix("-")
         return "" if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS else "an integer"

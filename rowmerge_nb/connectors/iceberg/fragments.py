@@ -1,4 +1,4 @@
-"""What tasks have written, as entries for manifests: bounds and counts are taken from the files' footers by pyiceberg."""
+"""Manifest entries of new files, with bounds and counts of their footers."""
 
 from __future__ import annotations
 
@@ -23,47 +23,36 @@ if TYPE_CHECKING:
 _FULL: Final = {"write.metadata.metrics.default": "full"}
 
 
-def data_file(written: Mapping[str, Any], table: Table, schema: Schema) -> DataFile:
-    """Return the entry of a data file.
-
-    Args:
-        written: what the sink says of it.
-        table: the table that it was written for.
-        schema: the schema that it was written by.
-    """
+def data_file(fragment: Mapping[str, Any], table: Table, schema: Schema) -> DataFile:
+    """Return the entry of a data file."""
     from pyiceberg.manifest import DataFileContent
     from pyiceberg.table.sorting import UNSORTED_SORT_ORDER_ID
     from pyiceberg.typedef import Record
 
     spec = table.spec()
-    kinds = [field.field_type for field in spec.partition_type(schema).fields]
-    partition = Record(*(_value(value, kind) for value, kind in zip(written["partition"], kinds, strict=True)))
+    types = [field.field_type for field in spec.partition_type(schema).fields]
+    partition = Record(*(_value(value, iceberg_type) for value, iceberg_type in zip(fragment["partition"], types, strict=True)))
     order = table.metadata.default_sort_order_id if shown_keys(table) else UNSORTED_SORT_ORDER_ID
-    return _entry(written, DataFileContent.DATA, partition, spec.spec_id, schema, table.properties, order)
+    return _entry(fragment, DataFileContent.DATA, partition, spec.spec_id, schema, table.properties, order)
 
 
-def delete_file(written: Mapping[str, Any], target: DataFile) -> DataFile:
-    """Return the entry of a position delete file.
-
-    Args:
-        written: what the sink says of it.
-        target: the data file whose rows it deletes.
-    """
+def delete_file(fragment: Mapping[str, Any], target: DataFile) -> DataFile:
+    """Return the entry of a position delete file."""
     from pyiceberg.manifest import DataFileContent
     from pyiceberg.schema import Schema
     from pyiceberg.types import LongType, NestedField, StringType
 
-    # Not pyiceberg's own schema, which has positions of 32 bits.
+    # pyiceberg's own schema has 32-bit positions.
     schema = Schema(
         NestedField(PATH_ID, "file_path", StringType(), required=True), NestedField(POSITION_ID, "pos", LongType(), required=True)
     )
-    # Paths are never cut: equal bounds tell readers that the file is about this data file only.
+    # Full paths: equal bounds mean that the file refers to this data file only.
     content = DataFileContent.POSITION_DELETES
-    return _entry(written, content, target.partition, target.spec_id, schema, _FULL)
+    return _entry(fragment, content, target.partition, target.spec_id, schema, _FULL)
 
 
 def _entry(
-    written: Mapping[str, Any],
+    fragment: Mapping[str, Any],
     content: Any,
     partition: Record,
     spec_id: int,
@@ -78,51 +67,50 @@ def _entry(
     )
     from pyiceberg.manifest import DataFile, FileFormat
 
-    footer, columns = footer_of(written), compute_statistics_plan(schema, dict(properties))
+    footer, columns = footer_of(fragment), compute_statistics_plan(schema, dict(properties))
     mapping = parquet_path_to_id_mapping(schema)
-    require_physical_types(footer, schema, mapping, written["path"])
+    require_physical_types(footer, schema, mapping, fragment["path"])
     try:
         statistics = data_file_statistics_from_parquet_metadata(footer, columns, mapping)
     except OverflowError:
         statistics = data_file_statistics_from_parquet_metadata(footer, _without_far_bounds(columns), mapping)
-    made = DataFile.from_args(
+    entry = DataFile.from_args(
         content=content,
-        file_path=written["path"],
+        file_path=fragment["path"],
         file_format=FileFormat.PARQUET,
         partition=partition,
-        file_size_in_bytes=written["bytes"],
+        file_size_in_bytes=fragment["bytes"],
         sort_order_id=order_id,
         equality_ids=None,
         key_metadata=None,
         **statistics.to_serialized_dict(),
     )
-    made.spec_id = spec_id
-    return made
+    entry.spec_id = spec_id
+    return entry
 
 
 def _without_far_bounds(columns: Mapping[int, Any]) -> dict[int, Any]:
-    """Let moments have no bounds: pyiceberg reads them as Python's, which has none before year 1 and behind year 9999."""
+    """Omit bounds of dates and timestamps: pyiceberg cannot read years before 1 or after 9999."""
     from pyiceberg import types as t
     from pyiceberg.io.pyarrow import MetricModeTypes, MetricsMode
 
-    moments = t.DateType | t.TimestampType | t.TimestamptzType
-    counted = MetricsMode(MetricModeTypes.COUNTS)
+    time_types = t.DateType | t.TimestampType | t.TimestamptzType
+    counts_only = MetricsMode(MetricModeTypes.COUNTS)
     return {
-        number: replace(column, mode=counted) if isinstance(column.iceberg_type, moments) else column
+        number: replace(column, mode=counts_only) if isinstance(column.iceberg_type, time_types) else column
         for number, column in columns.items()
     }
 
 
-def _value(value: Any, kind: Any) -> Any:
-    """Return a partition value as pyiceberg has it."""
+def _value(value: Any, iceberg_type: Any) -> Any:
     from pyiceberg import types as t
 
     if value is None:
         return None
-    if isinstance(kind, t.DecimalType):
+    if isinstance(iceberg_type, t.DecimalType):
         return Decimal(value)
-    if isinstance(kind, t.UUIDType):
+    if isinstance(iceberg_type, t.UUIDType):
         return uuid.UUID(value)
-    if isinstance(kind, t.BinaryType | t.FixedType):
+    if isinstance(iceberg_type, t.BinaryType | t.FixedType):
         return bytes.fromhex(value)
     return value

@@ -1,4 +1,4 @@
-"""What the connector hands to engine and tasks: plain data, so that a task which only reads needs nothing but Arrow."""
+"""Handles and splits: plain data, so that reading tasks need nothing but Arrow."""
 
 from __future__ import annotations
 
@@ -23,35 +23,30 @@ from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 from rowmerge_nb.spi.types import BIGINT, INTEGER, VARCHAR, Type, parse_type, row_of
 
 ROW_ID_TYPE = row_of([("file", INTEGER), ("position", BIGINT)])
-"""A row by its file's number among the files that the merge handle names, and its position in it; a path would be ten times as wide."""
+"""A row's file, as its index in the merge handle (a tenth of a path's size), and the position in it."""
 
 PATH_ID, POSITION_ID = 2_147_483_546, 2_147_483_545
 """The field ids of the two columns of position delete files."""
 
 BUCKETS = 65_536
-"""Into how many places rows are hashed; the engine spreads them over the writers that there are."""
+"""The number of hash buckets for rows; the engine spreads them over its writers."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column, or a part of a nested one, as the table's schema has it.
+    """A column of the table's schema, or a part of a nested one.
 
     Args:
-        id: the field's id, by which it is found in files whatever its name was.
-        name: its name.
-        type: its SQL type.
-        kind: the word for its type in Iceberg: ``"int"``, ``"uuid"``, ``"struct"``, ...
-        required: it may not be NULL.
-        default: the value that rows of older files have.
-        fields: the fields of a row, the element of an array, key and value of a map.
-        comment: the comment on it, which Iceberg calls its doc.
-        length: the number of bytes of every value, where the type is ``fixed``.
+        type_name: Iceberg's type: ``"int"``, ``"uuid"``, ``"struct"``, ...
+        default: the value in rows of older files.
+        comment: Iceberg's doc.
+        length: the number of bytes of a ``fixed`` value.
     """
 
     id: int
     name: str
     type: Type
-    kind: str
+    type_name: str
     required: bool = False
     default: Any = None
     fields: tuple[Field, ...] = ()
@@ -68,12 +63,12 @@ class IcebergColumn(ColumnHandle):
 
 @dataclass(frozen=True)
 class IcebergRowIdColumn(ColumnHandle):
-    """The row id: told by its class, since a table may have a column of any name."""
+    """The row id, identified by its class, since columns can have any name."""
 
 
 @dataclass(frozen=True)
 class IcebergHiddenColumn(ColumnHandle):
-    """A column that tells where a row lies: told by its class too."""
+    """A column about a row's file; identified by its class."""
 
 
 HIDDEN = (
@@ -81,7 +76,7 @@ HIDDEN = (
     IcebergHiddenColumn("$partition", VARCHAR),
     IcebergHiddenColumn("$file_modified_time", parse_type("timestamp(3) with time zone")),
 )
-"""The columns of every table that ``*`` leaves out: a row's file, its partition as a path, and when the file was written."""
+"""The columns that ``*`` omits: a row's file, its partition as a path, and when the file was written."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +84,8 @@ class PartitionField:
     """A field of a table's partitioning.
 
     Args:
-        name: its name in folders.
-        column: which column of the table it is computed of.
-        path: which parts of that column, from the outside in, where it is a row.
-        transform: how it is computed.
+        column: the index of the source column.
+        path: the indexes of nested fields in that column, from the outside in.
     """
 
     name: str
@@ -103,7 +96,7 @@ class PartitionField:
 
 @dataclass(frozen=True)
 class DataFileRef:
-    """A live data file, as far as deleting its rows needs to know it."""
+    """A live data file whose rows can be deleted."""
 
     path: str
     spec_id: int
@@ -111,26 +104,16 @@ class DataFileRef:
 
 @dataclass(frozen=True)
 class IcebergTableHandle(ConnectorTableHandle):
-    """A table as a statement sees it.
+    """A table at the snapshot that a statement reads.
 
     Args:
-        name: schema and table.
-        identity: the table's UUID.
-        location: the folder of its files.
-        data_location: where data files go.
-        io: properties of the file system.
-        snapshot: the snapshot that is read; None if there is none yet.
-        format_version: 1, 2 or 3.
-        schema_id: the schema's number.
-        spec_id: the number of the partitioning that is written by.
-        fields: the columns.
-        partitioning: the partitioning that is written by.
-        properties: Iceberg's own table properties.
-        shown: the properties as CREATE TABLE has them.
-        pinned: the statement, or who asks, has named this snapshot: it is read, with the columns of its time, and never written.
-        added: columns, the last ones of ``fields``, that a MERGE adds; ``schema_id`` is that of the schema without them.
-        only: the data files that are read, where not all are.
-        sorted_by: by which columns the rows of a file are sorted, each with whether greater values come first, and whether NULL does.
+        data_location: the folder of new data files.
+        spec_id: the id of the partitioning of new files.
+        sql_properties: the properties of CREATE TABLE.
+        pinned: whether the snapshot was requested; it is read with its own columns, and never written.
+        added: the last columns of ``fields``, which a MERGE adds; ``schema_id`` does not include them.
+        only: the data files to read; None for all.
+        sorted_by: the sort order: column indexes with descending and NULLS FIRST flags.
     """
 
     name: SchemaTableName
@@ -145,7 +128,7 @@ class IcebergTableHandle(ConnectorTableHandle):
     fields: tuple[Field, ...]
     partitioning: tuple[PartitionField, ...]
     properties: Mapping[str, str]
-    shown: Mapping[str, Any]
+    sql_properties: Mapping[str, Any]
     pinned: bool = False
     added: tuple[ColumnMetadata, ...] = ()
     only: frozenset[str] | None = field(default=None, repr=False)
@@ -154,14 +137,7 @@ class IcebergTableHandle(ConnectorTableHandle):
 
 @dataclass(frozen=True)
 class IcebergTableExecuteHandle(ConnectorTableExecuteHandle):
-    """What a procedure of a table is to do.
-
-    Args:
-        table_handle: the table.
-        procedure: the procedure's name.
-        arguments: the value of every argument.
-        constraint: what WHERE says of columns.
-    """
+    """A call of a table procedure."""
 
     table_handle: IcebergTableHandle
     procedure: str
@@ -171,12 +147,11 @@ class IcebergTableExecuteHandle(ConnectorTableExecuteHandle):
 
 @dataclass(frozen=True)
 class IcebergMergeTableHandle(ConnectorMergeTableHandle):
-    """A table that is merged into: row ids name its files by number.
+    """The target of a MERGE.
 
     Args:
-        table_handle: the table.
-        files: its data files, in the order of their numbers.
-        prefix: how the names of all files begin that are written for it.
+        files: its data files; row ids have their indexes.
+        prefix: the prefix of the names of new files.
     """
 
     files: tuple[DataFileRef, ...]
@@ -185,7 +160,7 @@ class IcebergMergeTableHandle(ConnectorMergeTableHandle):
 
 @dataclass(frozen=True)
 class IcebergInsertTableHandle(ConnectorInsertTableHandle):
-    """A table that rows are inserted into; the names of all files that are written for it begin alike."""
+    """The target of an INSERT, with the prefix of the names of new files."""
 
     table_handle: IcebergTableHandle
     prefix: str
@@ -193,17 +168,17 @@ class IcebergInsertTableHandle(ConnectorInsertTableHandle):
 
 @dataclass(frozen=True)
 class IcebergPartitioningHandle(ConnectorPartitioningHandle):
-    """Rows by their partition values, or by the file of their row id.
+    """Partitioning by values, or by the file of the row id.
 
     Args:
-        partitioning: the fields; of each, ``column`` counts among the layout's columns. None for the row id's file.
+        partitioning: the fields, where ``column`` is an index in the layout's columns; None for the row id's file.
     """
 
     partitioning: tuple[PartitionField, ...] | None = None
 
     @property
     def described(self) -> str:
-        """What EXPLAIN prints of it: as Trino the transforms one by one; plain columns alone are hashed."""
+        """Trino's text in EXPLAIN: the transforms, or HASH for plain columns."""
         if self.partitioning is None:
             return "iceberg:IcebergPartitioningHandle[update=true, file of row_id]"
         transforms = [part.transform for part in self.partitioning]
@@ -223,32 +198,27 @@ class DeleteFile:
     """A file that deletes rows of a data file.
 
     Args:
-        path: the file.
-        kind: ``"position"``, ``"vector"`` or ``"equality"``.
-        whole: all of its positions are about one data file.
+        content: ``"position"``, ``"vector"`` or ``"equality"``.
+        whole: whether all of its positions refer to one data file.
         fields: the columns that an equality delete compares.
     """
 
     path: str
-    kind: str
+    content: str
     whole: bool = False
     fields: tuple[Field, ...] = ()
 
 
 @dataclass(frozen=True)
 class IcebergSplit(ConnectorSplit):
-    """A range of a data file: the row groups whose middle lies in it.
+    """A range of a data file: the row groups whose midpoint is in it.
 
     Args:
-        path: the file.
-        file: its number in the merge handle; -1 where rows are only read.
-        start: first byte of the range.
-        end: the byte behind the range.
-        deletes: what deletes rows of the file.
-        constants: values of partition columns, by field id, for files without them.
-        domains: what columns must satisfy for a row group to matter, by field id.
-        small: the whole table is so small that reading it where the statement is planned costs less than a task.
-        partition: the file's partition as a path, where the statement may ask for it.
+        file: its index in the merge handle; -1 if rows are only read.
+        constants: values of partition columns, by field id, for files without these columns.
+        domains: predicates that skip row groups, by field id.
+        small: whether reading the whole table on the driver is cheaper than a task.
+        partition: the file's partition as a path, if the statement reads it.
     """
 
     path: str
@@ -263,15 +233,15 @@ class IcebergSplit(ConnectorSplit):
 
     @property
     def carries_rows(self) -> bool:
-        """A small table is read at once."""
+        """True for a small table."""
         return self.small
 
     @property
     def is_repeatable(self) -> bool:
-        """The files of a snapshot do not change."""
+        """True: the files of a snapshot do not change."""
         return True
 
 
 def iceberg_table(handle: ConnectorTableHandle) -> IcebergTableHandle:
-    """Return a handle as one of this connector."""
+    """Return a handle as one of this connector, or raise."""
     return own(handle, IcebergTableHandle)

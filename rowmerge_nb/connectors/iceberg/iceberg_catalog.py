@@ -1,4 +1,4 @@
-"""The catalog: tables by name, whatever the case of its letters, and everything that is done to tables as a whole."""
+"""The catalog: case-insensitive lookup of tables, and operations on whole tables."""
 
 from __future__ import annotations
 
@@ -55,11 +55,7 @@ _INSTALL: Final = "Run: pip install 'rowmerge-nb[iceberg]'"
 
 
 def embedded_catalog(directory: Path, properties: Mapping[str, str] | None = None) -> Catalog:
-    """Return the catalog in a warehouse directory: a SQLite file beside the tables.
-
-    Args:
-        directory: the warehouse.
-        properties: connections to further places where tables may be.
+    """Return the catalog in a warehouse directory: a SQLite file.
 
     Raises:
         SetupError: pyiceberg is not installed.
@@ -77,23 +73,19 @@ def embedded_catalog(directory: Path, properties: Mapping[str, str] | None = Non
         raise refused(error, f"Directory '{directory}'", "ICEBERG_FILESYSTEM_ERROR") from error
     _require_catalog_of_tables(directory)
     file = directory / "catalog.sqlite"
-    # Of a name with signs that mean something in an address, SQLAlchemy knows how to write it.
+    # SQLAlchemy escapes special characters of the path.
     address = URL.create("sqlite", database=str(file), query={"timeout": "30"}).render_as_string()
-    with _told(f"catalog '{file}'"):
+    with _catalog_errors(f"catalog '{file}'"):
         catalog = EmbeddedCatalog("rowmerge", **{**(properties or {}), "uri": address, "warehouse": location_of(directory)})
         catalog.create_namespace_if_not_exists("default")
     return catalog
 
 
 def _require_catalog_of_tables(directory: Path) -> None:
-    """Check that a new catalog would have nothing to know: an empty one beside tables would hide them all.
-
-    Raises:
-        ConnectorError: ICEBERG_CATALOG_ERROR.
-    """
+    """Refuse to create an empty catalog beside existing tables, which it would hide."""
     file = directory / "catalog.sqlite"
     newest = max(directory.glob("*/*/metadata/*.metadata.json"), default=None)
-    # Looked at after the tables: another process may just be making both.
+    # Checked after the tables: another process may be creating both.
     if newest is not None and not (file.is_file() and file.stat().st_size):
         raise ConnectorError(
             f"The catalog '{file}' is missing, and there are tables in the directory, such as '{newest.parent.parent}'",
@@ -104,12 +96,7 @@ def _require_catalog_of_tables(directory: Path) -> None:
 
 
 def other_owner(directory: Path | None, metadata_location: str) -> tuple[Path, str] | None:
-    """Return another warehouse that has a table where a metadata file is, and this table; it is looked for in the folders above.
-
-    Args:
-        directory: the warehouse that asks, None for another catalog.
-        metadata_location: the file.
-    """
+    """Return the other warehouse and the table that a metadata file belongs to, or None."""
     path = local_path(metadata_location)
     if path is None:
         return None
@@ -119,7 +106,7 @@ def other_owner(directory: Path | None, metadata_location: str) -> tuple[Path, s
         if not file.is_file() or (directory is not None and warehouse == directory.resolve()):
             continue
         query = "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE metadata_location IS NOT NULL"
-        # One that cannot be read knows of no table.
+        # An unreadable catalog has no tables.
         with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{percent(str(file))}?mode=ro", uri=True)) as connection:
             for schema, name, location in connection.execute(query):
                 if Path(local_path(location) or "").resolve().parent == folder:
@@ -128,7 +115,7 @@ def other_owner(directory: Path | None, metadata_location: str) -> tuple[Path, s
 
 
 def location_of(path: Path) -> str:
-    """Return a local path as a location; names that a URI would take apart stay plain paths.
+    """Return a local path as a location; paths with characters that a URI would interpret stay plain.
 
     >>> location_of(Path("/w/lake")), location_of(Path("/w/a#b"))
     ('file:///w/lake', '/w/a#b')
@@ -138,32 +125,31 @@ def location_of(path: Path) -> str:
 
 
 def named_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
-    """Return a catalog by pyiceberg's configuration.
+    """Load a catalog of pyiceberg's configuration.
 
     Raises:
-        SetupError: pyiceberg, or what it needs for this catalog, is not installed.
-        ConnectorError: ICEBERG_CATALOG_ERROR if it does not answer.
+        SetupError: a library is not installed.
+        ConnectorError: ICEBERG_CATALOG_ERROR if the catalog does not answer.
     """
     try:
         from pyiceberg.catalog import load_catalog
     except ImportError as error:
         raise _missing() from error
-    with _told(f"catalog '{name}'"):
+    with _catalog_errors(f"catalog '{name}'"):
         return load_catalog(name, **dict(properties))
 
 
 def is_in_memory(catalog: Catalog) -> bool:
-    """Return whether a catalog is a database of this process's memory."""
+    """Return whether a catalog is a database in memory."""
     from pyiceberg.catalog.sql import SqlCatalog
 
     return isinstance(catalog, SqlCatalog) and catalog.engine.url.database in {None, "", ":memory:"}
 
 
 def is_settled(catalog: Catalog) -> bool:
-    """Return whether what a catalog does not show after a failed commit will never come, and have it show that.
+    """Return whether a commit that is not visible after a failure never will be.
 
-    It is so of a database over a new connection: that of the commit may show its own changes although they were never committed, and closing
-    it undoes them. Another catalog may be at work still.
+    True for a database after reconnecting, which rolls back the failed connection's changes.
     """
     from pyiceberg.catalog.sql import SqlCatalog
 
@@ -174,15 +160,15 @@ def is_settled(catalog: Catalog) -> bool:
 
 
 def writes_metadata(catalog: Catalog) -> bool:
-    """Return whether a catalog writes metadata files in its own service, where this process may have no right to write."""
-    # Its module is slow to load, and is loaded where such a catalog is used.
-    return any(kind.__name__ == "RestCatalog" for kind in type(catalog).__mro__)
+    """Return whether the catalog's service writes metadata files, since this process may not have the right."""
+    # By name, since its module is slow to load.
+    return any(base.__name__ == "RestCatalog" for base in type(catalog).__mro__)
 
 
 def _close_cursors(catalog: Catalog) -> None:
-    """Make a database's connections close their cursors when they return to the pool or are discarded.
+    """Close a SQLite connection's cursors when it returns to the pool.
 
-    SQLAlchemy leaves the cursor of an interrupted query open, and whoever keeps the interrupt keeps that: it would hold SQLite's lock.
+    SQLAlchemy leaves the cursor of an interrupted query open, which would keep SQLite's lock.
     """
     from pyiceberg.catalog.sql import SqlCatalog
     from sqlalchemy import event
@@ -208,8 +194,7 @@ def _missing() -> SetupError:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
-    """Report what a catalog raises in words of this connector."""
+def _catalog_errors(what: str) -> Iterator[None]:
     try:
         yield
     except (ConnectorError, SetupError):
@@ -230,21 +215,19 @@ def _told(what: str) -> Iterator[None]:
         raise ConnectorError(
             f"Iceberg {what} does not answer: {error_text(error)}",
             code="ICEBERG_CATALOG_ERROR",
-            hint="See that its configuration is right and its service runs.",
+            hint="Check that its configuration is right and its service is running.",
         ) from error
 
 
 def _unreadable(name: object, error: Exception) -> ConnectorError:
-    """Return the error of a table whose manifests cannot be read."""
     return ConnectorError(
         f"The manifests of Iceberg table '{name}' cannot be read: {error_text(error)}",
         code="ICEBERG_INVALID_METADATA",
-        hint="Restore that file, or roll the table back to a snapshot whose manifests are whole.",
+        hint="Restore that file, or roll the table back to a snapshot whose manifests are intact.",
     )
 
 
 def _is_refusal(error: BaseException | None) -> bool:
-    """Return whether a catalog has answered that it does not do what it was asked for."""
     from pyiceberg import exceptions as e
 
     refusals = e.NoSuchTableError | e.NoSuchNamespaceError | e.TableAlreadyExistsError | e.NamespaceAlreadyExistsError
@@ -252,7 +235,7 @@ def _is_refusal(error: BaseException | None) -> bool:
 
 
 def _is_about_metadata(error: Exception) -> bool:
-    """Return whether an error came out of the reading of a metadata file, and not out of the catalog's service or database."""
+    """Return whether an error came from a metadata file, rather than the catalog's service or database."""
     if isinstance(error, OSError):
         return not error.errno
     if type(error).__name__ == "ValidationError":
@@ -261,12 +244,7 @@ def _is_about_metadata(error: Exception) -> bool:
 
 
 class Tables:
-    """The tables of a catalog.
-
-    Args:
-        catalog: pyiceberg's catalog.
-        warehouse: the directory of the embedded catalog, None for others.
-    """
+    """The tables of a catalog."""
 
     def __init__(self, catalog: Catalog, warehouse: Path | None) -> None:
         self.catalog = catalog
@@ -275,17 +253,15 @@ class Tables:
 
     @contextmanager
     def _asking(self, what: str, landed: Callable[[], bool] | None = None) -> Iterator[None]:
-        """Ask the catalog, and report what it raises; what a failure or an interrupt leaves uncommitted is undone.
+        """Convert errors of a call to the catalog; roll back after a failure.
 
-        Args:
-            what: what is asked about.
-            landed: whether a change is there whose answer was lost; it is asked over a new connection.
+        If the response was lost, ``landed`` checks over a new connection whether the change is visible.
 
         Raises:
-            ConnectorError: ICEBERG_COMMIT_ERROR with ``changed=None`` if that is not known, and the errors of the catalog.
+            ConnectorError: the catalog's errors; ICEBERG_COMMIT_ERROR with ``changed=None`` if the outcome is unknown.
         """
         try:
-            with _told(what):
+            with _catalog_errors(what):
                 yield
         except Exception as error:
             settled = is_settled(self.catalog) or _is_refusal(error.__cause__)
@@ -311,14 +287,14 @@ class Tables:
     # -- names ----------------------------------------------------------------------------------------------------
 
     def load(self, name: SchemaTableName) -> Table | None:
-        """Return a table as it is now, None if there is none of that name.
+        """Load a table, or return None.
 
         Raises:
-            ConnectorError: ICEBERG_MISSING_METADATA or ICEBERG_INVALID_METADATA if its metadata file is not there or not understood.
+            ConnectorError: ICEBERG_MISSING_METADATA or ICEBERG_INVALID_METADATA.
         """
-        found = self._load((name.schema, name.table), name)
-        if found is not None:
-            return found
+        table = self._load((name.schema, name.table), name)
+        if table is not None:
+            return table
         identifier = self._spelling(name)
         return self._load(identifier, name) if identifier is not None else None
 
@@ -333,12 +309,12 @@ class Tables:
             except ConnectorError:
                 raise
             except FileNotFoundError as error:
-                former = self._former_directory(identifier)
+                old_directory = self._former_directory(identifier)
                 raise ConnectorError(
                     f"The metadata file of Iceberg table '{name}' does not exist: {error}",
                     code="ICEBERG_MISSING_METADATA",
-                    hint=f"The directory was moved, and its files know each other by their full paths: make '{former}' a symbolic link to it."
-                    if former is not None
+                    hint=f"The directory was moved, and its files know each other by their full paths: make '{old_directory}' a symbolic link to it."
+                    if old_directory is not None
                     else f"Restore it; or take the table out by connector.catalog.drop_table('{'.'.join(identifier)}'), which leaves its files,"
                     " and register it with a metadata file that is there.",
                 ) from error
@@ -351,11 +327,10 @@ class Tables:
                 raise ConnectorError(
                     f"The metadata of Iceberg table '{name}'{where} cannot be understood: {type(error).__name__}: {words}",
                     code="ICEBERG_INVALID_METADATA",
-                    hint="See that its format version is 1, 2 or 3, and that the metadata file is whole.",
+                    hint="Check that its format version is 1, 2 or 3, and that the metadata file is intact.",
                 ) from error
 
     def _metadata_files_of(self, name: SchemaTableName) -> list[str]:
-        """Return the metadata files that the embedded catalog has for a name, whatever the case of its letters."""
         if self._warehouse is None:
             return []
         query = "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE metadata_location IS NOT NULL"
@@ -364,60 +339,58 @@ class Tables:
         return [str(file) for schema, table, file in entries if (schema.lower(), table.lower()) == (name.schema, name.table)]
 
     def _metadata_file(self, identifier: tuple[str, str]) -> str | None:
-        """Return the file that the embedded catalog has for a table's metadata; None for other catalogs, which do not tell."""
         if self._warehouse is None:
             return None
         query = "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?"
         with suppress(sqlite3.Error), closing(sqlite3.connect(self._warehouse / "catalog.sqlite")) as connection:
-            found = connection.execute(query, identifier).fetchone()
-            return None if found is None else str(found[0])
+            row = connection.execute(query, identifier).fetchone()
+            return None if row is None else str(row[0])
         return None
 
     def _former_directory(self, identifier: tuple[str, str]) -> Path | None:
-        """Return the place from which the warehouse was moved, if a table's metadata is at the same place below the present one."""
+        """Return the directory that the warehouse was moved from, if the metadata file is here."""
         file = Path(local_path(self._metadata_file(identifier) or "") or "")
         below = file.parts[-4:]  # schema, table, "metadata", file
         is_here = self._warehouse is not None and len(below) == 4 and self._warehouse.joinpath(*below).is_file()
         return file.parents[3] if is_here else None
 
     def _spelling(self, name: SchemaTableName) -> tuple[str, str] | None:
-        """Find a table's own spelling; names here are in lower case."""
         with self._asking(f"schema '{name.schema}'"):
             schema = self._namespaces().get(name.schema)
             if schema is None:
                 return None
-            found = [str(entry[-1]) for entry in self.catalog.list_tables(schema) if entry[-1].lower() == name.table]
-        if len(found) > 1:
+            spellings = [str(entry[-1]) for entry in self.catalog.list_tables(schema) if entry[-1].lower() == name.table]
+        if len(spellings) > 1:
             raise ConnectorError(
-                f"Iceberg tables {', '.join(sorted(found))} of schema '{schema}' differ in case only, so that '{name}' may mean any",
+                f"Iceberg tables {', '.join(sorted(spellings))} of schema '{schema}' differ in case only, so that '{name}' may mean any",
                 code="AMBIGUOUS_NAME",
                 hint="Rename one of them with another engine.",
             )
-        return (schema, found[0]) if found else None
+        return (schema, spellings[0]) if spellings else None
 
     def _namespaces(self) -> dict[str, str]:
         with self._asking("catalog"):
             return {str(entry[0]).lower(): str(entry[0]) for entry in self.catalog.list_namespaces() if len(entry) == 1}
 
     def schemas(self) -> list[str]:
-        """Return the names of all schemas, sorted; namespaces within namespaces are none."""
+        """Return the sorted names of all schemas; nested namespaces are omitted."""
         with self._asking("catalog"):
             return sorted(self._namespaces())
 
     def names(self) -> list[SchemaTableName]:
-        """Return the names of all tables, sorted."""
+        """Return the sorted names of all tables."""
         with self._asking("catalog"):
-            found = [
+            names = [
                 SchemaTableName(schema, str(entry[-1]).lower())
-                for schema, written in self._namespaces().items()
-                for entry in self.catalog.list_tables(written)
+                for schema, spelling in self._namespaces().items()
+                for entry in self.catalog.list_tables(spelling)
             ]
-        return sorted(found, key=str)
+        return sorted(names, key=str)
 
     # -- changes --------------------------------------------------------------------------------------------------
 
     def create_schema(self, schema: str) -> None:
-        """Make a schema."""
+        """Create a schema."""
         with self._asking(f"schema '{schema}'", lambda: schema in self.schemas()):
             self.catalog.create_namespace_if_not_exists(schema)
 
@@ -434,13 +407,10 @@ class Tables:
                 ) from error
 
     def create(self, name: SchemaTableName, definition: Definition) -> tuple[CreateTableTransaction, Path | None]:
-        """Begin to make a table; its folder has a name of its own, so that a dropped table's files are never in the way.
-
-        Returns:
-            The transaction that makes it, and the folder; None where the user or the catalog names that.
+        """Begin to create a table; return the transaction, and the new folder in the warehouse, if any.
 
         Raises:
-            AnalysisError: ICEBERG_FILESYSTEM_ERROR if there are files in the folder that the user names: they may be another table's.
+            AnalysisError: ICEBERG_FILESYSTEM_ERROR if the user's location contains files.
         """
         location, folder = definition.location, None
         if location is not None and self._has_files(location):
@@ -466,7 +436,7 @@ class Tables:
         return creation, folder
 
     def register(self, name: SchemaTableName, metadata_location: str) -> None:
-        """Take a table in by its metadata file, which is read first: pyiceberg enters the name before it looks at the file.
+        """Register a table by its metadata file, which pyiceberg does not check.
 
         Raises:
             ConnectorError: ICEBERG_INVALID_METADATA, TABLE_ALREADY_EXISTS or SCHEMA_NOT_FOUND.
@@ -488,7 +458,7 @@ class Tables:
             code="TABLE_ALREADY_EXISTS",
             hint="Register it under another name, or drop that one.",
         )
-        # Names that differ in case only could not be told apart afterwards.
+        # Names that differ only in case would be ambiguous.
         if self._spelling(name) is not None:
             raise exists
         with self._asking(f"table '{name}'"):
@@ -502,11 +472,7 @@ class Tables:
                 ) from error
 
     def require_own(self, name: SchemaTableName, table: Table) -> None:
-        """Check that no other warehouse has a table that is to be changed: each would take the other's files for leftovers.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED in a copy of a warehouse, whose tables lie where those of the first one do.
-        """
+        """Raise NOT_SUPPORTED for a table of another warehouse, as in a copied one: each would treat the other's files as leftovers."""
         owner = other_owner(self._warehouse, table.metadata_location) if self._warehouse is not None else None
         if owner is not None:
             raise ConnectorError(
@@ -516,11 +482,7 @@ class Tables:
             )
 
     def require_reachable(self, location: str | None) -> None:
-        """Check that the folder of the property ``data_location`` can be looked at, if it is set.
-
-        Raises:
-            AnalysisError: ICEBERG_FILESYSTEM_ERROR.
-        """
+        """Raise ICEBERG_FILESYSTEM_ERROR if the folder of ``data_location`` cannot be listed."""
         if location is not None:
             self._has_files(str(location), "data_location", deep=False)
 
@@ -533,25 +495,18 @@ class Tables:
                 f"{what} '{location}' cannot be looked at: {' '.join(error_text(error).split())[:300]}",
                 code="ICEBERG_FILESYSTEM_ERROR",
                 properties=(name,),
-                hint=f"See that it is spelled right and can be reached from here, or leave the property {name} out.",
+                hint=f"Check that it is spelled right and can be reached from here, or omit the property {name}.",
             ) from error
 
     def commit(
         self, change: Change, loaded: Loaded, properties: Mapping[str, str], writer: Writer
     ) -> ConnectorTableVersion | None:
-        """Commit what a statement did to a table, or the table that it makes; give the snapshot.
-
-        Args:
-            change: what it did.
-            loaded: the table as it was looked up.
-            properties: what the snapshot's summary says besides.
-            writer: the statement that writes.
-        """
+        """Commit a statement's change to a table, or the table that it creates; return the snapshot."""
         from rowmerge_nb.connectors.iceberg.commits import commit, conflict, replace
 
-        if loaded.replacement is not None and loaded.former is not None:
-            now = self._changed(loaded.former.handle)
-            return replace(change, loaded.former.handle, now, loaded.replacement, properties, writer)
+        if loaded.replacement is not None and loaded.original is not None:
+            now = self._changed(loaded.original.handle)
+            return replace(change, loaded.original.handle, now, loaded.replacement, properties, writer)
         transaction: Any = loaded.creation
         if transaction is None:
             table = self.load(change.handle.name)
@@ -561,11 +516,7 @@ class Tables:
         return commit(change, transaction, properties, writer, is_new=loaded.creation is not None)
 
     def _changed(self, handle: IcebergTableHandle) -> Table:
-        """Return the table that a handle is of as it is now, to be changed as a whole.
-
-        Raises:
-            ConnectorError: TRANSACTION_CONFLICT if it is not there any more, NOT_SUPPORTED if it is another warehouse's.
-        """
+        """Reload a handle's table for a change, or raise TRANSACTION_CONFLICT or NOT_SUPPORTED."""
         from rowmerge_nb.connectors.iceberg.commits import conflict
 
         table = self.load(handle.name)
@@ -575,14 +526,14 @@ class Tables:
         return table
 
     def truncate(self, handle: IcebergTableHandle, writer: Writer) -> ConnectorTableVersion | None:
-        """Remove all files of a table in a snapshot of its own, and give that; None for a table that has none."""
+        """Remove all files of a table; return the new snapshot, if any."""
         from rowmerge_nb.connectors.iceberg.commits import truncate
 
         table = self._changed(handle)
         return None if table.current_snapshot() is None else truncate(handle, table.transaction(), writer)
 
     def gather_manifests(self, handle: IcebergTableHandle, writer: Writer) -> ConnectorTableVersion | None:
-        """Rewrite a table's manifests to one for each partitioning, and return the new snapshot; None if there is at most one manifest."""
+        """Rewrite several manifests to one per partitioning, and return the new snapshot, if any."""
         from rowmerge_nb.connectors.iceberg.commits import gather_manifests
 
         table = self._changed(handle)
@@ -594,10 +545,7 @@ class Tables:
         return gather_manifests(handle, table.transaction(), writer) if len(manifests) > 1 else None
 
     def expire(self, handle: IcebergTableHandle, before: dt.datetime, writer: Writer) -> Removal:
-        """Forget the snapshots of a table that are older than a moment and of no use, and remove the files that only they had.
-
-        Files that another table of the catalog knows stay, and files outside of the table's own folders.
-        """
+        """Expire old, unused snapshots, and remove files in the table's own folders that nothing else references."""
         from rowmerge_nb.connectors.iceberg.commits import conflict, expire
         from rowmerge_nb.connectors.iceberg.table_procedures import expired_snapshots
 
@@ -610,30 +558,30 @@ class Tables:
             files = expired_files(table, expired)
         except Exception as error:  # noqa: BLE001 - it is raised below, in words of this connector
             self._refuse_unreadable(handle, table, error)
-        # To look for the files takes a while, in which somebody may have named a snapshot.
+        # Finding the files takes time, in which a branch or tag may have been created.
         latest = self._changed(handle)
         if latest.metadata.refs != table.metadata.refs:
             conflict(handle.name, "its branches or tags were changed")
-        # Another process may have let some of them expire meanwhile.
-        there = [snapshot for snapshot in expired if latest.metadata.snapshot_by_id(snapshot) is not None]
-        if there:
-            expire(handle, there, latest.transaction(), writer)
-        # Nothing may fail any more: what stays is found among the orphans.
+        # Another process may have expired some of them.
+        remaining_ids = [snapshot for snapshot in expired if latest.metadata.snapshot_by_id(snapshot) is not None]
+        if remaining_ids:
+            expire(handle, remaining_ids, latest.transaction(), writer)
+        # The snapshots are expired, so errors are ignored: remaining files are listed among the orphans.
         with suppress(Exception):
             census = self.census(without=table)
             removal.problems += census.sentences
             ownership = census.ownership(table)
-            for file, place in zip(files, places_of(files), strict=True):
-                if place not in census.known and census.errors:
-                    removal.left[file] = UNREAD
-                elif place not in census.known and ownership.has(place):
+            for file, path in zip(files, places_of(files), strict=True):
+                if path not in census.known_paths and census.errors:
+                    removal.reasons[file] = UNREAD
+                elif path not in census.known_paths and ownership.has(path):
                     removal.remove(file)
-                elif place not in census.known:
-                    removal.left[file] = NOT_OWN
+                elif path not in census.known_paths:
+                    removal.reasons[file] = NOT_OWN
         return removal
 
     def _refuse_unreadable(self, handle: IcebergTableHandle, table: Table, error: Exception) -> NoReturn:
-        """Refuse to go on with a table whose manifests cannot be read: others may have removed them meanwhile."""
+        """Raise the error, or a conflict if another commit has changed the table."""
         from rowmerge_nb.connectors.iceberg.commits import conflict
 
         if isinstance(error, RowMergeError):
@@ -643,38 +591,33 @@ class Tables:
         raise _unreadable(handle.name, error) from error
 
     def census(self, without: Table | None = None) -> Census:
-        """Return all tables as they are now, or were a moment ago, and the places of all files that they speak of.
-
-        Args:
-            without: a table that is not among them.
-        """
+        """Return all tables with the paths of the files that they reference."""
         from rowmerge_nb.connectors.iceberg.census import Census
 
         census = Census()
         excluded = None if without is None else lower_name(without)
         for name, table in self._loaded(census, excluded):
             census.add(name, table, self._known_files_of)
-        # A table that was dropped meanwhile is no broken one.
+        # A table that was dropped meanwhile is not unreadable.
         for name in list(census.errors) if self._warehouse is not None else ():
             if not self._metadata_files_of(name):
                 del census.errors[name]
         return census
 
     def all(self) -> list[Table]:
-        """Return all tables that can be read, as they are now."""
+        """Load all readable tables."""
         from rowmerge_nb.connectors.iceberg.census import Census
 
         return [table for _, table in self._loaded(Census())]
 
     def _loaded(self, census: Census, excluded: SchemaTableName | None = None) -> Iterator[tuple[SchemaTableName, Table]]:
-        """Yield all tables but one; those whose metadata cannot be read are left out of a census."""
         for name in self.names():
             if name == excluded:
                 continue
             try:
                 table = self.load(name)
             except ConnectorError as error:
-                census.leave_out(name, error, self._metadata_files_of(name))
+                census.skip(name, error, self._metadata_files_of(name))
                 continue
             if table is not None:
                 yield name, table
@@ -696,7 +639,7 @@ class Tables:
                 table = now
 
     def drop_statistics(self, handle: IcebergTableHandle, writer: Writer) -> None:
-        """Take a table's statistics files out."""
+        """Remove a table's statistics files."""
         from rowmerge_nb.connectors.iceberg.commits import drop_statistics
 
         table = self._changed(handle)
@@ -704,7 +647,7 @@ class Tables:
             drop_statistics(handle, table.transaction(), writer)
 
     def alter(self, handle: IcebergTableHandle, alteration: Alteration, writer: Writer) -> None:
-        """Alter a table, if it is as the handle has it: its columns by a commit, its name by the catalog."""
+        """Alter a table that still matches its handle: by a commit, or a rename in the catalog."""
         from rowmerge_nb.connectors.iceberg.commits import alter
 
         table = self._changed(handle)
@@ -733,21 +676,14 @@ class Tables:
     def restore(
         self, handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], writer: Writer
     ) -> ConnectorTableVersion | None:
-        """Make a former snapshot the current one again, if the table is as the handle has it; give the snapshot that is current then.
-
-        Args:
-            handle: the table as it was looked up.
-            snapshot: the snapshot; None for the time before the first one.
-            dropped: columns that go with it.
-            writer: the statement that writes.
-        """
+        """Make an earlier snapshot the current one, if the table still matches its handle; return the new current snapshot."""
         from rowmerge_nb.connectors.iceberg.commits import restore
 
         table = self._changed(handle)
         return restore(handle, snapshot, dropped, table.transaction(), writer)
 
     def drop(self, handle: IcebergTableHandle) -> None:
-        """Drop a table. Its files go with it where they are below the embedded catalog's warehouse; all others stay."""
+        """Drop a table; remove its files if they are below the embedded catalog's warehouse."""
         table = self.load(handle.name)
         if table is None or str(table.metadata.table_uuid) != handle.identity:
             return
@@ -759,19 +695,16 @@ class Tables:
                 self._remove_dropped(embedded, table, folder)
 
     def _folder_to_remove(self, handle: IcebergTableHandle, table: Table) -> str | None:
-        """Return the folder that goes with a dropped table; None if its files stay."""
         path = local_path(handle.location)
-        # A location that the catalog's metadata file does not confirm may be anybody's folder.
+        # A location that does not match the catalog's metadata file may be another table's folder.
         if path is None or own_folder(table) is None or handle.properties.get("gc.enabled", "true").lower() == "false":
             return None
         return path if self._is_within(path) else None
 
     def _is_within(self, path: str) -> bool:
-        """Return whether a folder is below the warehouse; a location may have been given with steps upwards."""
         return self._warehouse is not None and self._warehouse.resolve() in Path(path).resolve().parents
 
     def _remove_dropped(self, embedded: EmbeddedCatalog, table: Table, folder: str) -> None:
-        """Remove the folder of a table that was dropped; what is left of it is found among the orphans."""
         try:
             is_shared = self._is_shared(table, Path(folder).resolve())
             if is_shared:
@@ -783,23 +716,18 @@ class Tables:
             with suppress(Exception):
                 embedded.release_folder(folder)
 
-    def dropped_folders(self, known: Collection[str], age: dt.timedelta) -> list[Orphan]:
-        """Return the folders of dropped tables whose removal did not come to its end.
-
-        Args:
-            known: the places of all files that the tables of the catalog have; others may have files in a dropped table's folder.
-            age: how old a folder must be at least, if nothing is known of the process that removes it.
-        """
+    def dropped_folders(self, known_paths: Collection[str], age: dt.timedelta) -> list[Orphan]:
+        """Return the folders of dropped tables that still exist."""
         embedded = self._embedded
         if embedded is None:
             return []
         with self._asking("catalog"):
             recorded = embedded.dropped_folders()
-        places = {*known, *places_of(self._metadata_paths())} if recorded else set()
+        paths = {*known_paths, *places_of(self._metadata_paths())} if recorded else set()
         orphans = []
         for folder, process in sorted(recorded.items()):
             root = str(Path(folder).resolve())
-            if not self._is_within(folder) or any(place.startswith(f"{root}/") for place in places):
+            if not self._is_within(folder) or any(path.startswith(f"{root}/") for path in paths):
                 continue
             orphan = dropped_folder(Path(folder), process, age)
             if orphan is not None:
@@ -814,34 +742,27 @@ class Tables:
 
     @property
     def _embedded(self) -> EmbeddedCatalog | None:
-        """The catalog in the warehouse directory; None with another one."""
         from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 
         return self.catalog if isinstance(self.catalog, EmbeddedCatalog) and self._warehouse is not None else None
 
     def _has_identity(self, name: SchemaTableName, identity: str) -> bool:
-        """Return whether a name is that of a certain table."""
         now = self.load(name)
         return now is not None and str(now.metadata.table_uuid) == identity
 
     def _is_shared(self, table: Table, folder: Path) -> bool | None:
-        """Return whether another table has files in the folder of one that was dropped: registered ones, or those that it writes there.
-
-        Returns:
-            None if a table is damaged, so that its files are not known.
-        """
+        """Return whether another table has files in a dropped table's folder; None if that is unknown."""
         # The table is dropped by now: nothing may fail any more.
         with suppress(Exception):
             if any(Path(other).resolve().is_relative_to(folder) for other in self._metadata_paths()):
                 return True
             unknown = files_below(folder) - known_files(table)
-            # All other tables are read only if there is anything of theirs to be found; what failed statements have left is nobody's.
+            # Other tables are read only if the folder has files that this table does not reference.
             others = filter(None, map(self.load, self.names())) if unknown else ()
             return any(not unknown.isdisjoint(known_files(other)) for other in others)
         return None
 
     def _metadata_paths(self) -> list[str]:
-        """Return the local paths of the newest metadata files of all tables in a warehouse."""
         assert self._embedded is not None
         with self._asking("catalog"):
             return [path for path in map(local_path, self._embedded.metadata_files()) if path is not None]

@@ -1,4 +1,4 @@
-"""Types: which SQL type a column of Iceberg's has, and which type of Iceberg's a column of SQL gets."""
+"""Mapping between Iceberg's types and SQL types."""
 
 from __future__ import annotations
 
@@ -55,52 +55,49 @@ def fields_of(schema: Schema, table: object) -> tuple[Field, ...]:
     """Return the columns of a schema.
 
     Raises:
-        ConnectorError: NOT_SUPPORTED for a type that has no counterpart; the message names column and type.
+        ConnectorError: NOT_SUPPORTED for a type without a counterpart.
     """
     return tuple(field_of(field, field.name, table) for field in schema.fields)
 
 
 def field_of(field: NestedField, path: str, table: object) -> Field:
-    """Return a field of a schema.
-
-    Args:
-        field: the field.
-        path: how to call it in errors.
-        table: the table that it belongs to.
-    """
+    """Convert a field of a schema."""
     from pyiceberg import types as t
     from pyiceberg.conversions import from_json
 
-    kind, parts, length = field.field_type, tuple[Field, ...](), None
-    if isinstance(kind, t.StructType):
-        parts = tuple(field_of(part, f"{path}.{part.name}", table) for part in kind.fields)
+    iceberg_type, parts, length = field.field_type, tuple[Field, ...](), None
+    if isinstance(iceberg_type, t.StructType):
+        parts = tuple(field_of(part, f"{path}.{part.name}", table) for part in iceberg_type.fields)
         word, sql = "struct", row_of((part.name, part.type) for part in parts)
-    elif isinstance(kind, t.ListType):
-        parts = (field_of(kind.element_field, f"{path}.element", table),)
+    elif isinstance(iceberg_type, t.ListType):
+        parts = (field_of(iceberg_type.element_field, f"{path}.element", table),)
         word, sql = "list", array_of(parts[0].type)
-    elif isinstance(kind, t.MapType):
-        parts = (field_of(kind.key_field, f"{path}.key", table), field_of(kind.value_field, f"{path}.value", table))
+    elif isinstance(iceberg_type, t.MapType):
+        parts = (
+            field_of(iceberg_type.key_field, f"{path}.key", table),
+            field_of(iceberg_type.value_field, f"{path}.value", table),
+        )
         word, sql = "map", map_of(parts[0].type, parts[1].type)
-    elif isinstance(kind, t.DecimalType):
-        word, sql = "decimal", decimal_of(kind.precision, kind.scale)
-    elif isinstance(kind, t.FixedType):
-        word, sql, length = "fixed", VARBINARY, len(kind)
-    elif str(kind) in _READ:
-        word, sql = str(kind), _READ[str(kind)]
+    elif isinstance(iceberg_type, t.DecimalType):
+        word, sql = "decimal", decimal_of(iceberg_type.precision, iceberg_type.scale)
+    elif isinstance(iceberg_type, t.FixedType):
+        word, sql, length = "fixed", VARBINARY, len(iceberg_type)
+    elif str(iceberg_type) in _READ:
+        word, sql = str(iceberg_type), _READ[str(iceberg_type)]
     else:
         raise ConnectorError(
-            f"Column '{path}' of Iceberg table '{table}' is of type {kind}, which is not supported",
+            f"Column '{path}' of Iceberg table '{table}' is of type {iceberg_type}, which is not supported",
             hint="Read the table through a view of another engine that casts the column.",
         )
     default = field.initial_default
-    if default is not None and isinstance(kind, t.PrimitiveType):
-        default = from_json(kind, default)
+    if default is not None and isinstance(iceberg_type, t.PrimitiveType):
+        default = from_json(iceberg_type, default)
     return Field(field.field_id, field.name, sql, word, field.required, default, parts, field.doc or None, length)
 
 
 @contextmanager
 def names_apart() -> Iterator[None]:
-    """Report what is wrong with names that Iceberg takes for one: it names the fields of rows with a dot before them.
+    """Convert pyiceberg's error for ambiguous names; it joins the names of nested fields with dots.
 
     Raises:
         AnalysisError: NOT_SUPPORTED.
@@ -113,15 +110,15 @@ def names_apart() -> Iterator[None]:
         raise AnalysisError(
             f"Iceberg cannot tell the columns and the fields of rows apart: {error}",
             code="NOT_SUPPORTED",
-            hint="Give the column with a dot in its name another one.",
+            hint="Rename the column that has a dot in its name.",
         ) from error
 
 
 def schema_of(columns: Sequence[ColumnMetadata]) -> Schema:
-    """Return the schema of a new table; types without a counterpart become the next wider one, as in Trino.
+    """Return the schema of a new table; as in Trino, a type without a counterpart is widened.
 
     Raises:
-        AnalysisError: NOT_SUPPORTED; the message names column and type, or two columns and fields of one name.
+        AnalysisError: NOT_SUPPORTED for unsupported types, defaults and ambiguous names.
     """
     from pyiceberg.schema import Schema, assign_fresh_schema_ids
     from pyiceberg.types import NestedField
@@ -134,13 +131,13 @@ def schema_of(columns: Sequence[ColumnMetadata]) -> Schema:
                 code="NOT_SUPPORTED",
                 hint="Leave DEFAULT out, and name the value in INSERT.",
             )
-        kind = _written(column.type, column.name)
-        fields.append(NestedField(number, column.name, kind, required=not column.nullable, doc=column.comment))
+        iceberg_type = _to_iceberg(column.type, column.name)
+        fields.append(NestedField(number, column.name, iceberg_type, required=not column.nullable, doc=column.comment))
     with names_apart():
         return assign_fresh_schema_ids(Schema(*fields))
 
 
-def _written(kind: Type, path: str) -> IcebergType:
+def _to_iceberg(sql_type: Type, path: str) -> IcebergType:
     from pyiceberg import types as t
 
     plain: dict[str, Callable[[], Any]] = {
@@ -160,30 +157,32 @@ def _written(kind: Type, path: str) -> IcebergType:
         "uuid": t.UUIDType,
         "varbinary": t.BinaryType,
     }
-    if kind.base in plain:
-        made: IcebergType = plain[kind.base]()
-        return made
-    if kind.base == "decimal":
-        return t.DecimalType(*kind.parameters)
-    if kind.base == "array":
-        return t.ListType(element_id=-1, element=_written(kind.parameters[0], f"{path}.element"), element_required=False)
-    if kind.base == "map":
-        key, value = (_written(part, f"{path}.{name}") for part, name in zip(kind.parameters, ("key", "value"), strict=True))
+    if sql_type.base in plain:
+        iceberg_type: IcebergType = plain[sql_type.base]()
+        return iceberg_type
+    if sql_type.base == "decimal":
+        return t.DecimalType(*sql_type.parameters)
+    if sql_type.base == "array":
+        return t.ListType(element_id=-1, element=_to_iceberg(sql_type.parameters[0], f"{path}.element"), element_required=False)
+    if sql_type.base == "map":
+        key, value = (
+            _to_iceberg(part, f"{path}.{name}") for part, name in zip(sql_type.parameters, ("key", "value"), strict=True)
+        )
         return t.MapType(key_id=-1, key_type=key, value_id=-1, value_type=value, value_required=False)
-    if kind.base == "row":
-        if any(name is None for name in kind.fields):
+    if sql_type.base == "row":
+        if any(name is None for name in sql_type.fields):
             raise AnalysisError(
-                f"Row type field does not have a name: {kind}, of column '{path}'",
+                f"Row type field does not have a name: {sql_type}, of column '{path}'",
                 code="NOT_SUPPORTED",
                 hint="Cast it to a row with names: CAST(c AS row(a integer, ...)).",
             )
-        named = list(zip(kind.fields, kind.parameters, strict=True))
-        parts = [
-            t.NestedField(-1 - i, str(n), _written(part, f"{path}.{n}"), required=False) for i, (n, part) in enumerate(named)
+        parts = list(zip(sql_type.fields, sql_type.parameters, strict=True))
+        fields = [
+            t.NestedField(-1 - i, str(n), _to_iceberg(part, f"{path}.{n}"), required=False) for i, (n, part) in enumerate(parts)
         ]
-        return t.StructType(*parts)
+        return t.StructType(*fields)
     raise AnalysisError(
-        f"Type not supported for Iceberg: {kind}, of column '{path}'",
+        f"Type not supported for Iceberg: {sql_type}, of column '{path}'",
         code="NOT_SUPPORTED",
         hint="CAST it to a type that Iceberg has, for instance varchar.",
     )

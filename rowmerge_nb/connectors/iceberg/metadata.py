@@ -1,4 +1,4 @@
-"""Iceberg tables as one transaction sees them, and the beginning and end of statements that change them."""
+"""Iceberg tables in a transaction, and the beginning and end of statements that change them."""
 
 from __future__ import annotations
 
@@ -87,20 +87,15 @@ _VERSIONS = {1, 2, 3}
 
 @dataclass
 class Loaded:
-    """A table that a transaction has looked up.
+    """A table in a transaction.
 
     Args:
-        table: pyiceberg's table, as it was then.
-        handle: what the engine gets of it.
-        creation: the transaction that makes it, of a new table.
-        folder: the folder that `Tables.create` has named for a new table: all in it is the table's. None of any other.
-        scans: what scans of it asked for.
-        read: its files, once rows of it are to be changed.
-        evolved: the schema that a statement gives it, where it adds columns.
-        replacement: the transaction that makes it anew, of a table that takes the place of a former one.
-        former: that one.
-        removed: the files that a compaction takes out.
-        shows_places: splits say which partition they are of.
+        folder: the new folder of a new table.
+        read: its files, once its rows are to be changed.
+        evolved: the schema with the columns that the statement adds.
+        replacement: the transaction of CREATE OR REPLACE TABLE.
+        original: the table before its replacement.
+        shows_places: whether splits include their partition.
     """
 
     table: Table
@@ -111,74 +106,59 @@ class Loaded:
     read: Content | None = None
     evolved: Schema | None = None
     replacement: Transaction | None = None
-    former: Loaded | None = None
+    original: Loaded | None = None
     removed: Content = field(default_factory=Content)
     shows_places: bool = False
 
     @property
     def is_made(self) -> bool:
-        """Return whether it is a table that the statement makes."""
+        """Whether the statement creates or replaces the table."""
         return self.creation is not None or self.replacement is not None
 
     @property
     def schema(self) -> Schema:
-        """The schema that rows are written by."""
+        """The schema of new rows."""
         return self.evolved or self.table.schema()
 
 
 @dataclass
 class IcebergTransaction(Writer):
-    """A transaction of the connector, which is the writer of its files.
+    """A transaction, and the writer of its files.
 
     Args:
-        tables: the tables that were looked up; None for those that are not there.
-        former: those that were looked up as they were in one of their snapshots.
-        written: the tables that data files are written into.
-        actions: what the commit does, in order; each returns the version that it makes, or None.
-        kept: files that the commit makes part of a table.
+        tables: the tables by name; None for those that do not exist.
+        versioned: tables at an explicitly requested snapshot.
+        actions: the steps of the commit, in order; each returns the new version, or None.
+        committed_files: the files that the commit adds.
     """
 
     tables: dict[SchemaTableName, Loaded | None] = field(default_factory=dict)
-    former: dict[tuple[SchemaTableName, int | None], Loaded] = field(default_factory=dict)
-    written: list[IcebergTableHandle] = field(default_factory=list)
+    versioned: dict[tuple[SchemaTableName, int | None], Loaded] = field(default_factory=dict)
+    written_tables: list[IcebergTableHandle] = field(default_factory=list)
     actions: list[Callable[[], ConnectorTableVersion | None]] = field(default_factory=list)
-    kept: set[str] = field(default_factory=set)
+    committed_files: set[str] = field(default_factory=set)
 
     def loaded(self, handle: IcebergTableHandle) -> Loaded:
-        """Return the table that a handle is of."""
-        found = self.former.get((handle.name, handle.snapshot)) if handle.pinned else self.tables.get(handle.name)
-        if found is not None and found.former is not None and handle.schema_id != found.handle.schema_id:
-            # A table that is made anew may be read for that.
-            found = found.former
-        if found is None:
+        """Return the table of a handle."""
+        match = self.versioned.get((handle.name, handle.snapshot)) if handle.pinned else self.tables.get(handle.name)
+        if match is not None and match.original is not None and handle.schema_id != match.handle.schema_id:
+            # The statement that replaces a table may read it.
+            match = match.original
+        if match is None:
             raise ValueError(f"Table '{handle.name}' was not looked up in this transaction")
-        return found
+        return match
 
 
 @dataclass(frozen=True)
 class Upkeep:
-    """What procedures of tables need of the connector.
-
-    Args:
-        least: for so long files and snapshots are kept at least.
-        remove_orphans: removes the files of a table's folders that nobody knows and that are older than an age.
-    """
+    """The connector's services for table procedures."""
 
     least: Retention
     remove_orphans: Callable[[IcebergTableHandle, dt.timedelta], Removal]
 
 
 def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> IcebergTableHandle:
-    """Return what the engine gets of a table.
-
-    Args:
-        name: its name.
-        table: the table.
-        pinned: it is the table as it was; how it is partitioned now is nothing to that.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED for a version of the format, a type or a transform that is not known.
-    """
+    """Return the handle of a table, or raise NOT_SUPPORTED; a `pinned` past version has no partitioning."""
     if table.format_version not in _VERSIONS:
         raise ConnectorError(
             f"Iceberg table '{name}' is of format version {table.format_version}; versions 1, 2 and 3 are read",
@@ -208,13 +188,7 @@ def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> I
 
 
 class IcebergMetadata(ConnectorMetadata):
-    """Tables as one transaction sees them.
-
-    Args:
-        tables: the catalog.
-        transaction: the transaction.
-        upkeep: what procedures of tables need.
-    """
+    """The metadata of one transaction."""
 
     def __init__(self, tables: Tables, transaction: IcebergTransaction, upkeep: Upkeep) -> None:
         self._tables = tables
@@ -231,38 +205,38 @@ class IcebergMetadata(ConnectorMetadata):
     replaces_tables = True
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> IcebergTableHandle | None:
-        """Return a table with the snapshot to read; the same for the whole transaction."""
-        known = self._transaction.tables
-        if name not in known:
+        """Return a table at the snapshot that the transaction reads."""
+        tables = self._transaction.tables
+        if name not in tables:
             table = self._tables.load(name)
-            known[name] = None if table is None else Loaded(table, handle_of(name, table))
-        found = known[name]
-        return None if found is None else found.handle
+            tables[name] = None if table is None else Loaded(table, handle_of(name, table))
+        loaded = tables[name]
+        return None if loaded is None else loaded.handle
 
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> IcebergTableHandle | None:
-        """Return a table with one of its snapshots to read, whose columns are those of that time."""
+        """Return a table at a snapshot, with its columns."""
         table = self._tables.load(name)
         if table is None:
             return None
         then = as_of(table, snapshot_of(table, name, version, session.time_zone))
         handle = handle_of(name, then, pinned=True)
-        self._transaction.former[name, handle.snapshot] = Loaded(then, handle)
+        self._transaction.versioned[name, handle.snapshot] = Loaded(then, handle)
         return handle
 
     def get_system_table(self, session: ConnectorSession, name: SchemaTableName) -> SystemTable | None:
-        """Return a table that tells of another one, such as ``"t$snapshots"``."""
+        """Return a metadata table such as ``"t$snapshots"``."""
         from rowmerge_nb.connectors.iceberg.metadata_tables import METADATA_TABLES, metadata_table
 
-        base, _, kind = name.table.rpartition("$")
-        if not base or kind not in METADATA_TABLES:
+        base, _, suffix = name.table.rpartition("$")
+        if not base or suffix not in METADATA_TABLES:
             return None
         handle = self.get_table_handle(session, SchemaTableName(name.schema, base))
         if handle is None:
             return None
         try:
-            return metadata_table(self._transaction.loaded(handle).table, kind)
+            return metadata_table(self._transaction.loaded(handle).table, suffix)
         except RowMergeError:
             raise
         except Exception as error:
@@ -273,12 +247,12 @@ class IcebergMetadata(ConnectorMetadata):
             ) from error
 
     def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
-        """Return the snapshot; None for a table that has none yet."""
+        """Return the snapshot, if any."""
         snapshot = iceberg_table(table_handle).snapshot
         return None if snapshot is None else ConnectorTableVersion(snapshot)
 
     def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
-        """Return the moment at which the snapshot was committed."""
+        """Return when the snapshot was committed."""
         handle = iceberg_table(table_handle)
         table = self._transaction.loaded(handle).table
         snapshot = None if handle.snapshot is None else table.metadata.snapshot_by_id(handle.snapshot)
@@ -291,15 +265,15 @@ class IcebergMetadata(ConnectorMetadata):
         version: ConnectorTableVersion | None,
         dropped: Sequence[str] = (),
     ) -> None:
-        """Make a former snapshot the current one with the commit; for the time before the first one, a snapshot without files."""
+        """Make an earlier snapshot the current one at commit; None commits a snapshot without files."""
         handle = iceberg_table(table_handle)
         _check_writable(handle)
         table = self._transaction.loaded(handle).table
         snapshot = None
         if version is not None:
-            found = snapshot_of(table, handle.name, version, session.time_zone)
-            check_restorable(table, handle.name, found)
-            snapshot = found.snapshot_id
+            target = snapshot_of(table, handle.name, version, session.time_zone)
+            check_restorable(table, handle.name, target)
+            snapshot = target.snapshot_id
         writer = self._writer(session)
         self._transaction.actions.append(lambda: self._tables.restore(handle, snapshot, dropped, writer))
 
@@ -307,16 +281,16 @@ class IcebergMetadata(ConnectorMetadata):
         """Return a table's columns and properties."""
         handle = iceberg_table(table_handle)
         columns = tuple(ColumnMetadata(f.name, f.type, not f.required, comment=f.comment) for f in handle.fields)
-        return ConnectorTableMetadata(handle.name, columns, handle.shown, handle.properties.get(COMMENT))
+        return ConnectorTableMetadata(handle.name, columns, handle.sql_properties, handle.properties.get(COMMENT))
 
     def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
-        """Return the columns, each with its field."""
+        """Return the columns with their fields."""
         return tuple(IcebergColumn(f.name, f.type, f) for f in iceberg_table(table_handle).fields)
 
     def get_hidden_column_handles(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> tuple[ColumnHandle, ...]:
-        """Return what tells where a row lies; splits say it from then on."""
+        """Return the columns about a row's file, and include them in splits."""
         self._transaction.loaded(iceberg_table(table_handle)).shows_places = True
         return HIDDEN
 
@@ -325,19 +299,19 @@ class IcebergMetadata(ConnectorMetadata):
         return self._tables.names()
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
-        """Return the number of rows where the snapshot says it for certain: where no row of any file is deleted."""
+        """Return the number of rows, or None if there are deletes."""
         handle = iceberg_table(table_handle)
         rows, exact = rows_of(self._transaction.loaded(handle).table, handle.snapshot)
         return rows if exact else None
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Return the number of rows in the data files, deleted ones among them, and the size of these files."""
+        """Return the rows in the data files, including deleted ones, and the files' size."""
         handle = iceberg_table(table_handle)
         table = self._transaction.loaded(handle).table
         return TableStatistics(rows_of(table, handle.snapshot)[0], size_of(table, handle.snapshot))
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Make a table, visible with the commit."""
+        """Create a table at commit."""
         name, definition = metadata.name, defined_table(metadata)
         self._tables.require_reachable(definition.properties.get(PROPERTIES["data_location"]))
         creation, folder = self._tables.create(name, definition)
@@ -349,38 +323,38 @@ class IcebergMetadata(ConnectorMetadata):
     def replace_table(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, metadata: ConnectorTableMetadata
     ) -> None:
-        """Make a table anew with the commit, which keeps its former snapshots."""
+        """Replace a table at commit; its earlier snapshots are retained."""
         from pyiceberg.table import Table
 
         from rowmerge_nb.connectors.iceberg.replacing import begin_replacement
 
         handle, transaction = iceberg_table(table_handle), self._transaction
         _check_writable(handle)
-        former = transaction.loaded(handle)
-        table = former.table
+        original = transaction.loaded(handle)
+        table = original.table
         self._tables.require_own(handle.name, table)
         definition = defined_table(metadata)
         self._tables.require_reachable(definition.properties.get(PROPERTIES["data_location"]))
         replacement = begin_replacement(table, definition)
-        made = Table(table.name(), replacement.table_metadata, table.metadata_location, table.io, table.catalog)
-        loaded = Loaded(made, handle_of(handle.name, made), replacement=replacement, former=former)
+        new_table = Table(table.name(), replacement.table_metadata, table.metadata_location, table.io, table.catalog)
+        loaded = Loaded(new_table, handle_of(handle.name, new_table), replacement=replacement, original=original)
         writer = self._writer(session)
         transaction.tables[handle.name] = loaded
         transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, writer))
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Drop a table with the commit."""
+        """Drop a table at commit."""
         handle = iceberg_table(table_handle)
         self._transaction.tables[handle.name] = None
         self._transaction.actions.append(lambda: self._tables.drop(handle))
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Remove all data files with the commit; older snapshots keep them."""
+        """Remove all data files at commit; older snapshots retain them."""
         handle, writer = iceberg_table(table_handle), self._writer(session)
         self._transaction.actions.append(lambda: self._tables.truncate(handle, writer))
 
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
-        """Alter a table with the commit; former snapshots keep their columns, and files the partitioning that they were written by."""
+        """Alter a table at commit; earlier snapshots retain their columns."""
         handle = iceberg_table(table_handle)
         if isinstance(alteration, SetProperties):
             check_changes(alteration.properties, self.get_table_metadata(session, handle))
@@ -391,17 +365,13 @@ class IcebergMetadata(ConnectorMetadata):
     def get_evolved_table_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
     ) -> IcebergTableHandle:
-        """Return a handle for the snapshot with more columns, under the ids that the commit will give them if nobody comes between.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for a table that cannot be written, and for a type that Iceberg does not have.
-        """
+        """Return a handle with additional columns and their future ids, or raise NOT_SUPPORTED."""
         from rowmerge_nb.connectors.iceberg.alter_table import stage_columns
 
         handle = iceberg_table(table_handle)
         _check_writable(handle)
         loaded = self._transaction.loaded(handle)
-        # It is never committed: that of the commit is made on the table as it is then.
+        # Never committed: the commit begins its own transaction on the table at that time.
         transaction = loaded.table.transaction()
         stage_columns(columns, transaction)
         loaded.evolved = transaction.table_metadata.schema()
@@ -410,7 +380,7 @@ class IcebergMetadata(ConnectorMetadata):
     # -- schemas --------------------------------------------------------------------------------------------------
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Return whether there is a schema of this name."""
+        """Return whether a schema exists."""
         return schema in self._tables.schemas()
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
@@ -418,11 +388,11 @@ class IcebergMetadata(ConnectorMetadata):
         return self._tables.schemas()
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Make a schema with the commit."""
+        """Create a schema at commit."""
         self._transaction.actions.append(lambda: self._tables.create_schema(schema))
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Drop a schema with the commit."""
+        """Drop a schema at commit."""
         self._transaction.actions.append(lambda: self._tables.drop_schema(schema))
 
     # -- procedures of tables -------------------------------------------------------------------------------------
@@ -455,7 +425,7 @@ class IcebergMetadata(ConnectorMetadata):
     def execute_table_execute(
         self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle
     ) -> ProcedureOutcome | None:
-        """Schedule a procedure that rewrites no rows for the commit; the files that it removes are reported."""
+        """Schedule a procedure that rewrites no rows; the outcome reports the removed files."""
         execute = own(execute_handle, IcebergTableExecuteHandle)
         handle, arguments, writer = execute.table_handle, execute.arguments, self._writer(session)
         tables, actions = self._tables, self._transaction.actions
@@ -481,7 +451,7 @@ class IcebergMetadata(ConnectorMetadata):
     def begin_table_execute(
         self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle
     ) -> TableExecution | None:
-        """Choose the files whose rows are written anew; None where that is worth while for none."""
+        """Choose the files to rewrite; None if there are none worth rewriting."""
         execute = own(execute_handle, IcebergTableExecuteHandle)
         handle = execute.table_handle
         loaded = self._transaction.loaded(handle)
@@ -503,7 +473,7 @@ class IcebergMetadata(ConnectorMetadata):
     def finish_table_execute(
         self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Take the files; the commit puts them in the place of those that were read."""
+        """Collect the new files for the commit."""
         return self._finish(session, own(execute_handle, IcebergTableExecuteHandle).table_handle, (), fragments)
 
     # -- INSERT ---------------------------------------------------------------------------------------------------
@@ -511,11 +481,7 @@ class IcebergMetadata(ConnectorMetadata):
     def begin_insert(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
     ) -> IcebergInsertTableHandle:
-        """Begin an INSERT.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for a table that cannot be written.
-        """
+        """Begin an INSERT; NOT_SUPPORTED for a table that cannot be written."""
         handle = iceberg_table(table_handle)
         _, prefix = self._begin_write(session, handle)
         return IcebergInsertTableHandle(handle, prefix)
@@ -523,22 +489,18 @@ class IcebergMetadata(ConnectorMetadata):
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Take the files; the commit makes a snapshot of them."""
+        """Collect the new files for the commit."""
         insert_handle = own(insert_handle, IcebergInsertTableHandle)
         return self._finish(session, insert_handle.table_handle, (), fragments)
 
     # -- MERGE ----------------------------------------------------------------------------------------------------
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
-        """Return the paradigm of all Iceberg tables."""
+        """Return DELETE_ROW_AND_INSERT_ROW."""
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> IcebergRowIdColumn:
-        """Return the row id: the file's number, and the position in it.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for a table whose version has no delete files, or that cannot be written.
-        """
+        """Return the row id: file index and position; NOT_SUPPORTED for a read-only table."""
         handle = iceberg_table(table_handle)
         if handle.format_version < 2:
             raise ConnectorError(
@@ -549,7 +511,7 @@ class IcebergMetadata(ConnectorMetadata):
         return IcebergRowIdColumn("$row_id", ROW_ID_TYPE)
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Return the columns of the partition transforms; the rows of a partition go to one writer. A table without has no layout."""
+        """Return the layout that sends each partition to one writer, or None."""
         handle = iceberg_table(table_handle)
         if not handle.partitioning:
             return None
@@ -559,10 +521,7 @@ class IcebergMetadata(ConnectorMetadata):
         )
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Return the hash of the row id's file: the deleted rows of a file go to one writer, which makes one delete file.
-
-        Several writers may share a file all the same; each makes a delete file of its own then.
-        """
+        """Return the layout by the row id's file, which minimizes delete files."""
         return ConnectorTableLayout((), IcebergPartitioningHandle(), multiple_writers_per_partition_supported=True)
 
     def begin_merge(
@@ -571,7 +530,7 @@ class IcebergMetadata(ConnectorMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> IcebergMergeTableHandle:
-        """Begin a MERGE: number the table's files."""
+        """Begin a MERGE, and number the table's files."""
         handle = iceberg_table(table_handle)
         loaded, prefix = self._begin_write(session, handle)
         loaded.read = content_of(loaded.table, handle.snapshot)
@@ -580,7 +539,7 @@ class IcebergMetadata(ConnectorMetadata):
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Take the files; the commit makes one snapshot of them."""
+        """Collect the new files for the commit."""
         merge_handle = own(merge_handle, IcebergMergeTableHandle)
         handle = iceberg_table(merge_handle.get_table_handle())
         return self._finish(session, handle, tuple(file.path for file in merge_handle.files), fragments)
@@ -594,11 +553,10 @@ class IcebergMetadata(ConnectorMetadata):
             self._tables.require_own(handle.name, loaded.table)
         writer = self._writer(session)
         writer.note(handle, data=True)
-        self._transaction.written.append(handle)
+        self._transaction.written_tables.append(handle)
         return loaded, writer.prefix
 
     def _writer(self, session: ConnectorSession) -> Writer:
-        """Return what writes the files of this transaction, named after the statement."""
         self._transaction.name(session.query_id)
         return self._transaction
 
@@ -607,7 +565,7 @@ class IcebergMetadata(ConnectorMetadata):
 
         loaded = self._transaction.loaded(handle)
         level = next((handle.properties[name] for name in ISOLATION if name in handle.properties), "serializable")
-        # What compaction writes are the rows that it has read: others may come meanwhile.
+        # Compaction changes no rows, so concurrent inserts are no conflict.
         serializable = level.lower() == "serializable" and not loaded.removed.data
         return Change(
             handle,
@@ -624,26 +582,26 @@ class IcebergMetadata(ConnectorMetadata):
         loaded, transaction = self._transaction.loaded(handle), self._transaction
         change = self._change(handle)
         entries = {entry.data_file.file_path: entry.data_file for entry in loaded.read.data} if loaded.read is not None else {}
-        told = []
+        summaries = []
         for fragment in fragments:
-            written = json.loads(fragment)
-            transaction.kept.add(written["path"])
-            kind = "data file" if written["kind"] == "data" else "position delete file"
-            name = written["path"].removeprefix(f"{handle.location.rstrip('/')}/")
-            told.append(Written(kind, name, written["rows"], written["bytes"]))
-            if written["kind"] == "data":
-                change.data.append(data_file(written, loaded.table, loaded.schema))
+            fragment_data = json.loads(fragment)
+            transaction.committed_files.add(fragment_data["path"])
+            description = "data file" if fragment_data["kind"] == "data" else "position delete file"
+            name = fragment_data["path"].removeprefix(f"{handle.location.rstrip('/')}/")
+            summaries.append(Written(description, name, fragment_data["rows"], fragment_data["bytes"]))
+            if fragment_data["kind"] == "data":
+                change.data.append(data_file(fragment_data, loaded.table, loaded.schema))
             else:
-                target = files[written["file"]]
+                target = files[fragment_data["file"]]
                 change.deleted_from.add(target)
-                change.deletes.append(delete_file(written, entries[target]))
+                change.deletes.append(delete_file(fragment_data, entries[target]))
         properties = {"engine-name": "rowmerge-nb", "rowmerge-nb-query-id": session.query_id}
         if loaded.is_made:
-            # The table and its first rows are one commit: what create_table was going to do is done here.
+            # The table and its first rows are one commit, which replaces the action of create_table.
             transaction.actions.pop()
         if change.data or change.deletes or change.removed.data or handle.added or loaded.is_made:
             transaction.actions.append(lambda: self._tables.commit(change, loaded, properties, transaction))
-        return ConnectorOutputMetadata(tuple(told))
+        return ConnectorOutputMetadata(tuple(summaries))
 
 
 def _check_writable(handle: IcebergTableHandle) -> None:
@@ -660,7 +618,7 @@ def _check_writable(handle: IcebergTableHandle) -> None:
     check_properties(handle)
     for location in (handle.location, handle.data_location):
         if ":" in location and set("#?") & set(location):
-            # All that is written would go into one file.
+            # All data would go into one file.
             raise ConnectorError(
                 f"Iceberg table '{handle.name}' cannot be written: '#' and '?' end the path of its address '{location}'",
                 hint="CREATE TABLE ... AS SELECT * FROM it makes a table in another folder.",

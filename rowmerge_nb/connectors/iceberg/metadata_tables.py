@@ -1,4 +1,4 @@
-"""The tables that tell of a table, as Trino has them: ``"t$snapshots"``, ``"t$history"``, ``"t$files"`` and their like."""
+"""Trino's metadata tables: ``"t$snapshots"``, ``"t$history"``, ``"t$files"`` and so on."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _MANIFEST_COUNTS: Final = (
     "deleted_data_files_count integer, deleted_rows_count bigint"
 )
 _ALL_COUNTS: Final = ", ".join(
-    f"{what}_{kind}_files_count integer" for kind in ("data", "delete") for what in ("added", "existing", "deleted")
+    f"{what}_{content}_files_count integer" for content in ("data", "delete") for what in ("added", "existing", "deleted")
 )
 _SUMMARIES: Final = (
     "partition_summaries array(row(contains_null boolean, contains_nan boolean, lower_bound varchar, upper_bound varchar))"
@@ -63,27 +63,17 @@ _FILE_METRICS: Final = (
 _METRICS: Final = ColumnMetadata("readable_metrics", parse_type("json"))
 
 
-def metadata_table(table: Table, kind: str) -> SystemTable:
-    """Return a table that tells of another one.
-
-    Args:
-        table: the table that it tells of.
-        kind: what it tells, one of `METADATA_TABLES`.
-    """
-    columns, rows = METADATA_TABLES[kind](table)
-    told = list(rows)
-    arrays = [pa.array([row[place] for row in told], column.type.arrow) for place, column in enumerate(columns)]
+def metadata_table(table: Table, suffix: str) -> SystemTable:
+    """Return a metadata table."""
+    columns, rows = METADATA_TABLES[suffix](table)
+    records = list(rows)
+    arrays = [pa.array([row[index] for row in records], column.type.arrow) for index, column in enumerate(columns)]
     return SystemTable(tuple(columns), pa.Table.from_arrays(arrays, names=[column.name for column in columns]))
 
 
 def _columns(text: str) -> list[ColumnMetadata]:
-    """Read columns as they are written above.
-
-    >>> [str(column.type) for column in _columns("a bigint, b map(varchar,varchar)")]
-    ['bigint', 'map(varchar, varchar)']
-    """
     row = parse_type(f"row({text})")
-    return [ColumnMetadata(name or "", kind) for name, kind in zip(row.fields, row.parameters, strict=True)]
+    return [ColumnMetadata(name or "", sql_type) for name, sql_type in zip(row.fields, row.parameters, strict=True)]
 
 
 def _moment(millis: int) -> int:
@@ -97,9 +87,9 @@ def _snapshots(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
     def rows() -> Iterator[Row]:
         for one in table.metadata.snapshots:
             summary = one.summary
-            told = None if summary is None else sorted(summary.additional_properties.items())
+            properties = None if summary is None else sorted(summary.additional_properties.items())
             operation = None if summary is None else summary.operation.value
-            yield _moment(one.timestamp_ms), one.snapshot_id, one.parent_snapshot_id, operation, one.manifest_list, told
+            yield _moment(one.timestamp_ms), one.snapshot_id, one.parent_snapshot_id, operation, one.manifest_list, properties
 
     return _columns(_SNAPSHOTS), rows()
 
@@ -121,8 +111,8 @@ def _history(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
 def _refs(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
     def rows() -> Iterator[Row]:
         for name, ref in table.metadata.refs.items():
-            kind = ref.snapshot_ref_type.value.upper()
-            yield name, kind, ref.snapshot_id, ref.max_ref_age_ms, ref.min_snapshots_to_keep, ref.max_snapshot_age_ms
+            ref_type = ref.snapshot_ref_type.value.upper()
+            yield name, ref_type, ref.snapshot_id, ref.max_ref_age_ms, ref.min_snapshots_to_keep, ref.max_snapshot_age_ms
 
     return _columns(_REFS), rows()
 
@@ -134,8 +124,10 @@ def _metadata_log(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
         entries = [(entry.timestamp_ms, entry.metadata_file) for entry in metadata.metadata_log]
         for millis, file in (*entries, (metadata.last_updated_ms, table.metadata_location)):
             latest = table.snapshot_as_of_timestamp(millis)
-            told = (None, None, None) if latest is None else (latest.snapshot_id, latest.schema_id, latest.sequence_number)
-            yield _moment(millis), file, *told
+            latest_numbers = (
+                (None, None, None) if latest is None else (latest.snapshot_id, latest.schema_id, latest.sequence_number)
+            )
+            yield _moment(millis), file, *latest_numbers
 
     return _columns(_LOG), rows()
 
@@ -143,7 +135,7 @@ def _metadata_log(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
 def _properties(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
     format_ = table.properties.get("write.format.default", "parquet").upper()
     snapshot = table.current_snapshot()
-    told = {
+    properties = {
         "format": f"iceberg/{format_}",
         "provider": "iceberg",
         "current-snapshot-id": "none" if snapshot is None else str(snapshot.snapshot_id),
@@ -151,8 +143,8 @@ def _properties(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
         "format-version": str(table.format_version),
     }
     if keys := shown_keys(table):
-        told["sort-order"] = ", ".join(map(str, keys))
-    return _columns("key varchar, value varchar"), iter({**told, **table.properties}.items())
+        properties["sort-order"] = ", ".join(map(str, keys))
+    return _columns("key varchar, value varchar"), iter({**properties, **table.properties}.items())
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
@@ -190,21 +182,20 @@ def _manifest(one: ManifestFile) -> Row:
 
 
 def _summaries(table: Table, manifest: ManifestFile) -> list[dict[str, Any]]:
-    """Return what a manifest tells of the values of its partitioning's fields."""
     from pyiceberg.conversions import from_bytes
 
-    schemas, found = (table.schema(), *reversed(table.metadata.schemas)), []
-    for field, told in zip(table.metadata.specs()[manifest.partition_spec_id].fields, manifest.partitions or (), strict=False):
+    schemas, summaries = (table.schema(), *reversed(table.metadata.schemas)), []
+    for field, summary in zip(table.metadata.specs()[manifest.partition_spec_id].fields, manifest.partitions or (), strict=False):
         schema = next((schema for schema in schemas if field.source_id in schema.field_ids), schemas[0])
         source = schema.find_type(field.source_id)
         result: Any = field.transform.result_type(source)
         lower, upper = (
             None if bound is None else field.transform.to_human_string(source, from_bytes(result, bound))
-            for bound in (told.lower_bound, told.upper_bound)
+            for bound in (summary.lower_bound, summary.upper_bound)
         )
-        nulls, nans = told.contains_null, bool(told.contains_nan)
-        found.append({"contains_null": nulls, "contains_nan": nans, "lower_bound": lower, "upper_bound": upper})
-    return found
+        nulls, nans = summary.contains_null, bool(summary.contains_nan)
+        summaries.append({"contains_null": nulls, "contains_nan": nans, "lower_bound": lower, "upper_bound": upper})
+    return summaries
 
 
 def _live(table: Table) -> tuple[list[DataFile], list[DataFile]]:
@@ -214,13 +205,9 @@ def _live(table: Table) -> tuple[list[DataFile], list[DataFile]]:
 
 
 class _Partition:
-    """The fields of all of a table's partitionings as one row, in which each file has its own.
+    """All of a table's partition fields as one row type.
 
-    Fields of the same column and transform are one field, whatever their ids: some writers give a field a new id where they should use the
-    former one again. Different fields that share a name are told apart by the id behind the name; the present partitioning keeps its names.
-
-    Args:
-        table: the table.
+    Fields of the same column and transform are merged, since some writers do not reuse ids; different fields of one name get their id as a suffix.
     """
 
     def __init__(self, table: Table) -> None:
@@ -240,29 +227,26 @@ class _Partition:
         self._name(table)
 
     def _name(self, table: Table) -> None:
-        """Rename fields so that each has a name of its own."""
         names: dict[str, int] = {}
         present = [self._same[field.field_id] for field in table.spec().fields]
         for number in (*present, *reversed(self._fields)):
             if number in self._fields and number not in names.values():
-                name, kind = self._fields[number]
+                name, sql_type = self._fields[number]
                 while name.lower() in names:
                     name = f"{name}_{number}"
                 names[name.lower()] = number
-                self._fields[number] = name, kind
+                self._fields[number] = name, sql_type
 
     @property
     def columns(self) -> list[ColumnMetadata]:
-        """The column with the row; none where no rows are told apart."""
         return [ColumnMetadata("partition", row_of(self._fields.values()))] if self._fields else []
 
     def of(self, file: DataFile) -> tuple[dict[str, Any], ...]:
-        """Return a file's row, as the value of that column."""
         if not self._fields:
             return ()
-        places = {self._same[field.field_id]: place for place, field in enumerate(self._specs[file.spec_id].fields)}
+        indexes = {self._same[field.field_id]: index for index, field in enumerate(self._specs[file.spec_id].fields)}
         return (
-            {name: file.partition[places[number]] if number in places else None for number, (name, _) in self._fields.items()},
+            {name: file.partition[indexes[number]] if number in indexes else None for number, (name, _) in self._fields.items()},
         )
 
 
@@ -280,38 +264,31 @@ def _partition_type(transform: Any, schema: Schema, source: int) -> Type:
 
 
 def _files(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
-    described = _Files(table)
+    builder = _Files(table)
 
     def rows() -> Iterator[Row]:
         data, deletes = _live(table)
         for file in (*data, *deletes):
-            yield *described.of(file), _metrics(file, table.schema())
+            yield *builder.of(file), _metrics(file, table.schema())
 
-    return [*described.columns, _METRICS], rows()
+    return [*builder.columns, _METRICS], rows()
 
 
 class _Files:
-    """What manifests say of files, with the fields of all of a table's partitionings.
-
-    Args:
-        table: the table.
-    """
-
     def __init__(self, table: Table) -> None:
         self._partition, self._schema = _Partition(table), table.schema()
         self.columns = [*_columns(_FILE), *self._partition.columns, *_columns(_FILE_METRICS)]
 
     def of(self, file: DataFile) -> Row:
-        """Return a file's row."""
-        bounds = (_bounds(told, self._schema) for told in (file.lower_bounds, file.upper_bounds))
-        lower, upper = ({number: _shown(value) for number, value in told.items()} for told in bounds)
+        both_bounds = (_bounds(bounds, self._schema) for bounds in (file.lower_bounds, file.upper_bounds))
+        lower, upper = ({number: _format_bound(value) for number, value in bounds.items()} for bounds in both_bounds)
         return (
             *(int(file.content), file.file_path, file.file_format.value, file.spec_id),
             *self._partition.of(file),
             *(file.record_count, file.file_size_in_bytes),
             *(
-                sorted((told or {}).items())
-                for told in (file.column_sizes, file.value_counts, file.null_value_counts, file.nan_value_counts)
+                sorted((bounds or {}).items())
+                for bounds in (file.column_sizes, file.value_counts, file.null_value_counts, file.nan_value_counts)
             ),
             *(list(lower.items()), list(upper.items()), file.key_metadata, file.split_offsets),
             *(list(file.equality_ids or ()) or None, file.sort_order_id),
@@ -319,17 +296,17 @@ class _Files:
 
 
 def _entries_of(table: Table, snapshots: Iterable[Snapshot]) -> tuple[list[ColumnMetadata], Iterator[Row]]:
-    described = _Files(table)
-    names = [column.name for column in described.columns]
-    file_column = ColumnMetadata("data_file", row_of((column.name, column.type) for column in described.columns))
+    builder = _Files(table)
+    names = [column.name for column in builder.columns]
+    file_column = ColumnMetadata("data_file", row_of((column.name, column.type) for column in builder.columns))
 
     def rows() -> Iterator[Row]:
         manifests = {one.manifest_path: one for snapshot in snapshots for one in snapshot.manifests(table.io)}
         for manifest in manifests.values():
             for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
-                told = dict(zip(names, described.of(entry.data_file), strict=True))
+                record = dict(zip(names, builder.of(entry.data_file), strict=True))
                 numbers = entry.snapshot_id, entry.sequence_number, entry.file_sequence_number
-                yield entry.status.value, *numbers, told, _metrics(entry.data_file, table.schema())
+                yield entry.status.value, *numbers, record, _metrics(entry.data_file, table.schema())
 
     return [*_columns(_ENTRY), file_column, _METRICS], rows()
 
@@ -342,50 +319,49 @@ def _all_entries(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
     return _entries_of(table, table.metadata.snapshots)
 
 
-def _bounds(told: Mapping[int, bytes] | None, schema: Schema) -> dict[int, Any]:
-    """Return the values of a file's bounds by the ids of the columns that are there."""
+def _bounds(encoded: Mapping[int, bytes] | None, schema: Schema) -> dict[int, Any]:
     from pyiceberg.conversions import from_bytes
 
-    found = {}
-    for number, bound in sorted((told or {}).items()):
+    values = {}
+    for number, bound in sorted((encoded or {}).items()):
         if number in schema.field_ids:
-            kind: Any = schema.find_type(number)
-            found[number] = _value(kind, from_bytes(kind, bound))
-    return found
+            iceberg_type: Any = schema.find_type(number)
+            values[number] = _value(iceberg_type, from_bytes(iceberg_type, bound))
+    return values
 
 
-def _value(kind: IcebergType, stored: Any) -> Any:
-    """Return the value of Python for one of Iceberg's metadata; for one that Python has not, its number."""
+def _value(iceberg_type: IcebergType, number: Any) -> Any:
+    """Convert a bound to Python's type, or return its number if that overflows."""
     try:
-        match str(kind):
+        match str(iceberg_type):
             case "date":
-                return _EPOCH.date() + dt.timedelta(days=stored)
+                return _EPOCH.date() + dt.timedelta(days=number)
             case "timestamp":
-                return _EPOCH + dt.timedelta(microseconds=stored)
+                return _EPOCH + dt.timedelta(microseconds=number)
             case "timestamptz":
-                return (_EPOCH + dt.timedelta(microseconds=stored)).replace(tzinfo=dt.UTC)
+                return (_EPOCH + dt.timedelta(microseconds=number)).replace(tzinfo=dt.UTC)
             case "time":
-                return (_EPOCH + dt.timedelta(microseconds=stored)).time()
+                return (_EPOCH + dt.timedelta(microseconds=number)).time()
     except OverflowError:
-        return stored
-    return uuid.UUID(bytes=stored) if str(kind) == "uuid" and isinstance(stored, bytes) else stored
+        return number
+    return uuid.UUID(bytes=number) if str(iceberg_type) == "uuid" and isinstance(number, bytes) else number
 
 
-def _shown(value: Any) -> str:
-    """Write a bound as Iceberg's Java shows it."""
+def _format_bound(value: Any) -> str:
+    """Format a bound as Iceberg's Java library does."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, dt.time):
-        # Java writes thousandths, millionths or nothing.
+        # Java prints milliseconds, microseconds or no fraction.
         return value.isoformat(_FINENESS[(value.microsecond % 1000 > 0) + (value.microsecond > 0)])
-    return str(value).lower() if isinstance(value, bool) else str(_readable(value))
+    return str(value).lower() if isinstance(value, bool) else str(_json_bound(value))
 
 
 _FINENESS: Final = ("seconds", "milliseconds", "microseconds")
 
 
-def _readable(value: Any) -> Any:
-    """Return a bound as it stands in JSON."""
+def _json_bound(value: Any) -> Any:
+    """Convert a bound for JSON."""
     if isinstance(value, dt.datetime | dt.time):
         # No zeros at the end of the fraction.
         text, plus, zone = value.isoformat().partition("+")
@@ -396,10 +372,9 @@ def _readable(value: Any) -> Any:
 
 
 def _metrics(file: DataFile, schema: Schema) -> str:
-    """Write what a file tells of its columns as JSON."""
-    bounds = (_bounds(told, schema) for told in (file.lower_bounds, file.upper_bounds))
-    lower, upper = ({number: _readable(value) for number, value in told.items()} for told in bounds)
-    counted = (
+    both_bounds = (_bounds(metrics, schema) for metrics in (file.lower_bounds, file.upper_bounds))
+    lower, upper = ({number: _json_bound(value) for number, value in metrics.items()} for metrics in both_bounds)
+    measures = (
         ("column_size", file.column_sizes),
         ("value_count", file.value_counts),
         ("null_value_count", file.null_value_counts),
@@ -408,8 +383,8 @@ def _metrics(file: DataFile, schema: Schema) -> str:
         ("upper_bound", upper),
     )
     names = {schema.find_column_name(number) or "": number for number in schema.field_ids if _is_primitive(schema, number)}
-    told = {name: {word: (counts or {}).get(names[name]) for word, counts in counted} for name in sorted(names)}
-    return json.dumps(told, separators=(",", ":"), ensure_ascii=False)
+    metrics = {name: {word: (counts or {}).get(names[name]) for word, counts in measures} for name in sorted(names)}
+    return json.dumps(metrics, separators=(",", ":"), ensure_ascii=False)
 
 
 def _is_primitive(schema: Schema, number: int) -> bool:
@@ -422,24 +397,26 @@ def _is_primitive(schema: Schema, number: int) -> bool:
 def _partitions(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
     partition, schema = _Partition(table), table.schema()
     by_value = {field.source_id for field in table.spec().fields if str(field.transform) == "identity"}
-    told = [
-        (field, known.type)
-        for field, known in zip(schema.fields, fields_of(schema, table.name()), strict=True)
+    summarized = [
+        (field, sql_field.type)
+        for field, sql_field in zip(schema.fields, fields_of(schema, table.name()), strict=True)
         if field.field_type.is_primitive and field.field_id not in by_value
     ]
     columns = [*partition.columns, *_columns("record_count bigint, file_count bigint, total_size bigint")]
-    if told:
-        kinds = ((field.name, row_of(zip(_OF_COLUMN, (kind, kind, *_COUNTS), strict=True))) for field, kind in told)
-        columns.append(ColumnMetadata("data", row_of(kinds)))
+    if summarized:
+        summaries = (
+            (field.name, row_of(zip(_OF_COLUMN, (sql_type, sql_type, *_COUNTS), strict=True))) for field, sql_type in summarized
+        )
+        columns.append(ColumnMetadata("data", row_of(summaries)))
 
     def rows() -> Iterator[Row]:
         groups: dict[str, list[DataFile]] = defaultdict(list)
         for file in _live(table)[0]:
             groups[str(partition.of(file))].append(file)
         for files in groups.values():
-            data = {field.name: dict(zip(_OF_COLUMN, _of_column(files, field), strict=True)) for field, _ in told}
+            data = {field.name: dict(zip(_OF_COLUMN, _of_column(files, field), strict=True)) for field, _ in summarized}
             sizes = sum(file.record_count for file in files), len(files), sum(file.file_size_in_bytes for file in files)
-            yield *partition.of(files[0]), *sizes, *([data] if told else [])
+            yield *partition.of(files[0]), *sizes, *([data] if summarized else [])
 
     return columns, rows()
 
@@ -449,10 +426,10 @@ _COUNTS: Final = (parse_type("bigint"), parse_type("bigint"))
 
 
 def _of_column(files: Sequence[DataFile], field: NestedField) -> Row:
-    """Return the least and the greatest value of some files, and how many are NULL or NaN; None where a file does not tell."""
-    kind: Any = field.field_type
+    """Return minimum, maximum, NULL count and NaN count; None if a file lacks it."""
+    iceberg_type: Any = field.field_type
     lower, upper = (
-        _extreme([(getattr(file, name), file) for file in files], field.field_id, kind, choose)
+        _extreme([(getattr(file, name), file) for file in files], field.field_id, iceberg_type, choose)
         for name, choose in (("lower_bounds", min), ("upper_bounds", max))
     )
     nulls, nans = (
@@ -463,29 +440,29 @@ def _of_column(files: Sequence[DataFile], field: NestedField) -> Row:
 
 
 def _extreme(
-    told: Iterable[tuple[Mapping[int, bytes] | None, DataFile]],
+    file_bounds: Iterable[tuple[Mapping[int, bytes] | None, DataFile]],
     number: int,
-    kind: PrimitiveType,
+    iceberg_type: PrimitiveType,
     choose: Callable[[list[Any]], Any],
 ) -> Any:
     from pyiceberg.conversions import from_bytes
 
-    found = []
-    for bounds, file in told:
+    values = []
+    for bounds, file in file_bounds:
         bound = (bounds or {}).get(number)
         if bound is not None:
-            found.append(from_bytes(kind, bound))
+            values.append(from_bytes(iceberg_type, bound))
         elif (file.null_value_counts or {}).get(number) != file.record_count:
             return None
-    chosen = choose(found) if found else None
-    if isinstance(chosen, bytes) and str(kind) == "uuid":
-        chosen = uuid.UUID(bytes=chosen)
-    return str(chosen) if isinstance(chosen, uuid.UUID) else Decimal(chosen) if isinstance(chosen, Decimal) else chosen
+    extreme = choose(values) if values else None
+    if isinstance(extreme, bytes) and str(iceberg_type) == "uuid":
+        extreme = uuid.UUID(bytes=extreme)
+    return str(extreme) if isinstance(extreme, uuid.UUID) else Decimal(extreme) if isinstance(extreme, Decimal) else extreme
 
 
 def _total(counts: Sequence[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+    numbers = [count for count in counts if count is not None]
+    return sum(numbers) if len(numbers) == len(counts) else None
 
 
 METADATA_TABLES: Final[Mapping[str, Callable[[Table], tuple[list[ColumnMetadata], Iterator[Row]]]]] = {
@@ -501,4 +478,4 @@ METADATA_TABLES: Final[Mapping[str, Callable[[Table], tuple[list[ColumnMetadata]
     "metadata_log_entries": _metadata_log,
     "properties": _properties,
 }
-"""What there is of each table, by the word behind the ``$`` of its name."""
+"""The metadata tables by the suffix after ``$``."""

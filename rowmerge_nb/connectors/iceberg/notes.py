@@ -1,7 +1,7 @@
-"""Notes: small files that say which process writes into a table, as long as its statement runs.
+"""Notes: small files that record which process writes to a table, so that any process can attribute its files.
 
-A statement leaves its note before its first file, and removes the note at its end. So who looks for orphans, in any process, knows whose
-the files are that no snapshot names yet. A note is renewed while its statement runs, since some processes cannot be asked whether they live.
+A statement leaves its note before its first file, and removes it at the end. The heartbeat is for processes on other machines, which cannot be
+checked.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
 
 SUFFIX: Final = "-writer"
-"""How the name of a note ends."""
+"""The suffix of a note's name."""
 _RENEWAL: Final = 600.0
 """Seconds between two renewals of a note."""
 _METADATA_FILES: Final = uuid.UUID("6f1d2a0e-5f43-4a53-9f0b-0f6a3c1d9b27")
 _LOOK_AGAIN: Final = 1.0
-"""A task asks an object store for its statement's note at most once in so many seconds."""
+"""The minimum number of seconds between a task's checks for its statement's note in an object store."""
 
 
 def _note_location(table: IcebergTableHandle, prefix: str) -> str:
-    """Return where the note of a statement is: in the table's own folder, wherever its data files go."""
+    """Return the location of a statement's note in the table's own folder."""
     return f"{table.location}/data/{prefix}{SUFFIX}"
 
 
 def metadata_id(prefix: str, attempt: int) -> uuid.UUID:
-    """Return the id in the name of the metadata file that a statement writes in an attempt to commit: the file shows whose it is."""
+    """Return the id in the name of a metadata file, by statement and attempt."""
     return uuid.uuid5(_METADATA_FILES, f"{prefix}/{attempt}")
 
 
 def _locations(table: IcebergTableHandle, prefix: str, *, data: bool) -> list[str]:
-    """Return where notes are needed: the table's folder, and each folder outside of it that is written."""
+    """Return the locations of a statement's notes: one in the table's folder, and one in each other folder that it writes to."""
     metadata = table.properties.get("write.metadata.path", "").rstrip("/")
     folders = [metadata, table.data_location if data else ""]
     outside = {folder for folder in folders if folder and not f"{folder}/".startswith(f"{table.location}/")}
@@ -55,34 +55,25 @@ def _locations(table: IcebergTableHandle, prefix: str, *, data: bool) -> list[st
 
 @dataclass
 class Writer:
-    """What a statement writes, as other processes see it: the beginning of its files' names, and its notes.
+    """A statement as other processes see it: the prefix of its files, and its notes.
 
     Args:
-        prefix: the beginning of the names of its files, which no other statement shares; ``""`` before it has a name.
-        notes: where its notes are, each with the properties by which files are reached there.
-        asked: the catalog may have been asked to commit: files may belong to a table.
+        prefix: the unique prefix of its files' names; ``""`` before it has a name.
+        is_submitted: whether the catalog may have been asked to commit, so that files may belong to a table.
     """
 
     prefix: str = ""
     notes: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    asked: bool = False
+    is_submitted: bool = False
     _renewal: threading.Timer | None = None
     _is_stopped: bool = False
 
     def name(self, query_id: str) -> None:
-        """Choose the statement's prefix, if it has none yet."""
+        """Set the statement's prefix, unless it has one."""
         self.prefix = self.prefix or f"{query_id}-{uuid.uuid4().hex[:8]}"
 
     def note(self, table: IcebergTableHandle, *, data: bool = False) -> None:
-        """Leave the notes that a table needs, before the first file is written; notes that are there already are kept.
-
-        Args:
-            table: the table.
-            data: data files are written too.
-
-        Raises:
-            ConnectorError: a note cannot be written, or a folder that the table names is relative.
-        """
+        """Write a table's missing notes before the first file; ConnectorError if that fails, or for a relative folder."""
         self.name("commit")
         for location in _locations(table, self.prefix, data=data):
             if location in self.notes:
@@ -94,16 +85,12 @@ class Writer:
                 with create(table.io, location) as file:
                     file.write(this_process().encode())
             except (OSError, ValueError, ImportError) as error:
-                raise _refused(error, folder, table.name) from error
+                raise _write_error(error, folder, table.name) from error
         if self._renewal is None:
             self._renew_later()
 
     def require_notes(self, table: IcebergTableHandle) -> None:
-        """Check that no other process has taken this statement for dead, and removed its files.
-
-        Raises:
-            ConnectorError: TRANSACTION_CONFLICT.
-        """
+        """Raise TRANSACTION_CONFLICT if another process has presumed this statement dead and removed its notes."""
         for location, properties in self.notes.items():
             if not _exists(table, properties, location):
                 raise ConnectorError(
@@ -113,11 +100,11 @@ class Writer:
                 )
 
     def ask(self) -> None:
-        """Record that the catalog is asked."""
-        self.asked = True
+        """Record that the catalog is asked to commit."""
+        self.is_submitted = True
 
     def forget(self) -> None:
-        """Remove the notes: the statement has ended. A note that cannot be removed is an orphan from now on."""
+        """Remove the notes at the end of the statement."""
         self.stop()
         for location, properties in self.notes.items():
             with suppress(Exception):
@@ -125,7 +112,7 @@ class Writer:
         self.notes.clear()
 
     def stop(self) -> None:
-        """Renew the notes no more."""
+        """Stop the renewal of the notes."""
         self._is_stopped = True
         if self._renewal is not None:
             self._renewal.cancel()
@@ -147,12 +134,7 @@ class Writer:
 
 
 class Presence:
-    """The running statement as its tasks see it.
-
-    Args:
-        table: the table.
-        prefix: the beginning of the names of the statement's files.
-    """
+    """A task's check that its statement is running."""
 
     def __init__(self, table: IcebergTableHandle, prefix: str) -> None:
         self._table, self._prefix = table, prefix
@@ -160,13 +142,9 @@ class Presence:
         self._seen = float("-inf")
 
     def require(self, *, now: bool = False) -> None:
-        """Check that the statement still runs: what a task writes later is removed by nobody.
+        """Raise TRANSACTION_CONFLICT if the statement has ended, since later files are never removed.
 
-        Args:
-            now: look, even if the note was seen a moment ago; a note on the local disk is always looked for.
-
-        Raises:
-            ConnectorError: TRANSACTION_CONFLICT, the statement has ended.
+        Unless `now`, a note in an object store is checked at most once per second.
         """
         is_fresh = local_path(self._note) is None and time.monotonic() - self._seen < _LOOK_AGAIN
         if is_fresh and not now:
@@ -181,11 +159,7 @@ class Presence:
 
 
 def renew(properties: Mapping[str, str], location: str) -> None:
-    """Set the time of a note to now; a note that was removed stays removed.
-
-    Raises:
-        OSError: that is not possible.
-    """
+    """Set the time of a note to now, or raise OSError; a removed note stays removed."""
     path = local_path(location)
     if path is not None:
         os.utime(path)
@@ -205,16 +179,12 @@ def _exists(table: IcebergTableHandle, properties: Mapping[str, str], location: 
         raise ConnectorError(
             f"File '{location}' of Iceberg table '{table.name}' cannot be looked at: {error_text(error)}",
             code="ICEBERG_FILESYSTEM_ERROR",
-            hint="See that driver and workers reach the table's folder, and run the statement again.",
+            hint="Check that driver and workers can reach the table's folder, and run the statement again.",
         ) from error
 
 
 def _require_absolute(folder: str, table: object) -> None:
-    """Refuse a folder that each process would look for below its own working directory.
-
-    Raises:
-        ConnectorError: ICEBERG_INVALID_METADATA.
-    """
+    """Refuse a relative folder, which each process would resolve differently."""
     path = local_path(folder)
     if path is not None and not path.startswith("/"):
         raise ConnectorError(
@@ -224,7 +194,7 @@ def _require_absolute(folder: str, table: object) -> None:
         )
 
 
-def _refused(error: Exception, folder: str, table: object) -> ConnectorError:
+def _write_error(error: Exception, folder: str, table: object) -> ConnectorError:
     what = f"Directory '{folder}' of Iceberg table '{table}'"
     if isinstance(error, OSError):
         return refused(error, what, "ICEBERG_FILESYSTEM_ERROR")

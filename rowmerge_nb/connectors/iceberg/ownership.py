@@ -1,4 +1,4 @@
-"""Which files are a table's own, whatever its metadata names: metadata is written by everybody who may write into the warehouse."""
+"""Which files are a table's own; its metadata is not trusted, since others can change it."""
 
 from __future__ import annotations
 
@@ -16,69 +16,61 @@ if TYPE_CHECKING:
 
 _METADATA: Final = "metadata"
 _NAME: Final = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|-[0-9a-f]{8}-writer$")
-"""What writers of Iceberg put into the name of every file, so that no other file has it."""
+"""The unique part that Iceberg writers put in every file's name."""
 
 
 def own_folder(table: Table) -> str | None:
-    """Return the place of a table's own folder: the location in its metadata, if the catalog's metadata file confirms it.
-
-    The catalog says where the metadata file is. A location that is not the folder of that file is only what the metadata says. So is one
-    that the table was given later: its earlier metadata files are in another folder.
-    """
+    """Return a table's own folder: its location, if all of its metadata files in the catalog and the log are there."""
     files = [table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)]
-    folders = {place.rpartition("/")[0] for place in places_of([f"{table.location().rstrip('/')}/{_METADATA}/x", *files])}
+    folders = {path.rpartition("/")[0] for path in places_of([f"{table.location().rstrip('/')}/{_METADATA}/x", *files])}
     return folders.pop().removesuffix(f"/{_METADATA}") if len(folders) == 1 else None
 
 
 class Ownership:
     """The files that may be removed for a table.
 
-    They are those in its own folder, unless they are in the folder of another table within that, or of one that cannot be read. Outside of it, in the folders that the
-    table's properties name, they are files with names that writers of Iceberg make, if no table's folder is around them.
-
-    Args:
-        table: the table.
-        others: all other tables of its catalog.
-        fences: folders of tables that cannot be read.
+    In its own folder, these are all files outside of folders of other or unreadable tables. Elsewhere, in folders that the table's properties name,
+    they are files with names of Iceberg writers, outside of any other table's folder.
     """
 
     def __init__(self, table: Table, others: Iterable[Table], fences: Iterable[str] = ()) -> None:
         self._own = own_folder(table)
         self._fences = [fence for fence in fences if fence == self._own or self._is_nearer(fence)]
         self._others = {folder for folder in map(own_folder, others) if folder is not None and folder != self._own}
-        named = (table.location(), *(table.properties.get(f"write.{kind}.path", "") for kind in ("data", "metadata")))
-        [self._metadata, *places] = places_of(
-            [table.metadata_location, *(f"{folder.rstrip('/')}/x" for folder in named if folder)]
+        locations = (
+            table.location(),
+            *(table.properties.get(f"write.{folder_kind}.path", "") for folder_kind in ("data", "metadata")),
         )
-        self._named = [place.removesuffix("/x") for place in places]
+        [self._metadata, *paths] = places_of(
+            [table.metadata_location, *(f"{folder.rstrip('/')}/x" for folder in locations if folder)]
+        )
+        self._named_folders = [path.removesuffix("/x") for path in paths]
         self._foreign: dict[Path, bool] = {}
 
-    def has(self, place: str) -> bool:
-        """Return whether a file is the table's own, by its place as `places_of` gives it: a link leads out of a folder."""
-        if {"..", "."} & set(place.split("/")) or any(_is_below(place, fence) for fence in self._fences):
+    def has(self, path: str) -> bool:
+        """Return whether a file is the table's own, by its path from `places_of`, where links are resolved."""
+        if {"..", "."} & set(path.split("/")) or any(_is_below(path, fence) for fence in self._fences):
             return False
-        if any(_is_below(place, other) for other in self._others if self._is_nearer(other)):
+        if any(_is_below(path, other) for other in self._others if self._is_nearer(other)):
             return False
-        if self._own is not None and _is_below(place, self._own):
+        if self._own is not None and _is_below(path, self._own):
             return True
-        if not any(_is_below(place, folder) for folder in self._named) or not _NAME.search(place.rpartition("/")[2]):
+        if not any(_is_below(path, folder) for folder in self._named_folders) or not _NAME.search(path.rpartition("/")[2]):
             return False
-        return local_path(place) is None or not self._is_of_another(Path(place).parent)
+        return local_path(path) is None or not self._is_of_another(Path(path).parent)
 
     def _is_nearer(self, other: str) -> bool:
-        """Return whether files in the folder of another table are its own, although this table's folder is around them."""
         return self._own is None or not _is_below(self._own, other)
 
     def _is_of_another(self, folder: Path) -> bool:
-        """Return whether a folder on the local disk is within that of a table, of any catalog."""
         if folder not in self._foreign:
-            found = any(
+            is_foreign = any(
                 str(file) != self._metadata and str(file.parent) != str(Path(self._metadata).parent)
                 for file in (folder / _METADATA).glob("*.metadata.json")
             )
-            self._foreign[folder] = found or (folder != folder.parent and self._is_of_another(folder.parent))
+            self._foreign[folder] = is_foreign or (folder != folder.parent and self._is_of_another(folder.parent))
         return self._foreign[folder]
 
 
-def _is_below(place: str, folder: str) -> bool:
-    return place.startswith(f"{folder.rstrip('/')}/")
+def _is_below(path: str, folder: str) -> bool:
+    return path.startswith(f"{folder.rstrip('/')}/")

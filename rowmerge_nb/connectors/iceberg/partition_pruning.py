@@ -1,4 +1,4 @@
-"""Which files partitions rule out: pyiceberg's planner, without those partition fields whose values do not follow the order of the column's."""
+"""Pruning by partitions: pyiceberg's planner, without partition fields whose values are not in the order of their column."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
 
 class PartitionPlanner(ManifestGroupPlanner):
-    """Plans which entries of manifests a filter needs, for SELECT and for changes alike.
+    """Plans the manifest entries that a filter needs.
 
-    The multiple below a column's least values is out of the range of its type, so that engines write a partition value that has
-    wrapped around, or one beyond the range. A filter that lets such values through learns nothing from that partition field; what the
-    bounds of files say still counts. The same is so of UUIDs, which pyiceberg compares with their bytes.
+    Engines wrap the truncation of a type's smallest values around, so a partition field whose filter can match them is ignored. UUIDs are ignored
+    too: pyiceberg compares them with their bytes. File bounds still apply.
     """
 
     def _build_partition_projection(self, spec_id: int) -> BooleanExpression:
@@ -41,7 +40,6 @@ class PartitionPlanner(ManifestGroupPlanner):
         return not any(self._may_match(source.field_id, low, high) for low, high in _wrapping(source.field_type, field.transform))
 
     def _may_match(self, field_id: int, low: int, high: int) -> bool:
-        """Return whether the filter lets a row through whose value is within some bounds."""
         schema = self.table_metadata.schema()
         column_type: Any = schema.find_type(field_id)
         file = DataFile.from_args(
@@ -56,7 +54,7 @@ class PartitionPlanner(ManifestGroupPlanner):
 
 
 def _wrapping(column_type: IntegerType | LongType, transform: TruncateTransform[int]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a column's values below whose least multiple there is none; a bigint may have been an integer before."""
+    """Yield the ranges that truncation wraps around; a bigint column may have been an integer."""
     for bits in (32, 64) if isinstance(column_type, LongType) else (32,):
         least = -(2 ** (bits - 1))
         least_multiple = -(-least // transform.width) * transform.width

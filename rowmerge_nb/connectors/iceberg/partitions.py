@@ -1,4 +1,4 @@
-"""Partitions: their values, the folders they are in, and how rows are spread over writers."""
+"""Partitions: their values, their folders, and the distribution of rows to writers."""
 
 from __future__ import annotations
 
@@ -36,11 +36,7 @@ _PERIODS: Final = {"year", "month", "day", "hour"}
 
 
 def partitioning_of(spec: PartitionSpec, fields: Sequence[Field], table: object) -> tuple[PartitionField, ...]:
-    """Return the fields of a partitioning.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED for a transform that this version does not know.
-    """
+    """Return the fields of a partitioning, or raise NOT_SUPPORTED."""
     return tuple(_partition_field(part, fields, table) for part in spec.fields)
 
 
@@ -54,7 +50,7 @@ def _partition_field(part: Any, fields: Sequence[Field], table: object) -> Parti
         )
     width = int(rest.rstrip("]")) if rest else None
     if path is None:
-        # A void field of a column that is gone: its value is NULL whatever column is looked at.
+        # A void field of a dropped column: its value is NULL for any column.
         return PartitionField(part.name, 0, (), Transform("void", fields[0].name))
     field = fields[path[0]]
     for step in path[1:]:
@@ -66,37 +62,33 @@ def _path_to(field_id: int, fields: Sequence[Field]) -> tuple[int, ...] | None:
     for index, field in enumerate(fields):
         if field.id == field_id:
             return (index,)
-        deeper = _path_to(field_id, field.fields) if field.kind == "struct" else None
+        deeper = _path_to(field_id, field.fields) if field.type_name == "struct" else None
         if deeper is not None:
             return (index, *deeper)
     return None
 
 
 def _values(partitioning: Sequence[PartitionField], page: Page) -> list[pa.Array]:
-    found = []
+    columns = []
     for part in partitioning:
         column = page.column(part.column)
         if part.path:
             column = pc.struct_field(column, list(part.path))
-        found.append(_within_range(part.transform, column, part.transform.apply(column)))
-    return found
+        columns.append(_within_range(part.transform, column, part.transform.apply(column)))
+    return columns
 
 
 def _within_range(transform: Transform, column: pa.Array, values: pa.Array) -> pa.Array:
-    """Return partition values in the type that Iceberg has for them, of 32 bits for all columns of numbers and moments but bigint.
-
-    Raises:
-        ConnectorError: NUMERIC_VALUE_OUT_OF_RANGE, a row's partition value does not fit.
-    """
+    """Cast partition values to Iceberg's 32 bits, or raise NUMERIC_VALUE_OUT_OF_RANGE."""
     if transform.name in {"identity", "bucket", "void"} or transform.base == "bigint" or not pa.types.is_int64(values.type):
         return values
     far = pc.or_(pc.less(values, -_MOST - 1), pc.greater(values, _MOST))
     index = pc.index(far, value=True).as_py()
     if index >= 0:
         number = column[index].cast(pa.int64()).as_py()
-        shown = np.datetime64(number, "us") if pa.types.is_temporal(column.type) else number
+        display_value = np.datetime64(number, "us") if pa.types.is_temporal(column.type) else number
         raise ConnectorError(
-            f"Value {shown} of column '{transform.column}' has no partition: {transform} is {values[index].as_py()}, out of range for integer",
+            f"Value {display_value} of column '{transform.column}' has no partition: {transform} is {values[index].as_py()}, out of range for integer",
             code="NUMERIC_VALUE_OUT_OF_RANGE",
             hint="Write another value, or partition the table by another transform.",
         )
@@ -104,9 +96,9 @@ def _within_range(transform: Transform, column: pa.Array, values: pa.Array) -> p
 
 
 def groups(partitioning: Sequence[PartitionField], page: Page) -> Iterator[tuple[tuple[Any, ...], Page]]:
-    """Cut a page into the rows of each partition, with the partition's values.
+    """Split a page by partition; yield each partition's values and rows.
 
-    Values are what JSON can hold: numbers for dates and times, texts for decimals and UUIDs, hexadecimal digits for bytes.
+    Values are JSON values: numbers for dates and times, strings for decimals and UUIDs, hexadecimal digits for bytes.
     """
     if not partitioning:
         yield (), page
@@ -124,27 +116,29 @@ def groups(partitioning: Sequence[PartitionField], page: Page) -> Iterator[tuple
 
 
 def _plain(array: pa.Array) -> list[Any]:
-    kind = array.type
-    if pa.types.is_temporal(kind):
-        array = array.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
+    arrow_type = array.type
+    if pa.types.is_temporal(arrow_type):
+        array = array.cast(pa.int32() if arrow_type.bit_width == 32 else pa.int64())
     values = array.to_pylist()
-    if pa.types.is_binary(kind):
+    if pa.types.is_binary(arrow_type):
         return [value if value is None else value.hex() for value in values]
     return [str(value) if isinstance(value, Decimal) else value for value in values]
 
 
 def folder_of(partitioning: Sequence[PartitionField], values: Sequence[Any]) -> str:
-    """Return the folder of a partition, named as Iceberg names them; names tell people where they are, and nothing else.
+    """Return the folder of a partition, named as in Iceberg; nothing reads the names back.
 
     >>> day = PartitionField("d_day", 0, (), Transform("day", "d", None, "date"))
     >>> folder_of([day, PartitionField("s", 1, (), Transform("identity", "s"))], [19782, "a/b"])
     'd_day=2024-02-29/s=a%2Fb'
     """
-    named = zip(partitioning, values, strict=True)
-    return "/".join(f"{quote_plus(part.name, safe='')}={quote_plus(_shown(part, value), safe='')}" for part, value in named)
+    pairs = zip(partitioning, values, strict=True)
+    return "/".join(
+        f"{quote_plus(part.name, safe='')}={quote_plus(_format_value(part, value), safe='')}" for part, value in pairs
+    )
 
 
-def _shown(part: PartitionField, value: Any) -> str:
+def _format_value(part: PartitionField, value: Any) -> str:
     name, base = part.transform.name, part.transform.base
     if value is None:
         return "null"
@@ -157,7 +151,7 @@ def _shown(part: PartitionField, value: Any) -> str:
     if name == "hour":
         return str(np.datetime64(int(value), "h")).replace("T", "-")
     if name == "identity" and base.startswith("timestamp"):
-        # Numpy's calendar has all years.
+        # NumPy supports all years.
         return str(np.datetime64(int(value), "us")).removesuffix(".000000") + ("+00:00" if base.endswith("zone") else "")
     if base == "varbinary" and name != "bucket":
         return base64.b64encode(bytes.fromhex(value)).decode("ascii")
@@ -170,31 +164,31 @@ def _shown(part: PartitionField, value: Any) -> str:
 
 
 def layout_of(partitioning: Sequence[PartitionField]) -> tuple[tuple[int, ...], IcebergPartitioningHandle]:
-    """Return the columns that decide a row's partition, in table order, and how."""
+    """Return the columns that decide a row's partition, and the partitioning handle."""
     columns = tuple(sorted({part.column for part in partitioning}))
-    placed = tuple(replace(part, column=columns.index(part.column)) for part in partitioning)
-    return columns, IcebergPartitioningHandle(placed)
+    renumbered = tuple(replace(part, column=columns.index(part.column)) for part in partitioning)
+    return columns, IcebergPartitioningHandle(renumbered)
 
 
 @dataclass(frozen=True)
 class PartitionBucketFunction(BucketFunction):
-    """Rows of one partition have one place: the hash of its values."""
+    """Hashes a row's partition values, so that one writer gets a partition."""
 
     partitioning: tuple[PartitionField, ...]
 
     @property
     def bucket_count(self) -> int:
-        """How many places there are."""
+        """`BUCKETS`."""
         return BUCKETS
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the place of every row."""
-        return _places(_values(self.partitioning, page))
+        """Return the bucket of every row."""
+        return _buckets(_values(self.partitioning, page))
 
 
 @dataclass(frozen=True)
 class FileBucketFunction(BucketFunction):
-    """Deleted rows of one file have one place: one writer makes its delete file.
+    """Hashes the row id's file, so that one writer makes its delete file.
 
     >>> ids = pa.array([{"file": 3, "position": 1}, {"file": 3, "position": 2}])
     >>> buckets = FileBucketFunction().get_buckets(pa.RecordBatch.from_arrays([ids], names=["row_id"]))
@@ -204,15 +198,15 @@ class FileBucketFunction(BucketFunction):
 
     @property
     def bucket_count(self) -> int:
-        """How many places there are."""
+        """`BUCKETS`."""
         return BUCKETS
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the place of every row."""
-        return _places([pc.struct_field(page.column(0), [0])])
+        """Return the bucket of every row."""
+        return _buckets([pc.struct_field(page.column(0), [0])])
 
 
-def _places(columns: Sequence[pa.Array]) -> pa.Array:
+def _buckets(columns: Sequence[pa.Array]) -> pa.Array:
     return pa.array((hash_columns(columns) % np.uint64(BUCKETS)).astype(np.int32))
 
 
@@ -226,7 +220,7 @@ class IcebergPartitioningProvider(ConnectorNodePartitioningProvider):
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Return the function of the partition values, or that of the row id's file."""
+        """Return the function of the partition values, or of the row id's file."""
         if not isinstance(partitioning_handle, IcebergPartitioningHandle):
             return super().get_bucket_function(transaction_handle, session, partitioning_handle, partition_channel_types)
         if partitioning_handle.partitioning is None:

@@ -1,4 +1,4 @@
-"""Which physical type each column of a Parquet file must have, as Iceberg's specification lists them for readers."""
+"""The physical types that Iceberg's specification requires of Parquet columns."""
 
 from __future__ import annotations
 
@@ -31,17 +31,7 @@ _FIXED: Final = "FIXED_LEN_BYTE_ARRAY"
 
 
 def require_physical_types(footer: pq.FileMetaData, schema: Schema, ids: Mapping[str, int], location: str) -> None:
-    """Check that other readers of the specification can read a file; the cost is that of a look at each column of its footer.
-
-    Args:
-        footer: the file's footer.
-        schema: the schema that the file was written by.
-        ids: the field id of each leaf column, by its path in the file.
-        location: what the file is called in errors.
-
-    Raises:
-        ConnectorError: ICEBERG_WRITER_DATA_ERROR, a column has another physical type, or is none of the schema's.
-    """
+    """Raise ICEBERG_WRITER_DATA_ERROR if other readers could not read a file, by its footer."""
     for index in range(footer.num_columns):
         column = footer.schema.column(index)
         physical = _described(column.physical_type, column.length)

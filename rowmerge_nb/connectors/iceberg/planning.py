@@ -1,4 +1,4 @@
-"""Which files a snapshot consists of, what deletes rows of them, and how a scan is cut into splits."""
+"""The files of a snapshot, the delete files that apply to them, and the splits of a scan."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ class Content:
     """The live files of a snapshot.
 
     Args:
-        data: entries of data files, in the order of their paths.
-        deletes: entries of delete files.
+        data: entries of data files, sorted by path.
     """
 
     data: list[ManifestEntry] = field(default_factory=list)
@@ -44,43 +43,34 @@ class Content:
 
     @property
     def paths(self) -> frozenset[str]:
-        """The paths of all of them."""
+        """The paths of all data and delete files."""
         return frozenset(entry.data_file.file_path for entry in (*self.data, *self.deletes))
 
 
 def content_of(table: Table, snapshot_id: int | None, filtered: BooleanExpression | None = None) -> Content:
-    """Return the live files of a snapshot.
-
-    Args:
-        table: the table.
-        snapshot_id: the snapshot; None for a table without any.
-        filtered: what files must be able to satisfy.
-
-    Raises:
-        ConnectorError: the snapshot's manifests cannot be read.
-    """
+    """Return the live files of a snapshot that may satisfy a filter, or raise ICEBERG_INVALID_METADATA."""
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.manifest import DataFileContent
 
     from rowmerge_nb.connectors.iceberg.partition_pruning import PartitionPlanner
 
-    found = Content()
+    content = Content()
     snapshot = table.metadata.snapshot_by_id(snapshot_id) if snapshot_id is not None else None
     if snapshot is None:
-        return found
+        return content
     try:
         planner = PartitionPlanner(table.metadata, table.io, filtered if filtered is not None else AlwaysTrue())
         entries = list(itertools.chain.from_iterable(planner.plan_manifest_entries(snapshot.manifests(table.io))))
     except Exception as error:
         raise _unreadable(table, snapshot, error) from error
     for entry in entries:
-        (found.data if entry.data_file.content == DataFileContent.DATA else found.deletes).append(entry)
-    found.data.sort(key=lambda entry: entry.data_file.file_path)
-    return found
+        (content.data if entry.data_file.content == DataFileContent.DATA else content.deletes).append(entry)
+    content.data.sort(key=lambda entry: entry.data_file.file_path)
+    return content
 
 
 def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> RowMergeError:
-    """Return the error of manifests that cannot be read: of which file, pyiceberg does not say, so that each is tried."""
+    """Return the error with the unreadable manifest, which pyiceberg does not report."""
     if isinstance(error, RowMergeError):
         return error
     twice = _named_twice(table)
@@ -102,20 +92,20 @@ def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> RowMergeE
         f"The manifests of snapshot {snapshot.snapshot_id} of Iceberg table '{name}' cannot be read, for '{location}':"
         f" {type(error).__name__}: {words}",
         code="ICEBERG_INVALID_METADATA",
-        hint="Restore that file, or roll the table back to a snapshot whose manifests are whole.",
+        hint="Restore that file, or roll the table back to a snapshot whose manifests are intact.",
     )
 
 
 def _named_twice(table: Table) -> list[str]:
-    """Return the columns of a partitioning whose types have one name in Avro: decimals and fixed ones of one size, and UUIDs."""
+    """Return partition columns whose types share a name in Avro."""
     from pyiceberg.types import DecimalType, FixedType, UUIDType
 
     for spec in table.metadata.specs().values():
         names = defaultdict(list)
-        for placed in spec.fields:
+        for part in spec.fields:
             with suppress(ValueError):  # the column of an old spec may be gone
-                column = table.schema().find_field(placed.source_id)
-                result = placed.transform.result_type(column.field_type)
+                column = table.schema().find_field(part.source_id)
+                result = part.transform.result_type(column.field_type)
                 if isinstance(result, DecimalType | FixedType | UUIDType):
                     names[str(result)].append(f"'{column.name}'")
         for columns in names.values():
@@ -125,12 +115,12 @@ def _named_twice(table: Table) -> list[str]:
 
 
 def live_files(content: Content) -> tuple[DataFileRef, ...]:
-    """Return the data files in the order of the numbers that row ids name them by."""
+    """Return the data files in the order of row ids."""
     return tuple(DataFileRef(entry.data_file.file_path, entry.data_file.spec_id) for entry in content.data)
 
 
 def rows_of(table: Table, snapshot_id: int | None) -> tuple[int | None, bool]:
-    """Return the number of rows in the data files, where the manifest list says it; and whether there is nothing that deletes some."""
+    """Return the number of rows in the data files, if known, and whether none are deleted."""
     from pyiceberg.manifest import ManifestContent
 
     if snapshot_id is None:
@@ -156,7 +146,7 @@ def rows_of(table: Table, snapshot_id: int | None) -> tuple[int | None, bool]:
 
 
 def size_of(table: Table, snapshot_id: int | None) -> int | None:
-    """Return the size of the data files in bytes, if the snapshot says it."""
+    """Return the size of the data files in bytes, if known."""
     snapshot = None if snapshot_id is None else table.metadata.snapshot_by_id(snapshot_id)
     size = None if snapshot is None or snapshot.summary is None else snapshot.summary.get("total-files-size")
     return int(size) if size is not None and size.isdigit() else None
@@ -166,7 +156,7 @@ def size_of(table: Table, snapshot_id: int | None) -> int | None:
 
 
 class DeleteIndex:
-    """Finds what deletes rows of a data file: by its path, by its partition, or anywhere."""
+    """Finds the delete files of a data file, by path or partition."""
 
     def __init__(self, table: Table, handle: IcebergTableHandle, entries: Iterable[ManifestEntry]) -> None:
         self._schemas = table.metadata.schemas
@@ -186,7 +176,7 @@ class DeleteIndex:
                 self._by_partition[_partition_of(entry.data_file)].append(entry)
 
     def of(self, entry: ManifestEntry) -> tuple[DeleteFile, ...]:
-        """Return what deletes rows of a data file; deletes older than the file do not."""
+        """Return the delete files that apply to a data file."""
         file = entry.data_file
         candidates = [*self._by_path[file.file_path], *self._by_partition[_partition_of(file)], *self._everywhere]
         return tuple(self._described(delete) for delete in candidates if _applies(delete, entry))
@@ -207,14 +197,14 @@ class DeleteIndex:
         return DeleteFile(file.file_path, "position", whole=_only_path(file) is not None)
 
     def _field(self, number: int, path: str) -> Field:
-        for known in self._handle.fields:
-            if known.id == number:
-                return known
-        # A column that is gone by now still decides which rows were deleted.
+        for column in self._handle.fields:
+            if column.id == number:
+                return column
+        # A dropped column still decides which rows were deleted.
         for schema in reversed(self._schemas):
-            found = next((f for f in schema.fields if f.field_id == number), None)
-            if found is not None:
-                return field_of(found, found.name, self._handle.name)
+            dropped = next((f for f in schema.fields if f.field_id == number), None)
+            if dropped is not None:
+                return field_of(dropped, dropped.name, self._handle.name)
         raise ConnectorError(
             f"Equality delete file '{path}' of Iceberg table '{self._handle.name}' compares column {number}, which is no top-level column",
             hint=_HINT,
@@ -228,25 +218,22 @@ def _is_equality(entry: ManifestEntry) -> bool:
 
 
 def _applies(delete: ManifestEntry, data: ManifestEntry) -> bool:
-    """Return whether a delete file may concern a data file: equality deletes only older files, the others those of its commit too."""
-    deleted, written = delete.sequence_number or 0, data.sequence_number or 0
+    """Return whether a delete file may apply to a data file: equality deletes need an older file."""
+    deleted, added = delete.sequence_number or 0, data.sequence_number or 0
     if _is_equality(delete):
-        return deleted > written
-    return deleted >= written and may_delete_from(delete.data_file, data.data_file.file_path)
+        return deleted > added
+    return deleted >= added and may_delete_from(delete.data_file, data.data_file.file_path)
 
 
 def may_delete_from(delete: DataFile, path: str) -> bool:
-    """Return whether a position delete file may name a data file, by the bounds of its paths."""
+    """Return whether a position delete file may refer to a data file, by its bounds."""
     lower, upper = ((bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds))
     text = path.encode()
     return not ((lower is not None and text < lower) or (upper is not None and text > upper))
 
 
 def _only_path(delete: DataFile) -> str | None:
-    """Return the one data file that a delete file is about, if its bounds say so; a bound that was cut differs from the other one.
-
-    A bound that is no text is damaged, and says nothing: the delete file is read for all files then, which is never wrong.
-    """
+    """Return the only data file of a delete file, by equal bounds; a damaged bound is ignored."""
     lower, upper = ((bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds))
     try:
         return lower.decode() if lower is not None and lower == upper else None
@@ -259,39 +246,35 @@ def _partition_of(file: DataFile) -> Any:
 
 
 def _format(file: DataFile) -> str:
-    kind = file.file_format
-    return str(getattr(kind, "value", kind)).upper()
+    file_format = file.file_format
+    return str(getattr(file_format, "value", file_format)).upper()
 
 
-def _check_format(file: DataFile, handle: IcebergTableHandle, known: Sequence[str]) -> None:
-    if _format(file) not in known:
+def _check_format(file: DataFile, handle: IcebergTableHandle, formats: Sequence[str]) -> None:
+    if _format(file) not in formats:
         raise ConnectorError(
             f"File '{file.file_path}' of Iceberg table '{handle.name}' is of format {_format(file)}, which is not supported",
             hint=_HINT,
         )
 
 
-def rewritable(table: Table, handle: IcebergTableHandle, content: Content, chosen: Collection[str], most_bytes: int) -> Content:
-    """Return the files that compaction is worth while for, and the delete files that are of no use without them.
+def rewritable(
+    table: Table, handle: IcebergTableHandle, content: Content, requested_paths: Collection[str], most_bytes: int
+) -> Content:
+    """Return the files that are worth compacting, and the delete files that become useless.
 
-    Of a partition those are the small files, if there are several, and all files that rows are deleted of, or that another partitioning placed.
-
-    Args:
-        table: the table.
-        handle: the table, as the statement sees it.
-        content: all of its files.
-        chosen: the paths of the data files that are asked for.
-        most_bytes: a larger file stays as it is, unless rows of it are deleted.
+    Per partition these are small files, if there are several, and files with deleted rows. If any candidate has another partitioning, all
+    candidates are compacted.
     """
     index = DeleteIndex(table, handle, content.deletes)
     deleting = {entry.data_file.file_path: {one.path for one in index.of(entry)} for entry in content.data}
     groups: dict[Any, list[ManifestEntry]] = defaultdict(list)
     for entry in content.data:
         file = entry.data_file
-        if file.file_path in chosen and (deleting[file.file_path] or file.file_size_in_bytes <= most_bytes):
+        if file.file_path in requested_paths and (deleting[file.file_path] or file.file_size_in_bytes <= most_bytes):
             _check_format(file, handle, ("PARQUET",))
             groups[_partition_of(file)].append(entry)
-    # The rows of a file that another partitioning has placed go anywhere.
+    # Rows of a file with another partitioning may go to any partition.
     all_of_them = any(entry.data_file.spec_id != handle.spec_id for group in groups.values() for entry in group)
     data = [
         entry
@@ -299,9 +282,9 @@ def rewritable(table: Table, handle: IcebergTableHandle, content: Content, chose
         for entry in group
         if all_of_them or len(group) > 1 or deleting[entry.data_file.file_path]
     ]
-    gone = {entry.data_file.file_path for entry in data}
-    useless = set[str]().union(*(deleting[path] for path in gone))
-    useless -= set[str]().union(*(paths for path, paths in deleting.items() if path not in gone))
+    removed = {entry.data_file.file_path for entry in data}
+    useless = set[str]().union(*(deleting[path] for path in removed))
+    useless -= set[str]().union(*(paths for path, paths in deleting.items() if path not in removed))
     return Content(data, [entry for entry in content.deletes if entry.data_file.file_path in useless])
 
 
@@ -317,16 +300,7 @@ def splits_of(
     *,
     places: bool = False,
 ) -> list[IcebergSplit]:
-    """Cut files into splits.
-
-    Args:
-        table: the table.
-        handle: the table, as the statement sees it.
-        content: the files to read.
-        constraint: what rows must satisfy to matter.
-        numbers: the numbers of data files in row ids.
-        places: they say which partition they are of.
-    """
+    """Return the splits of files."""
     index = DeleteIndex(table, handle, content.deletes)
     domains = domains_by_id(constraint, handle.fields)
     specs = {number: _constants(spec, handle.fields) for number, spec in table.metadata.specs().items()}
@@ -346,7 +320,7 @@ def splits_of(
 
 
 def _partition_path(table: Table, file: DataFile) -> str:
-    """Return the partition of a file as a path: by its own partitioning, whose columns may be gone by now."""
+    """Return a file's partition as a path; its columns may have been dropped."""
     spec = table.metadata.specs()[file.spec_id]
     sources = {part.source_id for part in spec.fields}
     schemas = (table.schema(), *reversed(table.metadata.schemas))
@@ -355,17 +329,15 @@ def _partition_path(table: Table, file: DataFile) -> str:
 
 
 def _constants(spec: Any, fields: Sequence[Field]) -> dict[int, int]:
-    """Find which fields of a partitioning are a column's own value, by the column's field id."""
-    known = {field.id for field in fields}
+    field_ids = {field.id for field in fields}
     return {
         part.source_id: index
         for index, part in enumerate(spec.fields)
-        if str(part.transform) == "identity" and part.source_id in known
+        if str(part.transform) == "identity" and part.source_id in field_ids
     }
 
 
 def _ranges(file: DataFile) -> Iterator[tuple[int, int]]:
-    """Cut a file where row groups begin, into pieces of a size that tasks balance with."""
     size = file.file_size_in_bytes
     parts = max(-(-size // SPLIT_BYTES), -(-file.record_count // SPLIT_ROWS), 1)
     offsets = sorted({int(offset) for offset in file.split_offsets or ()})

@@ -1,4 +1,4 @@
-"""What need not be read: a constraint as pyiceberg's expression for files, and as a look at the statistics of row groups."""
+"""Predicate pushdown: constraints as pyiceberg expressions for files, and against statistics of row groups."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
 
     from rowmerge_nb.connectors.iceberg.handles import Field
-    from rowmerge_nb.connectors.iceberg.projection import Found
+    from rowmerge_nb.connectors.iceberg.projection import FileField
     from rowmerge_nb.spi.page_source import Constraint
 
 _MOST_REAL: Final = float(np.finfo(np.float32).max)
 _LISTED: Final = 200
-"""So many values are compared one by one (pyiceberg looks at no more); of more only the smallest and the largest count."""
+"""The maximum number of values that are compared one by one, as in pyiceberg; beyond it, only the minimum and maximum are used."""
 
 
 def domains_by_id(constraint: Constraint, fields: tuple[Field, ...]) -> dict[int, ColumnDomain]:
@@ -31,12 +31,7 @@ def domains_by_id(constraint: Constraint, fields: tuple[Field, ...]) -> dict[int
 
 
 def expression_of(constraint: Constraint, schema: Schema) -> BooleanExpression:
-    """Return what a file must be able to satisfy to matter; what pyiceberg cannot compare is left out.
-
-    Args:
-        constraint: the constraint.
-        schema: the table's schema.
-    """
+    """Return the predicate that a file must be able to satisfy, without parts that pyiceberg cannot compare."""
     from pyiceberg.expressions import AlwaysTrue, And
     from pyiceberg.expressions.visitors import bind
 
@@ -44,16 +39,16 @@ def expression_of(constraint: Constraint, schema: Schema) -> BooleanExpression:
     for name, domain in constraint.domains.items():
         comparable = ColumnDomain() if _is_beyond(domain, schema, name) else domain
         for part in _parts(name, comparable):
-            # A value that has no form in the column's type says nothing here: the engine looks at it again.
+            # A value that the column's type cannot represent is ignored; the engine filters again.
             with suppress(Exception):
                 bind(schema, part, case_sensitive=True)
                 parts.append(part)
-    # Of many parts at once it makes a tree that is as deep as their number has digits; one by one it would be as deep as they are many.
+    # And() of all parts at once builds a balanced tree; nested pairs would exceed the recursion limit.
     return And(AlwaysTrue(), AlwaysTrue(), *parts)
 
 
 def _is_beyond(domain: ColumnDomain, schema: Schema, name: str) -> bool:
-    """Return whether a domain names numbers beyond the finite ones of a real column: pyiceberg takes infinity for out of its range."""
+    """Return whether bounds of a real column are infinite, which pyiceberg treats as out of range."""
     from pyiceberg.types import FloatType
 
     with suppress(TypeError, ValueError):
@@ -66,7 +61,7 @@ def _is_beyond(domain: ColumnDomain, schema: Schema, name: str) -> bool:
 def _parts(name: str, domain: ColumnDomain) -> list[BooleanExpression]:
     from pyiceberg import expressions
 
-    # Its classes take a name for a term, which their annotations do not say.
+    # Its classes accept a name as a term, unlike their annotations.
     e: Any = expressions
     parts: list[BooleanExpression] = []
     with suppress(TypeError, ValueError):
@@ -86,28 +81,22 @@ def _parts(name: str, domain: ColumnDomain) -> list[BooleanExpression]:
     return parts
 
 
-def may_matter(group: Any, found: Mapping[int, Found], domains: Mapping[int, ColumnDomain]) -> bool:
-    """Return whether a row group may have rows that a constraint lets through.
-
-    Args:
-        group: the row group's metadata.
-        found: where the fields are in the file.
-        domains: the constraint, by field id.
-    """
+def may_matter(group: Any, file_fields: Mapping[int, FileField], domains: Mapping[int, ColumnDomain]) -> bool:
+    """Return whether a row group may have rows that satisfy a constraint."""
     if not domains:
         return True
     statistics = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
     for field_id, domain in domains.items():
-        field = found.get(field_id)
+        field = file_fields.get(field_id)
         column = statistics.get(field.name) if field is not None and field.name is not None else None
         if column is None or not column.is_stats_set:
             continue
-        known = column.statistics
-        if known.has_null_count and known.null_count == group.num_rows:
+        column_statistics = column.statistics
+        if column_statistics.has_null_count and column_statistics.null_count == group.num_rows:
             return False
-        # Of bounds that Python cannot say, such as dates of years beyond 9999, nothing is known.
+        # Bounds that Python cannot represent, such as dates after year 9999, are ignored.
         with suppress(pa.ArrowNotImplementedError, OverflowError, ValueError):
-            if known.has_min_max and not _overlaps(domain, known.min, known.max):
+            if column_statistics.has_min_max and not _overlaps(domain, column_statistics.min, column_statistics.max):
                 return False
     return True
 

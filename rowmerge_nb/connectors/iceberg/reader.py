@@ -1,4 +1,4 @@
-"""Reading a split in a task: its row groups, less the rows that are deleted, as pages of the wanted columns."""
+"""Reading a split in a task: the requested columns of its row groups, without deleted rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rowmerge_nb.connectors.iceberg.handles import (
     IcebergSplit,
     iceberg_table,
 )
-from rowmerge_nb.connectors.iceberg.projection import Found, constant, find_fields
+from rowmerge_nb.connectors.iceberg.projection import FileField, constant, find_fields
 from rowmerge_nb.connectors.iceberg.pruning import may_matter
 from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.shared.disk import require_texts
@@ -45,7 +45,7 @@ PAGE_ROWS: Final = 65_536
 
 
 class IcebergPageSourceProvider(ConnectorPageSourceProvider):
-    """Opens splits."""
+    """Creates page sources of splits."""
 
     def create_page_source(
         self,
@@ -55,7 +55,7 @@ class IcebergPageSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> PagesSource:
-        """Return a source of the wanted columns, without the rows that are deleted."""
+        """Return a source of the columns' pages, without deleted rows."""
         split = own(split, IcebergSplit)
         return PagesSource(read_split(split, iceberg_table(table_handle), columns))
 
@@ -64,41 +64,46 @@ def read_split(split: IcebergSplit, table: IcebergTableHandle, columns: Sequence
     """Yield the pages of a split."""
     equality = equality_deletes(split, table)
     compared = {field.id: field for deletes in equality for field in deletes.fields}
-    with reading(table.name, split.path), open_file(table.io, split.path) as opened:
-        # From afar a row group is fetched in few large pieces.
-        file = pq.ParquetFile(opened, pre_buffer=local_path(split.path) is None)
+    with reading(table.name, split.path), open_file(table.io, split.path) as source:
+        # Remote row groups are fetched in few large pieces.
+        file = pq.ParquetFile(source, pre_buffer=local_path(split.path) is None)
         deleted = deleted_positions(split, table, file.metadata.num_rows)
-        wanted = [column.field for column in columns if isinstance(column, IcebergColumn)]
-        wanted += [field for field in compared.values() if field.id not in {f.id for f in wanted}]
+        fields = [column.field for column in columns if isinstance(column, IcebergColumn)]
+        fields += [field for field in compared.values() if field.id not in {f.id for f in fields}]
         decisive = [field for field in table.fields if field.id in split.domains]
         mapping = table.properties.get("schema.name-mapping.default")
-        found = {f.field.id: f for f in find_fields(wanted, file.schema_arrow, mapping, split.path)}
+        file_fields = {f.field.id: f for f in find_fields(fields, file.schema_arrow, mapping, split.path)}
         deciding = {f.field.id: f for f in find_fields(decisive, file.schema_arrow, mapping, split.path)}
-        channels = [_channel(column, found, split, table) for column in columns]
+        channels = [_channel(column, file_fields, split, table) for column in columns]
         names = [column.name for column in columns]
-        for first, rows, batch in _batches(file, split, found, deciding, deleted_all=_is_all(deleted, file)):
+        for first, rows, batch in _batches(file, split, file_fields, deciding, deleted_all=_is_all(deleted, file)):
             arrays = [channel(batch, first, rows) for channel in channels]
             page = pa.RecordBatch.from_arrays(arrays, names=names) if arrays else _empty(rows)
-            kept = _kept(deleted, first, rows)
+            alive = _alive_mask(deleted, first, rows)
             for deletes in equality:
-                values = [_values(found[field.id], split)(batch, first, rows) for field in deletes.fields]
-                alive = deletes.kept(values)
-                kept = alive if kept is None else pc.and_(kept, alive)
-            page = page if kept is None else page.filter(kept)
+                values = [_values(file_fields[field.id], split)(batch, first, rows) for field in deletes.fields]
+                mask = deletes.mask(values)
+                alive = mask if alive is None else pc.and_(alive, mask)
+            page = page if alive is None else page.filter(alive)
             if page.num_rows:
                 yield page
 
 
 def _batches(
-    file: pq.ParquetFile, split: IcebergSplit, found: dict[int, Found], deciding: dict[int, Found], *, deleted_all: bool
+    file: pq.ParquetFile,
+    split: IcebergSplit,
+    file_fields: dict[int, FileField],
+    deciding: dict[int, FileField],
+    *,
+    deleted_all: bool,
 ) -> Iterator[tuple[int, int, Any]]:
-    """Yield the row groups of the split piece by piece: position of the first row, number of rows, and the file's columns.
+    """Yield batches of the split's row groups: position of the first row, number of rows, and the columns.
 
-    Which row groups there are is decided by the constraint's columns alone, whatever others are asked for.
+    The row groups depend on the constraint only, not on the requested columns.
     """
     if deleted_all:
         return
-    wanted = [f.name for f in found.values() if f.name is not None]
+    names = [f.name for f in file_fields.values() if f.name is not None]
     first = 0
     for number in range(file.metadata.num_row_groups):
         group = file.metadata.row_group(number)
@@ -107,17 +112,17 @@ def _batches(
             continue
         if not _has_rows(file, number, deciding, split):
             continue
-        if not wanted:
+        if not names:
             for start in range(0, group.num_rows, PAGE_ROWS):
                 yield here + start, min(PAGE_ROWS, group.num_rows - start), None
             continue
-        for batch in file.iter_batches(PAGE_ROWS, row_groups=[number], columns=wanted):
+        for batch in file.iter_batches(PAGE_ROWS, row_groups=[number], columns=names):
             yield here, batch.num_rows, batch
             here += batch.num_rows
 
 
-def _has_rows(file: pq.ParquetFile, group: int, deciding: dict[int, Found], split: IcebergSplit) -> bool:
-    """Return whether a row group may have a row that matters, by the columns of which few values do; they are read up to the first such row."""
+def _has_rows(file: pq.ParquetFile, group: int, deciding: dict[int, FileField], split: IcebergSplit) -> bool:
+    """Return whether a row group may have a match, by its selective columns."""
     few = [f for f in deciding.values() if f.name is not None and is_selective(split.domains[f.field.id], f.field.type)]
     if not few:
         return True
@@ -127,7 +132,7 @@ def _has_rows(file: pq.ParquetFile, group: int, deciding: dict[int, Found], spli
 
 
 def _middle(group: Any) -> int:
-    """Return the byte in the middle of a row group: the split that it lies in reads the group."""
+    """Return the middle byte of a row group, which decides the split that reads it."""
     column = group.column(0) if group.num_columns else None
     if column is None:
         return 0
@@ -142,18 +147,17 @@ def _is_all(deleted: npt.NDArray[np.int64], file: pq.ParquetFile) -> bool:
     return bool(len(deleted)) and len(deleted) == file.metadata.num_rows
 
 
-def _kept(deleted: npt.NDArray[np.int64], first: int, rows: int) -> pa.Array | None:
-    """Return which rows of a page are not deleted by position; None for all of them."""
+def _alive_mask(deleted: npt.NDArray[np.int64], first: int, rows: int) -> pa.Array | None:
+    """Return a mask of the rows that are not deleted, or None."""
     low, high = np.searchsorted(deleted, [first, first + rows])
     if low == high:
         return None
-    kept = np.ones(rows, bool)
-    kept[deleted[low:high] - first] = False
-    return pa.array(kept)
+    alive = np.ones(rows, bool)
+    alive[deleted[low:high] - first] = False
+    return pa.array(alive)
 
 
-def _place(column: str, split: IcebergSplit, table: IcebergTableHandle) -> Any:
-    """Return what a hidden column tells of a file."""
+def _hidden_value(column: str, split: IcebergSplit, table: IcebergTableHandle) -> Any:
     match column:
         case "$path":
             return split.path
@@ -164,25 +168,25 @@ def _place(column: str, split: IcebergSplit, table: IcebergTableHandle) -> Any:
 
 
 def _channel(
-    column: ColumnHandle, found: dict[int, Found], split: IcebergSplit, table: IcebergTableHandle
+    column: ColumnHandle, file_fields: dict[int, FileField], split: IcebergSplit, table: IcebergTableHandle
 ) -> Callable[[Any, int, int], pa.Array]:
     if isinstance(column, IcebergRowIdColumn):
         return lambda _batch, first, rows: _row_ids(split.file, first, rows)
     if isinstance(column, IcebergHiddenColumn):
-        value = pa.scalar(_place(column.name, split, table), column.type.arrow)
+        value = pa.scalar(_hidden_value(column.name, split, table), column.type.arrow)
         return lambda _batch, _first, rows: pa.repeat(value, rows)
     if not isinstance(column, IcebergColumn):
         raise TypeError(f"{column!r} is not a column of this connector")
-    return _values(found[column.field.id], split)
+    return _values(file_fields[column.field.id], split)
 
 
-def _values(found: Found, split: IcebergSplit) -> Callable[[Any, int, int], pa.Array]:
-    field: Field = found.field
-    if found.name is None:
+def _values(file_field: FileField, split: IcebergSplit) -> Callable[[Any, int, int], pa.Array]:
+    field: Field = file_field.field
+    if file_field.name is None:
         value = split.constants.get(field.id, field.default)
         return lambda _batch, _first, rows: constant(field, value, rows)
-    name = found.name
-    return lambda batch, _first, rows: found.values(require_texts(batch.column(name)), rows)
+    name = file_field.name
+    return lambda batch, _first, rows: file_field.values(require_texts(batch.column(name)), rows)
 
 
 def _row_ids(file: int, first: int, rows: int) -> pa.Array:
@@ -192,5 +196,4 @@ def _row_ids(file: int, first: int, rows: int) -> pa.Array:
 
 
 def _empty(rows: int) -> Page:
-    """Return a page without channels, which still says how many rows there are."""
     return pa.RecordBatch.from_arrays([pa.array(np.zeros(rows, np.int8))], names=[""]).select([])

@@ -1,7 +1,4 @@
-"""CREATE OR REPLACE TABLE of Iceberg tables: one commit gives a table other columns, another partitioning and other rows.
-
-As in Trino it stays the same table: its identity, its folder and its former snapshots are kept, and the new snapshot has no parent.
-"""
+"""CREATE OR REPLACE TABLE in one commit. As in Trino, the table keeps its identity, folder and earlier snapshots."""
 
 from __future__ import annotations
 
@@ -24,15 +21,11 @@ if TYPE_CHECKING:
 
 
 def begin_replacement(table: Table, definition: Definition) -> Transaction:
-    """Return a transaction of pyiceberg that makes a table anew, up to the snapshot with its rows.
-
-    Args:
-        table: the table as it is; the commit is refused if that has changed.
-        definition: what it is to be.
+    """Return a pyiceberg transaction that replaces a table, without the snapshot of its rows.
 
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY for another location.
-        ConnectorError: NOT_SUPPORTED for an older format.
+        ConnectorError: NOT_SUPPORTED for an older format version.
     """
     from pyiceberg.table.refs import MAIN_BRANCH
 
@@ -43,7 +36,7 @@ def begin_replacement(table: Table, definition: Definition) -> Transaction:
             f"The provided location '{definition.location}' does not match the existing table location '{table.location()}'",
             code="INVALID_TABLE_PROPERTY",
             properties=("location",),
-            hint="Leave the property location out.",
+            hint="Omit the property location.",
         )
     properties = dict(definition.properties)
     _upgrade(transaction, int(properties.pop("format-version")))
@@ -59,7 +52,7 @@ def begin_replacement(table: Table, definition: Definition) -> Transaction:
         updates.append(u.AddPartitionSpecUpdate(spec=spec))
     updates += [
         u.SetDefaultSpecUpdate(spec_id=spec.spec_id),
-        *_sorted(definition, schema, metadata),
+        *_order_updates(definition, schema, metadata),
         u.RemoveSnapshotRefUpdate(ref_name=MAIN_BRANCH),
     ]
     if COMMENT in metadata.properties and COMMENT not in properties:
@@ -70,7 +63,7 @@ def begin_replacement(table: Table, definition: Definition) -> Transaction:
 
 
 def _updates() -> Any:
-    """Return pyiceberg's updates and requirements; checkers of types do not know that their arguments have these names too."""
+    """Return pyiceberg's updates as Any, since type checkers reject the names of their arguments."""
     from pyiceberg.table import update
 
     return update
@@ -86,39 +79,38 @@ def _upgrade(transaction: Transaction, version: int) -> None:
         transaction.upgrade_table_version(version)  # type: ignore[arg-type]
 
 
-def _schema(wanted: Schema, metadata: TableMetadata) -> Schema:
-    """Return a schema whose columns keep the ids of those of the same name and type, as in Trino; all others get ids that no column has had.
+def _schema(schema: Schema, metadata: TableMetadata) -> Schema:
+    """Return a schema that reuses the ids of columns of the same name and primitive type, as in Trino.
 
-    So a value of another type is never taken for one of a new column, and partitions of former specifications have their columns.
+    Other columns get fresh ids, so that old values are never read as theirs.
     """
     from pyiceberg.schema import Schema, assign_fresh_schema_ids
 
-    former = {field.name: field for field in metadata.schema().fields if field.field_type.is_primitive}
-    fresh = assign_fresh_schema_ids(wanted, next_id=itertools.count(metadata.last_column_id + 1).__next__)
-    kept = (
-        field.model_copy(update={"field_id": former[field.name].field_id})
-        if field.name in former and former[field.name].field_type == field.field_type
+    old_fields = {field.name: field for field in metadata.schema().fields if field.field_type.is_primitive}
+    fresh = assign_fresh_schema_ids(schema, next_id=itertools.count(metadata.last_column_id + 1).__next__)
+    fields = (
+        field.model_copy(update={"field_id": old_fields[field.name].field_id})
+        if field.name in old_fields and old_fields[field.name].field_type == field.field_type
         else field
         for field in fresh.fields
     )
-    return Schema(*kept, schema_id=max(schema.schema_id for schema in metadata.schemas) + 1)
+    return Schema(*fields, schema_id=max(existing.schema_id for existing in metadata.schemas) + 1)
 
 
 def _spec(definition: Definition, schema: Schema, metadata: TableMetadata) -> PartitionSpec:
-    """Return the partitioning by the columns of a new schema; the table's own, if it has had the same one before."""
     from pyiceberg.partitioning import PartitionSpec
 
     names = (definition.schema.find_column_name(field.source_id) or "" for field in definition.spec.fields)
-    wanted = [
+    requested = [
         field.model_copy(update={"source_id": schema.find_field(name).field_id})
         for name, field in zip(names, definition.spec.fields, strict=True)
     ]
-    # pyiceberg cannot read a void field whose column is gone.
+    # pyiceberg cannot read a void field of a dropped column.
     carries = metadata.format_version == 1 and schema.field_ids.issuperset(field.source_id for field in metadata.spec().fields)
-    fields = _carried(wanted, metadata) if carries else _renumbered(wanted, metadata)
+    fields = _with_void_fields(requested, metadata) if carries else _with_old_ids(requested, metadata)
     specs = metadata.specs()
-    former = next((spec for spec in specs.values() if spec.fields == tuple(fields)), None)
-    return PartitionSpec(*fields, spec_id=max(specs) + 1) if former is None else former
+    existing = next((spec for spec in specs.values() if spec.fields == tuple(fields)), None)
+    return PartitionSpec(*fields, spec_id=max(specs) + 1) if existing is None else existing
 
 
 def _new_field_ids(metadata: TableMetadata) -> Iterator[int]:
@@ -131,18 +123,18 @@ def _key(field: PartitionField) -> tuple[int, str]:
     return field.source_id, str(field.transform)
 
 
-def _renumbered(wanted: Sequence[PartitionField], metadata: TableMetadata) -> list[PartitionField]:
-    """Return partition fields with the ids that equal fields have had, as the specification demands from version 2 on."""
-    known = {_key(field): field.field_id for spec in metadata.specs().values() for field in spec.fields}
+def _with_old_ids(requested: Sequence[PartitionField], metadata: TableMetadata) -> list[PartitionField]:
+    """Reuse the ids of past equal fields, as the specification requires from version 2 on."""
+    old_ids = {_key(field): field.field_id for spec in metadata.specs().values() for field in spec.fields}
     ids = _new_field_ids(metadata)
-    return [field.model_copy(update={"field_id": known.get(_key(field)) or next(ids)}) for field in wanted]
+    return [field.model_copy(update={"field_id": old_ids.get(_key(field)) or next(ids)}) for field in requested]
 
 
-def _carried(wanted: Sequence[PartitionField], metadata: TableMetadata) -> list[PartitionField]:
-    """Return partition fields behind those of the present partitioning: in version 1 a field that is not wanted becomes void."""
+def _with_void_fields(requested: Sequence[PartitionField], metadata: TableMetadata) -> list[PartitionField]:
+    """Return the current fields and the new ones; in version 1, a removed field becomes void."""
     from pyiceberg.transforms import VoidTransform
 
-    new, names = {_key(field): field for field in wanted}, {field.name for field in wanted}
+    new, names = {_key(field): field for field in requested}, {field.name for field in requested}
     fields = []
     for field in metadata.spec().fields:
         same = new.pop(_key(field), None)
@@ -153,8 +145,7 @@ def _carried(wanted: Sequence[PartitionField], metadata: TableMetadata) -> list[
     return [*fields, *(field.model_copy(update={"field_id": next(ids)}) for field in new.values())]
 
 
-def _sorted(definition: Definition, schema: Schema, metadata: TableMetadata) -> list[Any]:
-    """Return what makes a table sorted by the columns of a new schema, or unsorted: the columns of its former order may be gone."""
+def _order_updates(definition: Definition, schema: Schema, metadata: TableMetadata) -> list[Any]:
     from pyiceberg.table.sorting import SortField
 
     names = [definition.schema.find_column_name(part.source_id) or "" for part in definition.order.fields]
@@ -168,14 +159,14 @@ def _sorted(definition: Definition, schema: Schema, metadata: TableMetadata) -> 
 
 
 def order_updates(metadata: TableMetadata, fields: Sequence[SortField]) -> list[Any]:
-    """Return the updates of pyiceberg that make a table sorted by some fields; without any it is unsorted."""
+    """Return pyiceberg's updates that set a table's sort order; no fields mean unsorted."""
     from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 
     u = _updates()
-    known = next((order for order in metadata.sort_orders if order.fields == list(fields)), None)
-    last = max(order.order_id for order in metadata.sort_orders)
-    wanted = known or (SortOrder(*fields, order_id=last + 1) if fields else UNSORTED_SORT_ORDER)
-    if wanted.order_id == metadata.default_sort_order_id:
+    existing = next((existing_order for existing_order in metadata.sort_orders if existing_order.fields == list(fields)), None)
+    last = max(existing_order.order_id for existing_order in metadata.sort_orders)
+    order = existing or (SortOrder(*fields, order_id=last + 1) if fields else UNSORTED_SORT_ORDER)
+    if order.order_id == metadata.default_sort_order_id:
         return []
-    added = [] if known else [u.AddSortOrderUpdate(sort_order=wanted)]
-    return [*added, u.SetDefaultSortOrderUpdate(sort_order_id=wanted.order_id)]
+    added = [] if existing else [u.AddSortOrderUpdate(sort_order=order)]
+    return [*added, u.SetDefaultSortOrderUpdate(sort_order_id=order.order_id)]

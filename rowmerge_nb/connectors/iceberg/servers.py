@@ -1,4 +1,4 @@
-"""Which servers a table's files may be on: those that the catalog's configuration names, whatever the table's metadata says."""
+"""The servers that a table's files may be on: only those that the catalog's configuration names."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
 SERVERS: Final = "rowmerge-nb.servers"
-"""The property, among those of a catalog's connections, that lists the servers which a table's files may be on."""
+"""The connection property that lists the allowed servers."""
 
 _STORES: Final = {"s3": "s3", "s3a": "s3", "s3n": "s3", "oss": "s3", "gs": "gs", "gcs": "gs", "hf": "hf"}
-"""Schemes whose locations name a bucket: the configuration alone says which server has it."""
+"""Schemes whose locations name a bucket; the configuration decides the server."""
 _FAMILIES: Final = {"viewfs": "hdfs", "abfss": "abfs", "wasb": "abfs", "wasbs": "abfs"}
 _CONNECTIONS: Final = {"s3.": "s3", "client.": "s3", "gcs.": "gs", "hf.": "hf"}
 
 
 def local_path(location: str) -> str | None:
-    """Return the path of a location on the local disk, None for all others.
+    """Return the path of a location on the local disk, or None.
 
     >>> local_path("file:///w/a b.parquet"), local_path("/w/a#b"), local_path("s3://w/a"), local_path("file://host/w/a")
     ('/w/a b.parquet', '/w/a#b', None, None)
@@ -35,7 +35,7 @@ def local_path(location: str) -> str | None:
 
 
 def _scheme(location: str) -> str:
-    """Return the scheme as pyiceberg reads it, which needs no two slashes behind it."""
+    """Return the scheme as pyiceberg parses it, without requiring ``//``."""
     try:
         return urlsplit(location).scheme
     except ValueError:
@@ -43,7 +43,7 @@ def _scheme(location: str) -> str:
 
 
 def server_of(location: str) -> str | None:
-    """Return the server that a location is on; None for the local disk.
+    """Return the server of a location; None for the local disk.
 
     >>> server_of("s3a://lake/t"), server_of("hdfs://Name:8020/t"), server_of("abfss://box@a.dfs.core.windows.net/t")
     ('s3', 'hdfs://name:8020', 'abfs://a.dfs.core.windows.net')
@@ -65,45 +65,34 @@ def server_of(location: str) -> str | None:
 def named_servers(properties: Mapping[str, Any], locations: Iterable[str] = ()) -> frozenset[str]:
     """Return the servers that a catalog's configuration names.
 
-    Args:
-        properties: the catalog's properties.
-        locations: further locations that the catalog itself names, such as that of a metadata file.
-
     >>> sorted(named_servers({"warehouse": "gs://lake", "s3.endpoint": "http://127.0.0.1:9000"}))
     ['gs', 's3']
     """
     warehouse = str(properties.get("warehouse") or "")
-    found = {server_of(location) for location in (warehouse if "://" in warehouse else "", *locations) if location}
-    found |= {store for start, store in _CONNECTIONS.items() if any(name.startswith(start) for name in properties)}
+    servers = {server_of(location) for location in (warehouse if "://" in warehouse else "", *locations) if location}
+    servers |= {store for start, store in _CONNECTIONS.items() if any(name.startswith(start) for name in properties)}
     if host := properties.get("hdfs.host"):
         port = properties.get("hdfs.port")
-        found |= {f"hdfs://{host}".lower(), f"hdfs://{host}:{port}".lower(), "hdfs://"}
+        servers |= {f"hdfs://{host}".lower(), f"hdfs://{host}:{port}".lower(), "hdfs://"}
     if account := properties.get("adls.account-name"):
-        found |= {f"abfs://{account}.{kind}.core.windows.net".lower() for kind in ("dfs", "blob")}
+        servers |= {f"abfs://{account}.{service}.core.windows.net".lower() for service in ("dfs", "blob")}
     if host := properties.get("adls.account-host"):
-        found.add(f"abfs://{host}".lower())
-    return frozenset(server for server in found if server is not None)
+        servers.add(f"abfs://{host}".lower())
+    return frozenset(server for server in servers if server is not None)
 
 
 def with_servers(properties: Mapping[str, Any], servers: Iterable[str]) -> dict[str, Any]:
-    """Return the properties of connections together with the servers that may be reached by them."""
+    """Return connection properties with the allowed servers."""
     return {**properties, SERVERS: " ".join(sorted(servers))}
 
 
 def _servers(properties: Mapping[str, Any]) -> Collection[str]:
-    listed = properties.get(SERVERS)
-    return named_servers(properties) if listed is None else str(listed).split()
+    allowed = properties.get(SERVERS)
+    return named_servers(properties) if allowed is None else str(allowed).split()
 
 
 def require_reachable(properties: Mapping[str, Any], location: str) -> None:
-    """Check that a location is on the local disk, or on a server that the catalog's configuration names.
-
-    Args:
-        properties: the catalog's properties, or those of its connections with the list of servers.
-        location: the location, which a table's metadata names.
-
-    Raises:
-        ConnectorError: PERMISSION_DENIED.
+    """Check that a location is on the local disk, or on an allowed server.
 
     >>> require_reachable({}, "s3://elsewhere/secret.parquet")
     Traceback (most recent call last):
@@ -121,15 +110,11 @@ def require_reachable(properties: Mapping[str, Any], location: str) -> None:
 
 
 def require_readable(path: str) -> None:
-    """Check that a path of the local disk is not a pipe or a device, which would never end.
-
-    Raises:
-        ConnectorError: ICEBERG_BAD_DATA.
-    """
+    """Raise ICEBERG_BAD_DATA for a pipe or a device, which may never end."""
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):
-        return  # the reader reports what is wrong with it
+        return  # the reader reports the error
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise ConnectorError(
             f"File '{path}' is a pipe or a device, which Iceberg tables do not consist of",

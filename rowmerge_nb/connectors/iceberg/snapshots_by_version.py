@@ -1,4 +1,4 @@
-"""Which snapshot a version points at, and a table as it was in one."""
+"""Time travel: the snapshot of a version, and the table at that snapshot."""
 
 from __future__ import annotations
 
@@ -19,35 +19,31 @@ if TYPE_CHECKING:
 
 
 def snapshot_of(table: Table, name: SchemaTableName, version: ConnectorTableVersion, time_zone: str) -> Snapshot:
-    """Find the snapshot that a version points at, by Trino's rules: its id, a tag or a branch, or the one that was current at a moment.
-
-    Args:
-        table: the table.
-        name: its name, for errors.
-        version: the version.
-        time_zone: the session's zone, for moments without one.
+    """Find the snapshot of a version by Trino's rules: by id, tag, branch, or time.
 
     Raises:
-        ConnectorError: INVALID_ARGUMENTS if there is none, NOT_SUPPORTED for a type that is no snapshot's id and no name.
+        ConnectorError: INVALID_ARGUMENTS if there is none, NOT_SUPPORTED for another type.
     """
-    found = (
-        _at(table, name, version.instant(time_zone)) if version.pointer_type is PointerType.TEMPORAL else _named(table, version)
+    snapshot_id = (
+        _at(table, name, version.instant(time_zone))
+        if version.pointer_type is PointerType.TEMPORAL
+        else _by_reference(table, version)
     )
-    snapshot = table.metadata.snapshot_by_id(found)
+    snapshot = table.metadata.snapshot_by_id(snapshot_id)
     if snapshot is None:
-        # Trino's words.
-        msg = f"Iceberg snapshot ID does not exists: {found}"
-        newest = sorted(table.metadata.snapshots, key=lambda known: known.timestamp_ms)[-3:]
-        known = ", ".join(str(known.snapshot_id) for known in newest)
+        # Trino's wording.
+        msg = f"Iceberg snapshot ID does not exists: {snapshot_id}"
+        newest = sorted(table.metadata.snapshots, key=lambda one: one.timestamp_ms)[-3:]
+        ids = ", ".join(str(one.snapshot_id) for one in newest)
         raise ConnectorError(
             msg,
             code="INVALID_ARGUMENTS",
-            hint=f"The newest snapshots of '{name}' are: {known}." if known else f"Table '{name}' has no snapshots yet.",
+            hint=f"The newest snapshots of '{name}' are: {ids}." if ids else f"Table '{name}' has no snapshots yet.",
         )
     return snapshot
 
 
-def _named(table: Table, version: ConnectorTableVersion) -> int:
+def _by_reference(table: Table, version: ConnectorTableVersion) -> int:
     pointer = version.version
     if isinstance(pointer, str):
         reference = table.metadata.refs.get(pointer)
@@ -61,15 +57,15 @@ def _named(table: Table, version: ConnectorTableVersion) -> int:
             )
         return int(reference.snapshot_id)
     if not isinstance(pointer, int) or version.version_type not in {None, BIGINT}:
-        kind = version.version_type or type(pointer).__name__
+        type_name = version.version_type or type(pointer).__name__
         raise unsupported_version(
-            kind, "Write the id of a snapshot, which is a bigint, or the name of a tag or a branch in quotes."
+            type_name, "Write the id of a snapshot, which is a bigint, or the name of a tag or a branch in quotes."
         )
     return pointer
 
 
 def _at(table: Table, name: SchemaTableName, instant: dt.datetime) -> int:
-    """Find what was current at a moment by the log, which has an entry for every snapshot that has become current, again too."""
+    """Return the snapshot that was current at a time, by the log."""
     millis = (instant - dt.datetime.fromtimestamp(0, dt.UTC)) // dt.timedelta(milliseconds=1)
     log = table.metadata.snapshot_log
     before = [entry for entry in log if entry.timestamp_ms <= millis]
@@ -79,30 +75,26 @@ def _at(table: Table, name: SchemaTableName, instant: dt.datetime) -> int:
         raise no_history(
             name, instant, "It has no snapshots yet." if at is None else f"Its history begins at {at:%Y-%m-%d %H:%M:%S.%f} UTC."
         )
-    # Of entries of one moment the last one counts.
+    # The last entry of the same time wins.
     return int(max(enumerate(before), key=lambda entry: (entry[1].timestamp_ms, entry[0]))[1].snapshot_id)
 
 
 def as_of(table: Table, snapshot: Snapshot) -> Table:
-    """Return a table as it was in a snapshot, with the columns of that time; only for reading."""
+    """Return a table at a snapshot, with its columns, for reading only."""
     from pyiceberg.table import Table
 
     metadata = table.metadata
-    known = {schema.schema_id for schema in metadata.schemas}
-    schema = snapshot.schema_id if snapshot.schema_id in known else metadata.current_schema_id
+    schema_ids = {schema.schema_id for schema in metadata.schemas}
+    schema = snapshot.schema_id if snapshot.schema_id in schema_ids else metadata.current_schema_id
     then = metadata.model_copy(update={"current_snapshot_id": snapshot.snapshot_id, "current_schema_id": schema})
     return Table(table.name(), then, table.metadata_location, table.io, table.catalog)
 
 
 def check_restorable(table: Table, name: SchemaTableName, snapshot: Snapshot) -> None:
-    """Refuse to make a snapshot the current one that has none of the table's columns: every value of its rows would be NULL.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED, CREATE OR REPLACE TABLE has made other columns since.
-    """
-    former = next((schema for schema in table.metadata.schemas if schema.schema_id == snapshot.schema_id), None)
-    if former is None or table.schema().field_ids & former.field_ids:
+    """Raise NOT_SUPPORTED for a snapshot that shares no column with the table, since all values would be NULL."""
+    schema = next((schema for schema in table.metadata.schemas if schema.schema_id == snapshot.schema_id), None)
+    if schema is None or table.schema().field_ids & schema.field_ids:
         return
     msg = f"Snapshot {snapshot.snapshot_id} of table '{name}' has other columns: CREATE OR REPLACE TABLE has made the table anew since"
-    again = f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM {name} FOR VERSION AS OF {snapshot.snapshot_id}"
-    raise ConnectorError(msg, code="NOT_SUPPORTED", hint=f"This makes it what it was then: {again}")
+    statement = f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM {name} FOR VERSION AS OF {snapshot.snapshot_id}"
+    raise ConnectorError(msg, code="NOT_SUPPORTED", hint=f"This makes it what it was then: {statement}")

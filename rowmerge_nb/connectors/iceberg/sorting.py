@@ -1,4 +1,4 @@
-"""The order of rows within data files: what the property ``sorted_by`` says, how Iceberg's metadata have it, and rows put into it."""
+"""The order of rows within data files: the property ``sorted_by``, Iceberg's sort orders, and sorting."""
 
 from __future__ import annotations
 
@@ -31,26 +31,19 @@ _PLAIN: Final = re.compile(r"[a-z_][a-z0-9_]*")
 
 @dataclass(frozen=True)
 class SortKey:
-    """A column that decides the order.
-
-    Args:
-        name: the column.
-        descending: greater values come first.
-        nulls_first: NULL comes before all values.
-    """
+    """A column of a sort order."""
 
     name: str
     descending: bool = False
     nulls_first: bool = True
 
     def __str__(self) -> str:
-        """Write the key as Trino shows it."""
         name = self.name if _PLAIN.fullmatch(self.name) else '"{}"'.format(self.name.replace('"', '""'))
         return f"{name} {'DESC' if self.descending else 'ASC'} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
 
 
 def parse_keys(texts: Sequence[str]) -> tuple[SortKey, ...]:
-    """Read what ``sorted_by`` lists.
+    """Parse the property ``sorted_by``.
 
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY.
@@ -60,19 +53,19 @@ def parse_keys(texts: Sequence[str]) -> tuple[SortKey, ...]:
     """
     keys = []
     for text in texts:
-        found = _KEY.fullmatch(text)
-        if found is None:
+        match = _KEY.fullmatch(text)
+        if match is None:
             msg, hint = f"Unable to parse sort field: [{text}]", "Write ARRAY['column', 'other DESC NULLS FIRST']."
             raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", properties=("sorted_by",), hint=hint)
-        name = found["plain"] if found["quoted"] is None else found["quoted"].replace('""', '"')
-        descending = (found["order"] or "").upper() == "DESC"
-        nulls_first = not descending if found["nulls"] is None else found["nulls"].upper() == "FIRST"
+        name = match["plain"] if match["quoted"] is None else match["quoted"].replace('""', '"')
+        descending = (match["order"] or "").upper() == "DESC"
+        nulls_first = not descending if match["nulls"] is None else match["nulls"].upper() == "FIRST"
         keys.append(SortKey(name.lower(), descending, nulls_first))
     return tuple(keys)
 
 
 def order_of(keys: Sequence[SortKey], schema: Schema, order_id: int = 1) -> SortOrder:
-    """Return an order as Iceberg's metadata have it.
+    """Return Iceberg's sort order for keys.
 
     Raises:
         AnalysisError: COLUMN_NOT_FOUND, or INVALID_TABLE_PROPERTY for a column whose values have no order.
@@ -103,12 +96,12 @@ def order_of(keys: Sequence[SortKey], schema: Schema, order_id: int = 1) -> Sort
 
 
 def sort_fields(metadata: TableMetadata) -> Sequence[SortField]:
-    """Return what a table's rows are sorted by, as Iceberg has it."""
+    """Return the fields of a table's current sort order."""
     return next((order.fields for order in metadata.sort_orders if order.order_id == metadata.default_sort_order_id), ())
 
 
 def shown_keys(table: Table) -> tuple[SortKey, ...]:
-    """Return the keys of a table's order; none for an order of what is computed of columns, or of parts of them, which is not followed."""
+    """Return the keys of a table's sort order, or () if it is not supported."""
     from pyiceberg.table.sorting import NullOrder, SortDirection
 
     schema, keys = table.schema(), []
@@ -121,13 +114,13 @@ def shown_keys(table: Table) -> tuple[SortKey, ...]:
 
 
 def keys_of(keys: Sequence[SortKey], fields: Sequence[Field]) -> tuple[tuple[int, bool, bool], ...]:
-    """Return for each key which column it is, whether greater values come first, and whether NULL does."""
+    """Return each key's column index, descending flag and NULLS FIRST flag."""
     names = [field.name for field in fields]
     return tuple((names.index(key.name), key.descending, key.nulls_first) for key in keys)
 
 
 def sorted_rows(rows: pa.Table, keys: Sequence[tuple[int, bool, bool]]) -> pa.Table:
-    """Put rows into an order: NULL where each key wants it, NaN as the greatest number.
+    """Sort rows; NaN is the greatest number.
 
     >>> rows = pa.table({"a": [1.0, None, float("nan"), 2.0], "b": [1, 2, 3, 4]})
     >>> sorted_rows(rows, [(0, True, False)])["b"].to_pylist()
@@ -135,10 +128,10 @@ def sorted_rows(rows: pa.Table, keys: Sequence[tuple[int, bool, bool]]) -> pa.Ta
     """
     columns: dict[str, pa.ChunkedArray] = {}
     order: list[tuple[str, str]] = []
-    for number, (place, descending, nulls_first) in enumerate(keys):
-        values, direction = rows.column(place), "descending" if descending else "ascending"
+    for number, (index, descending, nulls_first) in enumerate(keys):
+        values, direction = rows.column(index), "descending" if descending else "ascending"
         if isinstance(values.type, pa.BaseExtensionType):
-            # Arrow sorts no UUIDs; they are in the order of their bytes.
+            # Arrow cannot sort UUIDs; their order is that of their bytes.
             values = values.cast(values.type.storage_type)
         parts = [(pc.is_null(values), "descending" if nulls_first else "ascending")]
         if pa.types.is_floating(values.type):

@@ -1,4 +1,4 @@
-"""What a new table is to be: the properties of CREATE TABLE, its schema and its partitioning."""
+"""The definition of a new table: its properties, schema and partitioning."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 TABLE_PROPERTIES: Final = {
     "format": "'PARQUET', the only one",
     "format_version": "version of the table's format: 2 (default), or 1, whose rows cannot be changed",
-    "location": "where the table's files go; by default a folder of the warehouse",
+    "location": "the folder of the table's files; by default a folder of the warehouse",
     "partitioning": "columns and transforms of columns whose values make the partitions, ARRAY['region', 'bucket(id, 4)', 'month(day)']",
     "sorted_by": "columns by which the rows of every data file are sorted, ARRAY['id', 'v DESC NULLS FIRST']",
-    "max_commit_retry": "how often a commit is tried again that others have overtaken, 4 by default",
-    "object_store_layout_enabled": "data files lie in folders of hashed names, as object stores like it; false by default",
-    "data_location": "where data files go, with that layout",
+    "max_commit_retry": "how often a commit is retried after a concurrent one, 4 by default",
+    "object_store_layout_enabled": "whether data files are in folders with hashed names, which suits object stores; false by default",
+    "data_location": "the folder of data files with that layout",
     "isolation_level": "what MERGE, UPDATE and DELETE guard against: 'serializable' (default) or 'snapshot'",
 }
 """The table properties that CREATE TABLE accepts."""
 
 FORMAT_VERSION: Final = 2
-"""The format of a table that is made without a word about it."""
+"""The default format version."""
 
 ISOLATION: Final = ("write.merge.isolation-level", "write.update.isolation-level", "write.delete.isolation-level")
-"""Iceberg's own properties for it; the first one that is set counts here."""
+"""Iceberg's properties of the isolation level; the first one that is set applies."""
 
 _INVALID: Final = "INVALID_TABLE_PROPERTY"
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A table in the making."""
+    """The definition of a new table."""
 
     schema: Schema
     spec: PartitionSpec
@@ -60,24 +60,24 @@ PROPERTIES: Final = {
     "object_store_layout_enabled": "write.object-storage.enabled",
     "data_location": "write.data.path",
 }
-"""Properties that are one of Iceberg's own."""
+"""Properties with a counterpart in Iceberg's table properties."""
 
 RETRIES: Final = 4
-"""How often a commit is tried again if nothing else is said."""
+"""The default number of commit retries."""
 
-_BY_ITSELF: Final = {"commit.retry.num-retries": str(RETRIES), "write.format.default": "PARQUET"}
-"""What Trino writes into the properties of every table that it makes."""
+_DEFAULTS: Final = {"commit.retry.num-retries": str(RETRIES), "write.format.default": "PARQUET"}
+"""The properties that Trino sets on every new table."""
 
 _REFUSED: Final = {
     "parquet_bloom_filter_columns": "Bloom filters are not written: not every Arrow that this works with has them",
     "orc_bloom_filter_columns": "ORC is not written",
     "orc_bloom_filter_fpp": "ORC is not written",
 }
-"""Properties of Trino's that are not here, and why."""
+"""Unsupported properties of Trino, with the reason."""
 
 
 def property_text(value: Any) -> str:
-    """Write the value of a property as Iceberg's own have it.
+    """Format a value for Iceberg's table properties.
 
     >>> property_text(True), property_text(4)
     ('true', '4')
@@ -86,44 +86,39 @@ def property_text(value: Any) -> str:
 
 
 COMMENT: Final = "comment"
-"""The property of a table that has the comment on it, as Trino and Spark have it."""
+"""The property of a table's comment, as in Trino and Spark."""
 
 
 def defined_table(metadata: ConnectorTableMetadata) -> Definition:
-    """Check what a table is to be.
+    """Validate the definition of a table.
 
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY or NOT_SUPPORTED.
     """
-    given = _checked(metadata.properties)
-    if "data_location" in given and not given.get("object_store_layout_enabled", False):
+    settings = _checked(metadata.properties)
+    if "data_location" in settings and not settings.get("object_store_layout_enabled", False):
         raise AnalysisError(
             "Data location can only be set when object store layout is enabled",
             code=_INVALID,
             properties=("data_location",),
             hint="Add object_store_layout_enabled = true.",
         )
-    version = given.get("format_version", FORMAT_VERSION)
-    properties = {"format-version": str(version), "write.parquet.compression-codec": "zstd", **_BY_ITSELF}
-    if "isolation_level" in given:
-        properties.update(dict.fromkeys(ISOLATION, str(given["isolation_level"]).lower()))
+    version = settings.get("format_version", FORMAT_VERSION)
+    properties = {"format-version": str(version), "write.parquet.compression-codec": "zstd", **_DEFAULTS}
+    if "isolation_level" in settings:
+        properties.update(dict.fromkeys(ISOLATION, str(settings["isolation_level"]).lower()))
     if metadata.comment is not None:
         properties[COMMENT] = metadata.comment
-    properties.update({PROPERTIES[name]: property_text(given[name]) for name in PROPERTIES if name in given})
+    properties.update({PROPERTIES[name]: property_text(settings[name]) for name in PROPERTIES if name in settings})
     schema = schema_of(metadata.columns)
-    order = order_of(parse_keys(listed_names(given, "sorted_by")), schema)
-    location = _checked_location(str(given["location"])) if "location" in given else None
-    return Definition(schema, _spec_of(transforms_of(given, metadata.columns), schema), order, location, properties)
+    order = order_of(parse_keys(listed_names(settings, "sorted_by")), schema)
+    location = _checked_location(str(settings["location"])) if "location" in settings else None
+    return Definition(schema, _spec_of(transforms_of(settings, metadata.columns), schema), order, location, properties)
 
 
 def _checked_location(location: str, name: str = "location") -> str:
-    """Return a location as it is stored; one that each program would look for elsewhere is INVALID_TABLE_PROPERTY.
-
-    Args:
-        location: what the property says.
-        name: the property.
-    """
-    path, stored = local_path(location), location.rstrip("/")
+    """Normalize a location, or raise INVALID_TABLE_PROPERTY."""
+    path, normalized = local_path(location), location.rstrip("/")
     has_host = location.startswith("file://") and not location.startswith("file:///")
     if has_host or "\0" in location or (path is not None and not (path.startswith("/") and path.strip("/"))):
         raise AnalysisError(
@@ -132,10 +127,10 @@ def _checked_location(location: str, name: str = "location") -> str:
             properties=(name,),
             hint=f"Write '/folder/of/the/table' or 's3://bucket/folder', or leave the property {name} out.",
         )
-    if not set("#?") & set(stored):
-        return stored
+    if not set("#?") & set(normalized):
+        return normalized
     if path is None:
-        # All that the table writes would go into one file.
+        # All data would go into one file.
         raise AnalysisError(
             f"{name} has '#' or '?', which end the path of an address: '{location}'",
             code=_INVALID,
@@ -146,16 +141,8 @@ def _checked_location(location: str, name: str = "location") -> str:
 
 
 def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadata) -> None:
-    """Check the properties that a table is to get.
-
-    Args:
-        properties: values by name; None is the default.
-        metadata: the table as it is.
-
-    Raises:
-        AnalysisError: INVALID_TABLE_PROPERTY for what CREATE TABLE would refuse too, NOT_SUPPORTED for what a table keeps for life.
-    """
-    given = _checked(properties)
+    """Validate changes of a table's properties, or raise INVALID_TABLE_PROPERTY or NOT_SUPPORTED."""
+    settings = _checked(properties)
     if "location" in properties:
         raise AnalysisError(
             "The following properties cannot be updated: location",
@@ -164,29 +151,29 @@ def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadat
             hint="CREATE TABLE AS makes a table elsewhere.",
         )
     has = metadata.properties["format_version"]
-    if has > given.get("format_version", has):
+    if has > settings.get("format_version", has):
         raise AnalysisError(
-            f"Cannot downgrade v{has} table to v{given['format_version']}",
+            f"Cannot downgrade v{has} table to v{settings['format_version']}",
             code="NOT_SUPPORTED",
             properties=("format_version",),
             hint="Leave the property format_version out.",
         )
     schema = schema_of(metadata.columns)
-    _spec_of(transforms_of(given, metadata.columns), schema)
-    order_of(parse_keys(listed_names(given, "sorted_by")), schema)
+    _spec_of(transforms_of(settings, metadata.columns), schema)
+    order_of(parse_keys(listed_names(settings, "sorted_by")), schema)
 
 
 def transforms_of(properties: Mapping[str, Any], columns: Sequence[ColumnMetadata]) -> tuple[Transform, ...]:
-    """Return what the property ``partitioning`` says; INVALID_TABLE_PROPERTY where the columns do not go with it."""
-    named = {column.name.lower(): (column.name, column.type) for column in columns}
-    return parse_transforms(listed_names(properties, "partitioning"), named, "partitioning")
+    """Parse the property ``partitioning``; INVALID_TABLE_PROPERTY if it does not match the columns."""
+    columns_by_name = {column.name.lower(): (column.name, column.type) for column in columns}
+    return parse_transforms(listed_names(properties, "partitioning"), columns_by_name, "partitioning")
 
 
 def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Check names, and values as far as they say nothing of columns; give those that are set."""
+    """Validate names and values, except against columns; return those that are set."""
     for name, value in properties.items():
         if name == "extra_properties" and isinstance(value, dict):
-            # Trino's connector allows those that its configuration lists, and by itself none.
+            # Trino's connector allows only those that its configuration lists, by default none.
             raise AnalysisError(
                 f"Illegal keys in extra_properties: [{', '.join(value)}]",
                 code=_INVALID,
@@ -207,9 +194,9 @@ def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
                 properties=(name,),
                 hint=f"There are: {', '.join(TABLE_PROPERTIES)}.",
             )
-    given = {name: value for name, value in properties.items() if value is not None}
-    _check_one_of("format", str(given.get("format", "PARQUET")).upper(), ("PARQUET",))
-    version = given.get("format_version", FORMAT_VERSION)
+    settings = {name: value for name, value in properties.items() if value is not None}
+    _check_one_of("format", str(settings.get("format", "PARQUET")).upper(), ("PARQUET",))
+    version = settings.get("format_version", FORMAT_VERSION)
     if version not in {1, 2}:
         raise AnalysisError(
             f"format_version must be 1 or 2, not {version!r}: pyiceberg cannot write tables of other versions",
@@ -217,31 +204,30 @@ def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
             properties=("format_version",),
             hint="Leave the property format_version out.",
         )
-    if "isolation_level" in given:
-        _check_one_of("isolation_level", str(given["isolation_level"]).lower(), ("serializable", "snapshot"))
-    _check_kinds(given)
-    if "data_location" in given:
-        given["data_location"] = _checked_location(given["data_location"], "data_location")
-    return given
+    if "isolation_level" in settings:
+        _check_one_of("isolation_level", str(settings["isolation_level"]).lower(), ("serializable", "snapshot"))
+    _check_types(settings)
+    if "data_location" in settings:
+        settings["data_location"] = _checked_location(settings["data_location"], "data_location")
+    return settings
 
 
-def _check_kinds(given: Mapping[str, Any]) -> None:
-    """Check the values of properties that are one of Iceberg's own."""
-    for name, kind, word in (
+def _check_types(settings: Mapping[str, Any]) -> None:
+    for name, python_type, word in (
         ("max_commit_retry", int, "integer"),
         ("object_store_layout_enabled", bool, "boolean"),
         ("data_location", str, "varchar"),
     ):
-        value = given.get(name)
-        if value is not None and type(value) is not kind:
-            shown = f"'{value}'" if isinstance(value, str) else value
+        value = settings.get(name)
+        if value is not None and type(value) is not python_type:
+            display_value = f"'{value}'" if isinstance(value, str) else value
             raise AnalysisError(
-                f"Invalid value for catalog 'iceberg' table property '{name}': Cannot convert [{shown}] to {word}",
+                f"Invalid value for catalog 'iceberg' table property '{name}': Cannot convert [{display_value}] to {word}",
                 code=_INVALID,
                 properties=(name,),
                 hint=f"It is of type {word}.",
             )
-    retries = given.get("max_commit_retry", 0)
+    retries = settings.get("max_commit_retry", 0)
     if retries < 0:
         raise AnalysisError(
             f"Unable to set catalog 'iceberg' table property 'max_commit_retry' to [{retries}]: max_commit_retry must be greater than or equal to 0",
@@ -296,7 +282,7 @@ def _spec_of(transforms: tuple[Transform, ...], schema: Schema) -> PartitionSpec
 
 
 def written_transform(transform: Transform) -> str:
-    """Write a transform as Iceberg's metadata have it, ``bucket[4]``."""
+    """Format a transform for Iceberg's metadata, as ``bucket[4]``."""
     return transform.name if transform.width is None else f"{transform.name}[{transform.width}]"
 
 
@@ -305,7 +291,7 @@ def _word(name: str) -> str:
 
 
 def shown_properties(table: Table) -> dict[str, Any]:
-    """Return a table's properties as CREATE TABLE would have them."""
+    """Return a table's properties as in CREATE TABLE."""
     schema, properties = table.schema(), table.properties
     parts = []
     for part in table.spec().fields:

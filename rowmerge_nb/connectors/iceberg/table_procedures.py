@@ -1,4 +1,4 @@
-"""What ``ALTER TABLE ... EXECUTE`` does with an Iceberg table, under the names and by the rules of Trino's connector."""
+"""The procedures of ``ALTER TABLE ... EXECUTE``, with the names and rules of Trino's connector."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TEMPORAL: Final = {"year", "month", "day", "hour"}
 
 @dataclass(frozen=True)
 class Retention:
-    """A duration as it was written.
+    """A duration with its unit.
 
     >>> str(Retention(25, "h")), Retention(25, "h") < Retention(7, "d")
     ('25.00h', True)
@@ -39,7 +39,7 @@ class Retention:
 
     @property
     def time(self) -> timedelta:
-        """How long it is; at most as long as Python can count."""
+        """The duration, capped at `timedelta.max`."""
         try:
             return timedelta(seconds=self.number * _TIMES[self.unit])
         except OverflowError:
@@ -53,7 +53,7 @@ class Retention:
 
 
 def _size(text: str) -> int:
-    """Read a size as Trino does.
+    """Parse a size as Trino does.
 
     >>> _size("1.5kB")
     1536
@@ -68,7 +68,7 @@ def _size(text: str) -> int:
 
 
 def _retention(text: str) -> Retention:
-    """Read a duration as Trino does.
+    """Parse a duration as Trino does.
 
     >>> str(_retention(" 7 d"))
     '7.00d'
@@ -79,17 +79,17 @@ def _retention(text: str) -> Retention:
     return Retention(number, unit)
 
 
-def _measured(text: str, what: str, refused: str) -> tuple[float, str]:
+def _measured(text: str, what: str, invalid_text: str) -> tuple[float, str]:
     if not text:
         raise ValueError(f"{what} is empty")
-    found = _NUMBER.fullmatch(text)
-    if found is None:
-        raise ValueError(refused + text)
-    return float(found[1]), found[2]
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise ValueError(invalid_text + text)
+    return float(match[1]), match[2]
 
 
 WEEK: Final = Retention(7, "d")
-"""How long files and snapshots are kept if nothing else is said, and at least."""
+"""The default and minimum retention."""
 
 _RETAINED: Final = (TableProcedureArgument("retention_threshold", VARCHAR, WEEK, _retention),)
 _FILES_OF: Final = parse_type("map(varchar, varchar)")
@@ -118,7 +118,7 @@ _DISABLED: Final = ("ADD_FILES", "ADD_FILES_FROM_TABLE")
 
 
 def procedures_of(rollback: Callable[..., None]) -> tuple[Procedure, ...]:
-    """Return what ``CALL catalog.system.name(...)`` can do; ``rollback`` is called with session, schema, table and snapshot."""
+    """Return the procedures of ``CALL catalog.system.name(...)``; ``rollback`` is called with session, schema, table and snapshot."""
     arguments = (
         ProcedureArgument("schema", VARCHAR),
         ProcedureArgument("table", VARCHAR),
@@ -128,7 +128,7 @@ def procedures_of(rollback: Callable[..., None]) -> tuple[Procedure, ...]:
 
 
 def moment_before(retention: Retention) -> datetime:
-    """Return the moment that lies so long in the past, or the first moment that Python has."""
+    """Return the time that long ago, or the first time that Python supports."""
     try:
         return datetime.now(UTC) - retention.time
     except OverflowError:
@@ -136,26 +136,18 @@ def moment_before(retention: Retention) -> datetime:
 
 
 def refuse_disabled(procedure: str) -> None:
-    """Refuse what Trino's connector refuses where nobody has allowed it.
-
-    Raises:
-        ConnectorError: PERMISSION_DENIED.
-    """
+    """Raise PERMISSION_DENIED for procedures that Trino disables by default."""
     if procedure in _DISABLED:
         msg, hint = f"{procedure.lower()} procedure is disabled", "INSERT INTO ... SELECT copies the rows of another table."
         raise ConnectorError(msg, code="PERMISSION_DENIED", hint=hint)
 
 
-def check_retention(procedure: str, asked: Retention, least: Retention) -> None:
-    """Check that nothing is removed that may be of use: who reads an old snapshot, and who writes, needs files for a while.
-
-    Raises:
-        ConnectorError: INVALID_PROCEDURE_ARGUMENT.
-    """
-    if asked < least:
+def check_retention(procedure: str, requested: Retention, least: Retention) -> None:
+    """Raise INVALID_PROCEDURE_ARGUMENT below the minimum retention, since concurrent statements need files for a while."""
+    if requested < least:
         name = procedure.lower()
         raise ConnectorError(
-            f"Retention specified ({asked}) is shorter than the minimum retention configured in the system ({least})."
+            f"Retention specified ({requested}) is shorter than the minimum retention configured in the system ({least})."
             f" Minimum retention can be changed with iceberg.{name.replace('_', '-')}.min-retention configuration property"
             f" or iceberg.{name}_min_retention session property",
             code="INVALID_PROCEDURE_ARGUMENT",
@@ -164,62 +156,53 @@ def check_retention(procedure: str, asked: Retention, least: Retention) -> None:
 
 
 def check_partitions(handle: IcebergTableHandle, constraint: Constraint, table: Table) -> None:
-    """Check that a condition goes along partitions: of every file it is true for all rows, or for none.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED.
-    """
+    """Raise NOT_SUPPORTED unless a predicate selects whole partitions."""
     for name in constraint.domains:
         if name == "$path":
             continue
         number = next((field.id for field in handle.fields if field.name == name), None)
         for spec in table.metadata.specs().values():
-            kinds = {str(part.transform) for part in spec.fields if part.source_id == number}
-            if not kinds & {"identity", *_TEMPORAL}:
+            transforms = {str(part.transform) for part in spec.fields if part.source_id == number}
+            if not transforms & {"identity", *_TEMPORAL}:
                 raise ConnectorError(
                     f"WHERE of procedure OPTIMIZE can only name partitions, and table '{handle.name}' has none by column '{name}'",
                     code="NOT_SUPPORTED",
-                    hint="Leave that column out of WHERE: the whole table can be optimized, or whole partitions.",
+                    hint="Remove that column from WHERE: the whole table can be optimized, or whole partitions.",
                 )
 
 
 def check_rollback(table: Table, handle: IcebergTableHandle, snapshot: int | None) -> int:
-    """Return the snapshot to go back to.
-
-    Raises:
-        ConnectorError: INVALID_PROCEDURE_ARGUMENT for one that is none, or that the table does not come from.
-    """
+    """Return the snapshot to roll back to, or raise INVALID_PROCEDURE_ARGUMENT if it is not an ancestor."""
     from pyiceberg.table.snapshots import ancestors_of
 
-    known = ", ".join(str(one.snapshot_id) for one in table.metadata.snapshots[-3:])
-    hint = f"The newest snapshots of '{handle.name}' are: {known}." if known else f"Table '{handle.name}' has no snapshots yet."
+    newest_ids = ", ".join(str(one.snapshot_id) for one in table.metadata.snapshots[-3:])
+    hint = (
+        f"The newest snapshots of '{handle.name}' are: {newest_ids}."
+        if newest_ids
+        else f"Table '{handle.name}' has no snapshots yet."
+    )
     if snapshot is None:
-        said = "Required procedure argument 'SNAPSHOT_ID' is missing"
+        msg = "Required procedure argument 'SNAPSHOT_ID' is missing"
     elif table.metadata.snapshot_by_id(snapshot) is None:
-        said = f"Cannot roll back to unknown snapshot id: {snapshot}"
+        msg = f"Cannot roll back to unknown snapshot id: {snapshot}"
     elif all(one.snapshot_id != snapshot for one in ancestors_of(table.current_snapshot(), table.metadata)):
-        said = f"Cannot roll back to snapshot, not an ancestor of the current state: {snapshot}"
+        msg = f"Cannot roll back to snapshot, not an ancestor of the current state: {snapshot}"
     else:
         return snapshot
-    raise ConnectorError(said, code="INVALID_PROCEDURE_ARGUMENT", hint=hint)
+    raise ConnectorError(msg, code="INVALID_PROCEDURE_ARGUMENT", hint=hint)
 
 
 def expired_snapshots(metadata: TableMetadata, before: datetime) -> list[int]:
-    """Return the snapshots that are of no use any more, by the rules of Iceberg.
+    """Return the snapshots that expire by Iceberg's rules.
 
-    What tags and branches point at stays, and of a branch's past as many snapshots as the table's properties or the branch say, and
-    those that are younger.
-
-    Args:
-        metadata: the table.
-        before: what was made before this moment goes.
+    Snapshots of tags and branches are retained, as are newer ancestors of branches, and as many as the properties or the branch require.
     """
     oldest = before.timestamp() * 1000
     fewest = int(metadata.properties.get("history.expire.min-snapshots-to-keep", 1))
-    kept: set[int] = set()
+    retained: set[int] = set()
     past: set[int] = set()
     for ref in metadata.refs.values():
-        kept.add(ref.snapshot_id)
+        retained.add(ref.snapshot_id)
         least = fewest if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep
         age = ref.max_snapshot_age_ms
         since = oldest if age is None else datetime.now(UTC).timestamp() * 1000 - age
@@ -227,7 +210,7 @@ def expired_snapshots(metadata: TableMetadata, before: datetime) -> list[int]:
         while at is not None and (one := metadata.snapshot_by_id(at)) is not None:
             past.add(at)
             if count < least or one.timestamp_ms >= since:
-                kept.add(at)
+                retained.add(at)
             at, count = one.parent_snapshot_id, count + 1
-    kept |= {one.snapshot_id for one in metadata.snapshots if one.snapshot_id not in past and one.timestamp_ms >= oldest}
-    return [one.snapshot_id for one in metadata.snapshots if one.snapshot_id not in kept]
+    retained |= {one.snapshot_id for one in metadata.snapshots if one.snapshot_id not in past and one.timestamp_ms >= oldest}
+    return [one.snapshot_id for one in metadata.snapshots if one.snapshot_id not in retained]

@@ -1,4 +1,4 @@
-"""What a table's own metadata must not decide: classes to import, connections, and files of others to remove."""
+"""What a table's own metadata must not decide: imported classes, connections, and the removal of others' files."""
 
 from __future__ import annotations
 
@@ -34,12 +34,10 @@ _PROVIDER: Final = "write.py-location-provider.impl"
 
 
 class CheckedFiles(FileIO):
-    """Access to files by the catalog's connections, on the servers that its configuration names.
+    """File access through the catalog's connections, restricted to the servers that its configuration names.
 
     Args:
-        files: pyiceberg's access.
-        properties: the properties of the connections, and the servers.
-        folder: where the metadata file lies by which the catalog knows the table.
+        folder: the folder of the table's metadata file in the catalog.
     """
 
     def __init__(self, files: FileIO, properties: Mapping[str, Any], folder: str = "") -> None:
@@ -54,55 +52,29 @@ class CheckedFiles(FileIO):
             require_readable(path)
 
     def new_input(self, location: str) -> InputFile:
-        """Return a file to read.
-
-        Raises:
-            ConnectorError: PERMISSION_DENIED, ICEBERG_BAD_DATA.
-        """
+        """Return a file to read, or raise PERMISSION_DENIED or ICEBERG_BAD_DATA."""
         self._check(location)
         return self._files.new_input(location)
 
     def new_output(self, location: str) -> OutputFile:
-        """Return a file to write.
-
-        Raises:
-            ConnectorError: PERMISSION_DENIED, ICEBERG_BAD_DATA.
-        """
+        """Return a file to write, or raise PERMISSION_DENIED or ICEBERG_BAD_DATA."""
         self._check(location)
         return self._files.new_output(location)
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
-        """Remove a file.
-
-        Raises:
-            ConnectorError: PERMISSION_DENIED.
-        """
+        """Remove a file, or raise PERMISSION_DENIED."""
         require_reachable(self.properties, location if isinstance(location, str) else location.location)
         self._files.delete(location)
 
 
 def checked_files(properties: Mapping[str, Any], location: str) -> CheckedFiles:
-    """Return the access to the files of a location.
-
-    Args:
-        properties: the properties of a catalog's connections, with the servers.
-        location: the location, whose scheme chooses the library.
-
-    Raises:
-        ConnectorError: PERMISSION_DENIED.
-    """
+    """Return the file access for a location, or raise PERMISSION_DENIED."""
     require_reachable(properties, location)
     return CheckedFiles(load_file_io(dict(properties), location), properties)
 
 
 def provider_of(location: str, properties: Mapping[str, str], configured: Mapping[str, Any]) -> LocationProvider:
-    """Return what names a table's new files: a class of the catalog's configuration, or one of pyiceberg's own.
-
-    Args:
-        location: the table's location.
-        properties: the table's properties.
-        configured: the properties of the catalog.
-    """
+    """Return the location provider: a class of the catalog's configuration, or one of pyiceberg's."""
     return load_location_provider(location, {**_without_provider(properties), **_provider(configured)})
 
 
@@ -115,30 +87,29 @@ def _without_provider(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 class _GuardedTable(Table):
-    """A table whose files are named by the catalog's configuration."""
+    """A table that takes its location provider from the catalog's configuration."""
 
     def location_provider(self) -> LocationProvider:
-        """Return what names new files."""
         return provider_of(self.metadata.location, self.metadata.properties, self.catalog.properties)
 
 
 class GuardedCatalog(Catalog):
-    """A catalog that hands tables out and commits them by its own configuration alone; put before the class of a catalog."""
+    """A mixin for catalogs that loads and commits tables by the catalog's own configuration only."""
 
     trusts_entries = True
-    """The catalog is a service of its own, whose word on where a table's metadata file lies may be taken."""
+    """Whether the catalog is a separate service, whose metadata locations are trusted."""
     vends_connections = False
-    """What it calls the properties of a table's connections are its own, and not those of the table's metadata."""
+    """Whether the catalog itself supplies connection properties, separate from the table's metadata."""
 
     def load_table(self, identifier: str | Identifier) -> Table:
-        """Return a table."""
+        """Load a table, with pyiceberg's errors."""
         table = super().load_table(identifier)  # type: ignore[safe-super]
         return _GuardedTable(table.name(), table.metadata, table.metadata_location, table.io, table.catalog, table.config)
 
     def _load_file_io(self, properties: Mapping[str, Any] = EMPTY_DICT, location: str | None = None) -> FileIO:
         vended = dict(properties) if self.vends_connections else {}
-        named = (location,) if location and self.trusts_entries else ()
-        servers = named_servers({**self.properties, **vended}, named)
+        trusted_locations = (location,) if location and self.trusts_entries else ()
+        servers = named_servers({**self.properties, **vended}, trusted_locations)
         if location:
             require_reachable(with_servers({}, servers), location)
         files = super()._load_file_io(vended, location)
@@ -146,7 +117,7 @@ class GuardedCatalog(Catalog):
         return CheckedFiles(files, with_servers(files.properties, servers), folder)
 
     def _response_to_table(self, identifier_tuple: tuple[str, ...], table_response: Any) -> Table:
-        """Return a table of a REST catalog: its connections are what the catalog says of them, without the table's properties."""
+        """Convert a REST response with the catalog's connection properties, not the table's."""
         bare = _without_properties(table_response)
         table: Table = super()._response_to_table(identifier_tuple, bare)  # type: ignore[misc]
         table.metadata = table_response.metadata
@@ -165,46 +136,39 @@ class GuardedCatalog(Catalog):
         requirements: tuple[TableRequirement, ...],
         updates: tuple[TableUpdate, ...],
     ) -> StagedTable:
-        """Return a table as a commit makes it: pyiceberg takes the provider's class from its properties, so it is put in afterwards."""
-        named = _provider(current_table.metadata.properties) if current_table is not None else {}
+        """Stage a commit without the table's location provider, which pyiceberg would import; then add it back."""
+        provider = _provider(current_table.metadata.properties) if current_table is not None else {}
         for update in updates:
             if isinstance(update, SetPropertiesUpdate):
-                named |= _provider(update.updates)
+                provider |= _provider(update.updates)
             elif isinstance(update, RemovePropertiesUpdate) and _PROVIDER in update.removals:
-                named = {}
-        if named:
+                provider = {}
+        if provider:
             current_table = None if current_table is None else _without_class(current_table)
             updates = tuple(map(_update_without_class, updates))
         commit: Any = super()
         staged: StagedTable = commit._update_and_stage_table(current_table, table_identifier, requirements, updates)  # noqa: SLF001
-        if named:
-            staged.metadata = _with_properties(staged.metadata, {**staged.metadata.properties, **named})
+        if provider:
+            staged.metadata = _with_properties(staged.metadata, {**staged.metadata.properties, **provider})
         if current_table is not None:
-            # Where the new metadata file goes, the table's properties say, and that makes no server trusted.
+            # The table's properties choose the new metadata file's location, which must not make its server trusted.
             staged.io = current_table.io
         return staged
 
     def _delete_old_metadata(self, io: FileIO, base: TableMetadata, metadata: TableMetadata) -> None:  # type: ignore[override]
-        """Remove former metadata files, where the table wants that: those beside the one by which the catalog knows it."""
+        """Remove old metadata files, but only those beside the current one."""
         folder = io.folder if isinstance(io, CheckedFiles) else ""
         files = places_of([f"{folder}/.", *(entry.metadata_file for entry in base.metadata_log)])
-        beside = [
+        removable = [
             entry
             for entry, file in zip(base.metadata_log, files[1:], strict=True)
             if file.rpartition("/")[0] == files[0].rpartition("/")[0] and ".metadata.json" in file
         ]
-        super()._delete_old_metadata(io, base.model_copy(update={"metadata_log": beside}), metadata)
+        super()._delete_old_metadata(io, base.model_copy(update={"metadata_log": removable}), metadata)
 
 
 def guard(catalog: Catalog) -> Catalog:
-    """Make a catalog use its own configuration only, from now on; the same object is returned.
-
-    Args:
-        catalog: a catalog of pyiceberg's, or of a class of your own that is derived from ``pyiceberg.catalog.Catalog``.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS, it is not a catalog.
-    """
+    """Make a catalog use its own configuration only, and return it; INVALID_ARGUMENTS if it is not a catalog."""
     of = type(checked(catalog, "catalog", Catalog, "a catalog of pyiceberg's, or the name of one"))
     if not issubclass(of, GuardedCatalog):
         vends = hasattr(of, "_response_to_table")

@@ -1,4 +1,4 @@
-"""Writing in a task: sinks that write data files and position delete files under names of their own, seen by nobody until the commit."""
+"""Sinks: data files and position delete files under unique names, which only the commit makes visible."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ GROUP_ROWS: Final = 262_144
 GROUP_BYTES: Final = 64 * 1024 * 1024
 OPEN_FILES: Final = 100
 GATHERED_BYTES: Final = 128 * 1024 * 1024
-"""Rows of a partitioned table wait until there are so many, since the rows of a page belong to as many partitions as they like."""
+"""The size of the buffer for rows of a partitioned table, since a page may have rows of many partitions."""
 SORTED_BYTES: Final = 256 * 1024 * 1024
 _SAMPLE: Final = 1 << 14
 _FILE_BYTES: Final = "536870912"
@@ -68,35 +68,34 @@ _DELETES: Final = pa.schema(
 
 
 def _options(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the table's properties say about how Parquet is to be written."""
     codec = properties.get("write.parquet.compression-codec", "zstd")
     level = properties.get("write.parquet.compression-level")
-    chosen: dict[str, Any] = {"compression": "none" if codec == "uncompressed" else codec}
+    options: dict[str, Any] = {"compression": "none" if codec == "uncompressed" else codec}
     if level is not None and codec in {"zstd", "gzip", "brotli"}:
-        chosen["compression_level"] = int(level)
-    return chosen
+        options["compression_level"] = int(level)
+    return options
 
 
 def target_bytes(properties: Mapping[str, str]) -> int:
-    """Return the size at which a table's data file is full."""
+    """Return the target size of a table's data files."""
     return int(properties.get("write.target-file-size-bytes", _FILE_BYTES))
 
 
 def _stored_values(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return values without the type that says what they mean, such as that of UUIDs, for which Arrow counts nothing."""
-    kind = values.type
-    if not isinstance(kind, pa.BaseExtensionType):
+    """Return the storage of extension types, which Arrow cannot count."""
+    arrow_type = values.type
+    if not isinstance(arrow_type, pa.BaseExtensionType):
         return values
-    return pa.chunked_array([chunk.storage for chunk in values.chunks], kind.storage_type)
+    return pa.chunked_array([chunk.storage for chunk in values.chunks], arrow_type.storage_type)
 
 
 def _repeating(rows: pa.Table) -> list[str] | bool:
-    """Return which columns are worth a dictionary: those of which the first rows have few different values; True for all of them.
+    """Return the columns to dictionary-encode, or True for all.
 
     >>> _repeating(pa.table({"id": range(9000), "region": ["north", "south", "west"] * 3000}))
     ['region']
     """
-    if rows.num_rows < _SAMPLE // 4 or any(pa.types.is_nested(kind) for kind in rows.schema.types):
+    if rows.num_rows < _SAMPLE // 4 or any(pa.types.is_nested(arrow_type) for arrow_type in rows.schema.types):
         return True
     sample = rows.slice(0, _SAMPLE)
     return [
@@ -107,14 +106,7 @@ def _repeating(rows: pa.Table) -> list[str] | bool:
 
 
 class FileWriter:
-    """One Parquet file in the making.
-
-    Args:
-        table: the table.
-        location: where the file goes.
-        schema: the file's schema.
-        keys: by which columns its rows are sorted; they wait in memory until all are there.
-    """
+    """A Parquet file that is being written."""
 
     def __init__(
         self, table: IcebergTableHandle, location: str, schema: pa.Schema, keys: Sequence[tuple[int, bool, bool]] = ()
@@ -128,16 +120,16 @@ class FileWriter:
         self._footers: list[pq.FileMetaData] = []
         self._schema = schema
         self._writer: pq.ParquetWriter | None = None
-        with self._told("ICEBERG_WRITER_OPEN_ERROR"):
+        with self._write_errors("ICEBERG_WRITER_OPEN_ERROR"):
             self._stream = create(table.io, location)
 
     @property
     def size(self) -> int:
-        """How many bytes have been written, or wait to be sorted."""
+        """The number of bytes that are written, or buffered for sorting."""
         return self._waiting_bytes if self._keys else int(self._stream.tell())
 
     def append(self, rows: pa.Table) -> None:
-        """Add rows; they are written when there are enough of them for a row group."""
+        """Add rows; they are written once they fill a row group."""
         self.rows += rows.num_rows
         self._waiting.append(rows)
         self._waiting_rows += rows.num_rows
@@ -146,14 +138,14 @@ class FileWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write the rows that wait, unless they are to be sorted."""
+        """Write the buffered rows, unless they are to be sorted."""
         if not self._keys:
             with self._aborting():
                 self._flush()
 
     @contextmanager
     def _aborting(self) -> Iterator[None]:
-        """Drop the file when it cannot be written, whatever the reason: the library's writer must not try again when it is destroyed."""
+        """Remove the file on any error, so that the library's writer does not retry in its destructor."""
         try:
             yield
         except BaseException:
@@ -165,7 +157,7 @@ class FileWriter:
             rows = pa.concat_tables(self._waiting)
             if self._keys:
                 rows = sorted_rows(rows, self._keys)
-            with self._told():
+            with self._write_errors():
                 if self._writer is None:
                     options = _options(self._table.properties)
                     self._writer = pq.ParquetWriter(
@@ -181,27 +173,27 @@ class FileWriter:
         self._waiting_rows = self._waiting_bytes = 0
 
     def close(self) -> dict[str, Any]:
-        """Finish the file, and give what is to be known of it; what cannot be finished is dropped."""
+        """Finish the file and return its description; remove it on failure."""
         with self._aborting():
             self._flush()
             assert self._writer is not None, "a file is made for rows"
-            with self._told():
+            with self._write_errors():
                 self._writer.close()
                 size = int(self._stream.tell())
                 self._stream.close()
-        written = io.BytesIO()
-        self._footers[0].write_metadata_file(written)
-        footer = base64.b64encode(zlib.compress(written.getvalue())).decode("ascii")
+        buffer = io.BytesIO()
+        self._footers[0].write_metadata_file(buffer)
+        footer = base64.b64encode(zlib.compress(buffer.getvalue())).decode("ascii")
         return {"path": self.location, "rows": self.rows, "bytes": size, "footer": footer}
 
-    def _told(self, code: str = "ICEBERG_WRITER_DATA_ERROR") -> AbstractContextManager[None]:
+    def _write_errors(self, code: str = "ICEBERG_WRITER_DATA_ERROR") -> AbstractContextManager[None]:
         return writing(f"File '{self.location}' of Iceberg table '{self._table.name}'", code)
 
     def abort(self) -> None:
-        """Drop the file."""
+        """Remove the file."""
         self._waiting.clear()
         if self._writer is not None:
-            # It would write the file's end, where it is forgotten at the latest, and print what a full disk says to that.
+            # Otherwise its destructor writes the file's end, and prints the error of a full disk.
             self._writer.is_open = False
         with suppress(OSError, pa.ArrowException):
             self._stream.close()
@@ -209,7 +201,7 @@ class FileWriter:
 
 
 def footer_of(fragment: Mapping[str, Any]) -> pq.FileMetaData:
-    """Return the Parquet footer of a written file, from which bounds and counts are taken."""
+    """Return the Parquet footer of a written file."""
     return pq.read_metadata(io.BytesIO(zlib.decompress(base64.b64decode(fragment["footer"]))))
 
 
@@ -225,13 +217,7 @@ def _location(table: IcebergTableHandle, prefix: str, folder: str, suffix: str =
 
 
 class IcebergPageSink(ConnectorPageSink):
-    """Writes rows into data files, one after the other per partition.
-
-    Args:
-        table: the table.
-        prefix: how the names of its files begin.
-        presence: whether the statement still runs; None for one that has left no note.
-    """
+    """Writes rows to data files, one open file per partition."""
 
     def __init__(self, table: IcebergTableHandle, prefix: str, presence: Presence | None = None) -> None:
         self._table = table
@@ -240,12 +226,12 @@ class IcebergPageSink(ConnectorPageSink):
         self._schema = file_schema(table.fields)
         self._target = target_bytes(table.properties)
         self._writers: dict[tuple[Any, ...], FileWriter] = {}
-        self._done: list[dict[str, Any]] = []
+        self._entries: list[dict[str, Any]] = []
         self._gathered: list[Page] = []
         self._gathered_bytes = 0
 
     def append_page(self, page: Page) -> None:
-        """Write the rows of a page, or let them wait for more rows of their partitions."""
+        """Write the rows of a page, or buffer them."""
         if not self._table.partitioning:
             self._append((), page)
             self._bound_sorted()
@@ -253,10 +239,9 @@ class IcebergPageSink(ConnectorPageSink):
         self._gathered.append(page)
         self._gathered_bytes += page.nbytes
         if self._gathered_bytes >= GATHERED_BYTES:
-            self._place()
+            self._write_buffered()
 
-    def _place(self) -> None:
-        """Write the rows that wait, partition by partition."""
+    def _write_buffered(self) -> None:
         if not self._gathered:
             return
         page = pa.concat_batches(self._gathered)
@@ -266,14 +251,13 @@ class IcebergPageSink(ConnectorPageSink):
             for start in range(0, rows.num_rows, GROUP_ROWS):
                 self._append(values, rows.slice(start, GROUP_ROWS))
             if values in self._writers:
-                # Rows that wait any longer would keep all of these in memory.
+                # Buffered slices would keep the whole page in memory.
                 self._writers[values].flush()
         self._bound_sorted()
 
     def _append(self, values: tuple[Any, ...], rows: Page) -> None:
-        """Write rows of one partition."""
         table = self._table
-        # Taken out and put in again, so that the first one is the one that has waited longest.
+        # Removed and added again, so that the first one is the least recently used.
         writer = self._writers.pop(values, None)
         if writer is None:
             if len(self._writers) >= OPEN_FILES:
@@ -289,38 +273,37 @@ class IcebergPageSink(ConnectorPageSink):
 
     def _bound_sorted(self) -> None:
         if self._table.sorted_by and sum(writer.size for writer in self._writers.values()) >= SORTED_BYTES:
-            # What waits to be sorted is in memory.
+            # Rows that are to be sorted are in memory.
             for values in list(self._writers):
                 self._close(values)
 
     def _close(self, values: tuple[Any, ...]) -> None:
         writer = self._writers.pop(values)
-        self._done.append({"kind": "data", "partition": list(values), **writer.close()})
+        self._entries.append({"kind": "data", "partition": list(values), **writer.close()})
 
     def finish(self) -> list[bytes]:
-        """Close the files and name them."""
-        self._place()
+        """Close the files and return their fragments."""
+        self._write_buffered()
         for values in list(self._writers):
             self._close(values)
-        if self._done and self._presence is not None:
+        if self._entries and self._presence is not None:
             with _removed_if_late(self):
                 self._presence.require(now=True)
-        return [json.dumps(entry).encode() for entry in self._done]
+        return [json.dumps(entry).encode() for entry in self._entries]
 
     def abort(self) -> None:
-        """Remove what this attempt has written."""
+        """Remove the files of this attempt."""
         for writer in self._writers.values():
             writer.abort()
-        for entry in self._done:
+        for entry in self._entries:
             remove(self._table.io, entry["path"])
         self._writers.clear()
-        self._done.clear()
+        self._entries.clear()
         self._gathered.clear()
 
 
 @contextmanager
 def _removed_if_late(sink: IcebergPageSink | IcebergMergeSink) -> Iterator[None]:
-    """Remove what a sink has written, if its statement has ended: nobody else would."""
     try:
         yield
     except ConnectorError:
@@ -329,14 +312,7 @@ def _removed_if_late(sink: IcebergPageSink | IcebergMergeSink) -> Iterator[None]
 
 
 class IcebergMergeSink(ConnectorMergeSink):
-    """Writes what is inserted through a page sink; what is deleted is gathered, sorted, and written as one file per data file.
-
-    Args:
-        table: the table.
-        files: its data files, in the order of their numbers.
-        prefix: how the names of its files begin.
-        presence: whether the statement still runs; None for one that has left no note.
-    """
+    """Writes inserted rows through a page sink, and one sorted delete file per data file."""
 
     def __init__(
         self, table: IcebergTableHandle, files: tuple[DataFileRef, ...], prefix: str, presence: Presence | None = None
@@ -347,35 +323,35 @@ class IcebergMergeSink(ConnectorMergeSink):
         self._presence = presence
         self._inserts = IcebergPageSink(table, prefix, presence)
         self._deletes: dict[int, list[npt.NDArray[np.int64]]] = defaultdict(list)
-        self._written: list[dict[str, Any]] = []
+        self._delete_entries: list[dict[str, Any]] = []
 
     def store_merged_rows(self, page: Page) -> None:
-        """Take a page of inserted and deleted rows."""
+        """Store a page of inserted and deleted rows."""
         parts = split_page(page, len(self._table.fields))
         if parts.deletions is not None:
             ids = row_ids_of(parts.deletions)
             numbers, positions = (pc.struct_field(ids, [i]).to_numpy(zero_copy_only=False) for i in range(2))
             order = np.argsort(numbers, kind="stable")
-            found, starts = np.unique(numbers[order], return_index=True)
-            if len(found) and not 0 <= found[0] <= found[-1] < len(self._files):
+            file_numbers, starts = np.unique(numbers[order], return_index=True)
+            if len(file_numbers) and not 0 <= file_numbers[0] <= file_numbers[-1] < len(self._files):
                 raise ValueError(
-                    f"Row ids name files {found[0]} to {found[-1]} of {len(self._files)}: they were not read for this merge"
+                    f"Row ids name files {file_numbers[0]} to {file_numbers[-1]} of {len(self._files)}: they were not read for this merge"
                 )
-            for number, rows in zip(found.tolist(), np.split(positions[order], starts[1:]), strict=True):
+            for number, rows in zip(file_numbers.tolist(), np.split(positions[order], starts[1:]), strict=True):
                 self._deletes[number].append(rows)
         if parts.insertions is not None:
             self._inserts.append_page(parts.insertions)
 
     def finish(self) -> list[bytes]:
-        """Write the delete files, close all files and name them."""
+        """Write the delete files, close all files and return their fragments."""
         with _removed_if_late(self):
             for number in sorted(self._deletes):
                 self._write_deletes(number, ascending(np.concatenate(self._deletes[number])))
             self._deletes.clear()
             inserted = self._inserts.finish()
-            if self._written and self._presence is not None:
+            if self._delete_entries and self._presence is not None:
                 self._presence.require(now=True)
-        return [*inserted, *(json.dumps(entry).encode() for entry in self._written)]
+        return [*inserted, *(json.dumps(entry).encode() for entry in self._delete_entries)]
 
     def _write_deletes(self, number: int, positions: npt.NDArray[np.int64]) -> None:
         if self._presence is not None:
@@ -385,19 +361,19 @@ class IcebergMergeSink(ConnectorMergeSink):
         writer = FileWriter(self._table, location, _DELETES)
         paths = pa.repeat(pa.scalar(path), len(positions))
         writer.append(pa.Table.from_arrays([paths, pa.array(positions)], schema=_DELETES))
-        self._written.append({"kind": "deletes", "file": number, **writer.close()})
+        self._delete_entries.append({"kind": "deletes", "file": number, **writer.close()})
 
     def abort(self) -> None:
-        """Remove what this attempt has written."""
+        """Remove the files of this attempt."""
         self._inserts.abort()
-        for entry in self._written:
+        for entry in self._delete_entries:
             remove(self._table.io, entry["path"])
-        self._written.clear()
+        self._delete_entries.clear()
         self._deletes.clear()
 
 
 class IcebergPageSinkProvider(ConnectorPageSinkProvider):
-    """Makes sinks."""
+    """Creates sinks."""
 
     def create_page_sink(
         self,
@@ -405,7 +381,7 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         insert_handle: ConnectorInsertTableHandle,
     ) -> IcebergPageSink:
-        """Make a sink for an INSERT."""
+        """Create a sink for an INSERT."""
         insert_handle = own(insert_handle, IcebergInsertTableHandle)
         table = insert_handle.table_handle
         return IcebergPageSink(table, insert_handle.prefix, Presence(table, insert_handle.prefix))
@@ -416,7 +392,7 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> IcebergMergeSink:
-        """Make a sink for a MERGE."""
+        """Create a sink for a MERGE."""
         merge_handle = own(merge_handle, IcebergMergeTableHandle)
         table = iceberg_table(merge_handle.get_table_handle())
         return IcebergMergeSink(table, merge_handle.files, merge_handle.prefix, Presence(table, merge_handle.prefix))

@@ -1,1 +1,1 @@
-"""What several connectors need: hashes, transforms, numbers in order, disks, folders, and what dead processes have left."""
+"""Helpers of several connectors: hashes, transforms, disk errors, folders, and orphans."""

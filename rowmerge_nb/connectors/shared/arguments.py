@@ -1,4 +1,4 @@
-"""What programs hand to a connector: names, numbers."""
+"""Validation of arguments that programs pass to a connector."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from rowmerge_nb.spi.handles import SchemaTableName
 
 
 def checked_table_name(schema: Any, table: Any) -> SchemaTableName:
-    """Return a table's name as it is compared.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS for what is no name.
+    """Return a table's name in lower case, or raise INVALID_ARGUMENTS.
 
     >>> str(checked_table_name("Default", "T"))
     'default.t'
@@ -23,19 +20,19 @@ def checked_table_name(schema: Any, table: Any) -> SchemaTableName:
     return SchemaTableName(checked_name(schema, "schema", "schema").lower(), checked_name(table, "name", "table").lower())
 
 
-def is_number(given: Any) -> bool:
-    """Return whether a value is a number that counts or names something: an integer from 0 on.
+def is_number(value: Any) -> bool:
+    """Return whether a value is a non-negative integer.
 
-    >>> [is_number(given) for given in (0, -5, True, "x")]
+    >>> [is_number(value) for value in (0, -5, True, "x")]
     [True, False, False, False]
     """
-    return type(given) is int and given >= 0
+    return type(value) is int and value >= 0
 
 
-def is_names(given: Any) -> bool:
-    """Return whether a value is a list of names; a text is none, though Python would take it for one of letters.
+def is_names(value: Any) -> bool:
+    """Return whether a value is a list of names, rather than a string.
 
-    >>> [is_names(given) for given in (["a", "b"], (), "ab", [""], 5)]
+    >>> [is_names(value) for value in (["a", "b"], (), "ab", [""], 5)]
     [True, True, False, False, False]
     """
-    return isinstance(given, list | tuple) and all(isinstance(name, str) and name.strip() for name in given)
+    return isinstance(value, list | tuple) and all(isinstance(name, str) and name.strip() for name in value)

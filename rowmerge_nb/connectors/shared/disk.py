@@ -1,4 +1,4 @@
-"""What a disk refuses while a store writes to it, and what it gives back that cannot be, told alike by all stores."""
+"""Errors of disks, reported alike by all stores."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _DENIED: Final = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 @contextmanager
 def writing(what: str, code: str) -> Iterator[None]:
-    """Report what is wrong when something is written.
+    """Convert errors of writing.
 
     Args:
-        what: the file or directory, as the message begins.
-        code: the store's own code for what is neither a full disk nor a missing right.
+        what: the file or directory, as the start of the message.
+        code: the store's code for other errors.
 
     Raises:
         ConnectorError: GENERIC_INSUFFICIENT_RESOURCES, PERMISSION_DENIED, or that code.
@@ -42,7 +42,7 @@ def writing(what: str, code: str) -> Iterator[None]:
 
 
 def refused(error: OSError, what: str, code: str) -> ConnectorError:
-    """Return the error of what could not be written; see `writing`."""
+    """Return the error of a failed write; see `writing`."""
     error = _numbered(error)
     msg = f"{what} cannot be written: {error.strerror or error}"
     if is_full(error):
@@ -55,26 +55,23 @@ def refused(error: OSError, what: str, code: str) -> ConnectorError:
         return ConnectorError(
             msg,
             code="PERMISSION_DENIED",
-            hint="See that driver and workers may write there, and that the disk is not mounted read-only.",
+            hint="Check that driver and workers may write there, and that the disk is not mounted read-only.",
         )
-    return ConnectorError(msg, code=code, hint="See that driver and workers reach the directory and may write to it.")
+    return ConnectorError(msg, code=code, hint="Check that driver and workers can reach the directory and write to it.")
 
 
 def _numbered(error: OSError) -> OSError:
-    """Return an error with its number: Arrow's ORC writer tells the system's in words alone.
+    """Return an error with its errno, which Arrow's ORC writer only has in the message.
 
     >>> _numbered(OSError("IOError: Error writing bytes to file. Detail: [errno 28] No space left on device"))
     OSError(28, 'No space left on device')
     """
-    told = re.search(r"\[errno (\d+)\]", str(error)) if error.errno is None else None
-    return error if told is None else OSError(int(told[1]), os.strerror(int(told[1])))
+    match = re.search(r"\[errno (\d+)\]", str(error)) if error.errno is None else None
+    return error if match is None else OSError(int(match[1]), os.strerror(int(match[1])))
 
 
 def require_texts(array: pa.Array) -> pa.Array:
-    r"""Return an array back if its texts are some: Arrow decodes files without a look at them.
-
-    Raises:
-        pyarrow.ArrowInvalid: one of them is not.
+    r"""Return the array, or raise ArrowInvalid for invalid UTF-8, which Arrow does not check when it decodes files.
 
     >>> require_texts(pa.array(["a", None])).to_pylist()
     ['a', None]
@@ -82,7 +79,7 @@ def require_texts(array: pa.Array) -> pa.Array:
     Traceback (most recent call last):
     pyarrow.lib.ArrowInvalid: Invalid UTF8 sequence at string index 0
     """
-    kind = array.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_nested(kind):
+    arrow_type = array.type
+    if pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type) or pa.types.is_nested(arrow_type):
         array.validate(full=True)
     return array

@@ -1,4 +1,4 @@
-"""Folders for tables and schemas: a name is one step of a path, whatever it holds."""
+"""Folder names for tables and schemas."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from typing import Final
 
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]|^\.|^ | $")
 _LONGEST: Final = 150
-"""So many bytes leave room for what is put behind a name: file systems take 255."""
+"""The maximum length in bytes; file systems allow 255, which leaves room for a suffix."""
 
 
 def folder_name(name: str) -> str:
-    """Return the name of a folder for a table or a schema; other names have other folders.
-
-    Args:
-        name: the table's or schema's name.
+    """Return a unique folder name for a table or a schema, which is a single path component.
 
     >>> folder_name("accounts"), folder_name("größe 2")
     ('accounts', 'größe 2')
@@ -24,7 +21,7 @@ def folder_name(name: str) -> str:
     >>> len(folder_name("x" * 300))
     167
     """
-    safe = _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", name)
+    safe = _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", name)
     if len(safe.encode()) <= _LONGEST:
         return safe
     shortened = safe.encode()[:_LONGEST].decode(errors="ignore")

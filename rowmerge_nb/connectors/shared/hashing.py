@@ -1,4 +1,4 @@
-"""A 64-bit hash of whole columns, the same on every machine; NULL hashes like any other value."""
+"""A 64-bit hash of columns that is the same on every machine; NULL has a hash too."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ _NULL: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 def hash_columns(columns: Sequence[pa.Array]) -> npt.NDArray[np.uint64]:
-    """Hash rows over some columns.
-
-    Args:
-        columns: at least one array; all of one length.
+    """Hash rows.
 
     >>> numbers = hash_columns([pa.array([1, 2, 1, None])])
     >>> bool(numbers[0] == numbers[2]), bool(numbers[0] == numbers[1])
@@ -39,23 +36,23 @@ def hash_columns(columns: Sequence[pa.Array]) -> npt.NDArray[np.uint64]:
 
 
 def _hash_column(column: pa.Array) -> npt.NDArray[np.uint64]:
-    kind = column.type
-    if pa.types.is_floating(kind):
-        # -0.0 equals 0.0 and so must hash alike; adding 0.0 makes it so.
+    arrow_type = column.type
+    if pa.types.is_floating(arrow_type):
+        # Adding 0.0 turns -0.0 into 0.0, which must have the same hash.
         bits = (pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False) + 0.0).view(np.uint64)
-    elif pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+    elif pa.types.is_integer(arrow_type) or pa.types.is_boolean(arrow_type):
         bits = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False).view(np.uint64)
-    elif pa.types.is_temporal(kind):
-        same_width = pa.int32() if kind.bit_width == 32 else pa.int64()
+    elif pa.types.is_temporal(arrow_type):
+        same_width = pa.int32() if arrow_type.bit_width == 32 else pa.int64()
         bits = pc.fill_null(column.cast(same_width).cast(pa.int64()), 0).to_numpy(zero_copy_only=False).view(np.uint64)
     else:
-        bits = _hash_texts(column.cast(pa.large_binary() if pa.types.is_binary(kind) else pa.large_string()))
+        bits = _hash_texts(column.cast(pa.large_binary() if pa.types.is_binary(arrow_type) else pa.large_string()))
     hashed = _mix(bits)
     return np.where(pc.is_null(column).to_numpy(zero_copy_only=False), _NULL, hashed)
 
 
 def _hash_texts(column: pa.Array) -> npt.NDArray[np.uint64]:
-    """Hash texts, each different one once if the first of them repeat."""
+    """Hash strings; if they repeat, hash each distinct one once."""
     first = column.slice(0, _SAMPLE)
     if len(column) < 2 * _SAMPLE or pc.count_distinct(first).as_py() > _SAMPLE // 4:
         return _hash_bytes(column)
@@ -65,7 +62,7 @@ def _hash_texts(column: pa.Array) -> npt.NDArray[np.uint64]:
 
 
 def _hash_bytes(column: pa.Array) -> npt.NDArray[np.uint64]:
-    """Hash texts as polynomials of their bytes, all texts at once."""
+    """Hash strings as polynomials of their bytes, vectorized."""
     column = pc.fill_null(column, b"" if pa.types.is_large_binary(column.type) else "")
     _, offset_buffer, data_buffer = column.buffers()
     offsets = np.frombuffer(offset_buffer, np.int64)[column.offset : column.offset + len(column) + 1]
@@ -77,13 +74,13 @@ def _hash_bytes(column: pa.Array) -> npt.NDArray[np.uint64]:
     powers = np.cumprod(np.full(int(lengths.max()), _PRIME, np.uint64))
     terms = (data.astype(np.uint64) + np.uint64(1)) * powers[np.arange(len(data)) - np.repeat(starts, lengths)]
     sums = np.zeros(len(column), np.uint64)
-    filled = lengths > 0
-    sums[filled] = np.add.reduceat(terms, starts[filled])
+    nonempty = lengths > 0
+    sums[nonempty] = np.add.reduceat(terms, starts[nonempty])
     return sums
 
 
 def _mix(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Spread every input bit over all output bits (the finaliser of splitmix64)."""
+    """Spread every input bit over all output bits (the finalizer of splitmix64)."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))

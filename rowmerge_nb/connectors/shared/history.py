@@ -1,4 +1,4 @@
-"""What stores that keep versions say of one that they do not have."""
+"""Errors of versions that a store does not have."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from rowmerge_nb.base.errors import ConnectorError
 
 
 def no_history(table: object, instant: dt.datetime, hint: str) -> ConnectorError:
-    """Return the error of a moment before a table's first version, in Trino's words.
+    """Return Trino's error for a time before a table's first version.
 
     >>> no_history("default.t", dt.datetime(2026, 1, 31, tzinfo=dt.UTC), "").message
     'No version history table default.t at or before 2026-01-31T00:00:00Z'
     """
-    shown = instant.astimezone(dt.UTC).replace(tzinfo=None).isoformat()
-    return ConnectorError(f"No version history table {table} at or before {shown}Z", code="INVALID_ARGUMENTS", hint=hint)
+    timestamp = instant.astimezone(dt.UTC).replace(tzinfo=None).isoformat()
+    return ConnectorError(f"No version history table {table} at or before {timestamp}Z", code="INVALID_ARGUMENTS", hint=hint)
 
 
-def unsupported_version(kind: object, hint: str) -> ConnectorError:
-    """Return the error of a version of a type that the store does not count by, in Trino's words."""
-    return ConnectorError(f"Unsupported type for table version: {kind}", hint=hint)
+def unsupported_version(version_type: object, hint: str) -> ConnectorError:
+    """Return Trino's error for an unsupported type of version."""
+    return ConnectorError(f"Unsupported type for table version: {version_type}", hint=hint)

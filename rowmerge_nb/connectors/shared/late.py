@@ -1,6 +1,6 @@
-"""Keys first: whether a piece of a file has a row that matters is seen by the values of few columns, before the others are read.
+"""Late materialization: read selective columns first, to skip pieces of a file without a match.
 
-What is left out must not depend on the columns that are asked for: the rows of a scan are numbered, and a second scan must number them alike.
+What is skipped must not depend on the requested columns, since two scans must number rows alike.
 """
 
 from __future__ import annotations
@@ -18,33 +18,23 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 FEW_VALUES: Final = 16
-"""Of more values than this almost every piece of a file has one, and its keys would be read twice for nothing."""
+"""The maximum number of values of a selective domain; with more, almost every piece has a match, and keys are read twice in vain."""
 _EXACT: Final = frozenset({"tinyint", "smallint", "integer", "bigint", "date", "decimal", "varchar"})
-"""Types whose values are equal if and only if Arrow finds them equal: not so -0.0 and 0.0, or texts that are padded."""
+"""Types whose equality is Arrow's; not floating point (-0.0 = 0.0) or char (padding)."""
 
 
-def is_selective(domain: ColumnDomain, kind: Type) -> bool:
-    """Return whether it pays to look for the values of a domain before other columns are read.
-
-    Args:
-        domain: what a column's value must satisfy.
-        kind: the column's type.
+def is_selective(domain: ColumnDomain, sql_type: Type) -> bool:
+    """Return whether it pays to read a column with this domain before the others.
 
     >>> from rowmerge_nb.spi import ColumnDomain, parse_type
     >>> is_selective(ColumnDomain((7, 8)), parse_type("bigint")), is_selective(ColumnDomain((0.0,)), parse_type("double"))
     (True, False)
     """
-    return domain.values is not None and len(domain.values) <= FEW_VALUES and kind.base in _EXACT
+    return domain.values is not None and len(domain.values) <= FEW_VALUES and sql_type.base in _EXACT
 
 
 def has_match(columns: Iterable[tuple[pa.Array, ColumnDomain]]) -> bool:
-    """Return whether a row has in each of some columns a value of its domain, which lists them.
-
-    Args:
-        columns: columns of the same rows, in the types of the table, each with what its value must satisfy.
-
-    Returns:
-        True also where values cannot be compared with a column's: then the engine, which looks at every row, has the last word.
+    """Return whether a row matches each column's domain; True also if values cannot be compared, since the engine filters again.
 
     >>> from rowmerge_nb.spi import ColumnDomain
     >>> numbers, letters = pa.array([1, None, 3]), pa.array(["a", "b", "c"])
@@ -53,14 +43,14 @@ def has_match(columns: Iterable[tuple[pa.Array, ColumnDomain]]) -> bool:
     >>> has_match([(numbers, ColumnDomain((3,))), (letters, ColumnDomain(("a",)))]), has_match([(numbers, ColumnDomain(("x",)))])
     (False, True)
     """
-    found = [_is_in(column, domain) for column, domain in columns]
-    compared = [mask for mask in found if mask is not None]
+    masks = [_is_in(column, domain) for column, domain in columns]
+    compared = [mask for mask in masks if mask is not None]
     return not compared or bool(pc.any(reduce(pc.and_, compared)).as_py())
 
 
 def _is_in(column: pa.Array, domain: ColumnDomain) -> pa.BooleanArray | None:
     try:
-        wanted = pa.array(domain.values, type=column.type)
+        values = pa.array(domain.values, type=column.type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None
-    return pc.is_in(column, value_set=wanted)
+    return pc.is_in(column, value_set=values)

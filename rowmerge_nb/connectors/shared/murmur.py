@@ -1,4 +1,4 @@
-"""Murmur3 (x86, 32 bits) of whole columns: the hash that bucket functions of Iceberg and Hive are defined by."""
+"""Murmur3 (x86, 32 bits) of columns, which defines the bucket functions of Iceberg and Hive."""
 
 from __future__ import annotations
 
@@ -18,30 +18,27 @@ _DECIMAL_BYTES: Final = 16
 
 
 def murmur3(values: pa.Array) -> npt.NDArray[np.int32]:
-    """Hash each value as Iceberg does; what stands in place of NULL means nothing.
+    """Hash each value as Iceberg does; the hash of NULL is undefined.
 
-    Integers, dates, times and timestamps are hashed as 64-bit numbers (days or microseconds), decimals as the fewest bytes that
-    hold their unscaled value, text as UTF-8, binary as it is.
-
-    Args:
-        values: numbers without fraction, decimals, moments, text or binary.
+    Integers, dates, times and timestamps are hashed as 64-bit numbers (days or microseconds), decimals as the shortest
+    two's complement of their unscaled value, text as UTF-8, binary unchanged.
 
     >>> murmur3(pa.array([34])).tolist(), murmur3(pa.array(["iceberg"])).tolist()
     ([2017239379], [1210000089])
     """
-    kind = values.type
-    if pa.types.is_decimal(kind):
+    arrow_type = values.type
+    if pa.types.is_decimal(arrow_type):
         return hash_bytes(*_decimal_bytes(values))
-    if pa.types.is_binary(kind) or pa.types.is_string(kind):
+    if pa.types.is_binary(arrow_type) or pa.types.is_string(arrow_type):
         return hash_bytes(*bytes_of(values))
-    if pa.types.is_temporal(kind):
-        values = values.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
+    if pa.types.is_temporal(arrow_type):
+        values = values.cast(pa.int32() if arrow_type.bit_width == 32 else pa.int64())
     numbers = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
     return hash_bytes(numbers.astype("<i8").view(np.uint8), np.full(len(numbers), 8))
 
 
 def bytes_of(values: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Return the bytes of all texts on end, and the length of each; NULL has none."""
+    """Return the concatenated bytes of all values, and the length of each; NULL is empty."""
     column = pc.fill_null(values.cast(pa.large_binary()), b"")
     if not len(column):
         return np.zeros(0, np.uint8), np.zeros(0, np.int64)
@@ -52,30 +49,24 @@ def bytes_of(values: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.in
 
 
 def _decimal_bytes(values: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Return the unscaled values as big-endian two's complement without superfluous leading bytes."""
+    """Return the unscaled values as big-endian two's complement of minimal length."""
     column = pc.fill_null(values, pa.scalar(Decimal(0), values.type))
     if not len(column):
         return np.zeros(0, np.uint8), np.zeros(0, np.int64)
     raw = np.frombuffer(column.buffers()[1], np.uint8).reshape(-1, _DECIMAL_BYTES)
     digits = raw[column.offset : column.offset + len(column), ::-1]
     sign = np.where(digits[:, :1] >= 0x80, 0xFF, 0).astype(np.uint8)
-    # A leading byte is superfluous if it only repeats the sign, and the byte behind it still shows the sign.
+    # A leading byte is superfluous if it repeats the sign, and the next byte has the same sign.
     repeats = (digits[:, :-1] == sign) & ((digits[:, 1:] >= 0x80) == (sign == 0xFF))
     lengths = _DECIMAL_BYTES - np.cumprod(repeats, axis=1).sum(axis=1)
-    kept = np.arange(_DECIMAL_BYTES) >= (_DECIMAL_BYTES - lengths)[:, None]
-    return digits[kept], lengths
+    significant = np.arange(_DECIMAL_BYTES) >= (_DECIMAL_BYTES - lengths)[:, None]
+    return digits[significant], lengths
 
 
 def hash_bytes(
     data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64], seed: int = 0, *, signed_tail: bool = False
 ) -> npt.NDArray[np.int32]:
-    """Hash texts of bytes that lie on end: block by block, each block of all texts at once.
-
-    Args:
-        data: the bytes.
-        lengths: how many each text has.
-        seed: what the hash begins with.
-        signed_tail: the bytes behind the last whole block are taken with their signs, as Hive does.
+    """Hash concatenated byte strings, vectorized by block.
 
     >>> hash_bytes(*bytes_of(pa.array(["iceberg"]))).tolist()
     [1210000089]
@@ -88,14 +79,14 @@ def hash_bytes(
         hashes[rows] = _rotated(hashes[rows] ^ _scrambled(_word(padded, starts[rows] + 4 * block)), 13) * np.uint32(
             5
         ) + np.uint32(0xE6546B64)
-    left = lengths % 4
+    tail_lengths = lengths % 4
     if signed_tail:
         padded = padded.astype(np.uint8).view(np.int8).astype(np.int32).view(np.uint32)
     tails = np.zeros(len(lengths), np.uint32)
     for byte in range(3):
-        there = left > byte
-        tails[there] ^= padded[(starts + lengths - left)[there] + byte] << np.uint32(8 * byte)
-    hashes ^= np.where(left > 0, _scrambled(tails), np.uint32(0)) ^ lengths.astype(np.uint32)
+        has_byte = tail_lengths > byte
+        tails[has_byte] ^= padded[(starts + lengths - tail_lengths)[has_byte] + byte] << np.uint32(8 * byte)
+    hashes ^= np.where(tail_lengths > 0, _scrambled(tails), np.uint32(0)) ^ lengths.astype(np.uint32)
     hashes = (hashes ^ (hashes >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     hashes = (hashes ^ (hashes >> np.uint32(13))) * np.uint32(0xC2B2AE35)
     return (hashes ^ (hashes >> np.uint32(16))).view(np.int32)

@@ -1,4 +1,4 @@
-"""Numbers in order, each of them once."""
+"""Sorting of distinct numbers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 
 def ascending(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return numbers in order, each of them once.
+    """Return the distinct numbers in ascending order.
 
-    NumPy's own ``unique`` hashes numbers since version 2.3, which takes seconds for some hundred thousand different ones.
+    NumPy's ``unique`` hashes since version 2.3, which takes seconds for some hundred thousand distinct numbers.
 
     >>> ascending(np.array([7, 3, 7])).tolist()
     [3, 7]

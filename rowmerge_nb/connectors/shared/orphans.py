@@ -1,4 +1,4 @@
-"""What stores need to find and to describe what dead processes have left behind."""
+"""Processes and the files that dead processes have left."""
 
 from __future__ import annotations
 
@@ -19,26 +19,22 @@ _PROCESS: Final = re.compile(r".*:(?P<pid>[0-9]+)/(?P<space>[0-9a-f]{16})-(?P<st
 
 
 def this_process() -> str:
-    """Return the name of this process, by which others can tell whether it lives; see `process_name`."""
+    """Return this process's `process_name`, by which others can check whether it is alive."""
     return process_name(os.getpid())
 
 
 def process_name(pid: int) -> str:
-    """Return the name of a process of this machine: ``host:pid/space-start``.
+    """Return the name of a process on this machine: ``host:pid/space-start``.
 
-    The host name is for readers only, since containers and machines may share one. The space is a digest of the boot, the PID namespace
-    and the time namespace. The start time tells the process from a later one with the same number. Where ``/proc`` does not have these,
-    the name is ``host:pid``, and no other process can tell whether this one lives.
+    The host is informative only. The space is a digest of the boot, the PID namespace and the time namespace; the start time distinguishes processes
+    with the same PID. Without ``/proc`` the name is ``host:pid``, and others cannot check the process.
     """
     name, space, status = f"{socket.gethostname()}:{pid}", _space(), _status(pid)
     return f"{name}/{space}-{status[1]}" if space and status is not None else name
 
 
 def has_died(process: str) -> bool:
-    """Return whether a process is gone for certain. A process that cannot be seen from here may live, whatever its number.
-
-    Args:
-        process: its name, as `this_process` returned it there.
+    """Return whether a process is certainly gone; one on another machine may be alive.
 
     >>> has_died(this_process()), has_died("elsewhere:1"), has_died("nonsense")
     (False, False, False)
@@ -47,11 +43,7 @@ def has_died(process: str) -> bool:
 
 
 def is_alive(process: str) -> bool | None:
-    """Return whether a process lives, None if it cannot be seen from here.
-
-    Args:
-        process: its name, as `this_process` returned it there.
-    """
+    """Return whether a process is alive, or None if it cannot be seen from here."""
     name = _PROCESS.fullmatch(process)
     if name is None or name["space"] != _space():
         return None
@@ -61,12 +53,12 @@ def is_alive(process: str) -> bool | None:
         # Some systems hide the processes of other users in /proc.
         return None if _exists(pid) else False
     state, start = status
-    # A process that was killed keeps its number until its parent asks for it.
+    # A killed process is a zombie until its parent waits for it.
     return state not in {"Z", "X"} and start == name["start"]
 
 
 def _space() -> str:
-    """Return a digest of what makes process numbers and start times comparable, ``""`` where that is not known."""
+    """Return a digest of the boot and the namespaces, ``""`` if unknown."""
     with suppress(OSError):
         # A container may show the /proc of another PID namespace.
         if str(Path("/proc/self").readlink()) == str(os.getpid()):
@@ -78,7 +70,6 @@ def _space() -> str:
 
 
 def _status(pid: int) -> tuple[str, str] | None:
-    """Return the state and the start time of a process, None if ``/proc`` does not show it."""
     with suppress(OSError, IndexError):
         fields = Path(f"/proc/{pid}/stat").read_text("latin-1").rpartition(")")[2].split()
         return fields[0], fields[19]
@@ -97,7 +88,7 @@ def _exists(pid: int) -> bool:
 
 
 def orphaned_path(path: Path, statement: str = "", process: str = "") -> Orphan:
-    """Describe a file or directory, its size and its last change.
+    """Describe a file or directory with its total size and last change.
 
     >>> import tempfile
     >>> orphaned_path(Path(tempfile.mkdtemp()), "q1").statement
@@ -116,6 +107,6 @@ def orphaned_path(path: Path, statement: str = "", process: str = "") -> Orphan:
 def _states(path: Path) -> Iterator[os.stat_result]:
     below = (Path(folder) / name for folder, _, names in os.walk(path) for name in names)
     for entry in (path, *below):
-        # It may be removed while it is looked at; a folder that is gone has nothing below it for os.walk.
+        # It may be removed meanwhile; os.walk ignores a missing folder.
         with suppress(OSError):
             yield entry.stat()

@@ -11,31 +11,24 @@ if TYPE_CHECKING:
 
 
 def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return what a property lists, ``()`` where it is not set; one alone may be written without ARRAY.
-
-    Args:
-        properties: values by name.
-        name: the property.
-
-    Raises:
-        AnalysisError: INVALID_TABLE_PROPERTY, if it is no text and no list of texts.
+    """Return the names that a property lists, or raise INVALID_TABLE_PROPERTY; a single name may be a string.
 
     >>> listed_names({"bucketed_by": ["a", "b"]}, "bucketed_by"), listed_names({"primary_key": "id"}, "primary_key"), listed_names({}, "primary_key")
     (('a', 'b'), ('id',), ())
     >>> listed_names({"primary_key": 5}, "primary_key")
     Traceback (most recent call last):
     rowmerge_nb.base.errors.AnalysisError: INVALID_TABLE_PROPERTY: Invalid value for table property 'primary_key': Cannot convert [5] to \
-array(varchar). It lists texts: ARRAY['...'].
+    array(varchar). It lists texts: ARRAY['...'].
     """
     value = properties.get(name)
     if value is None:
         return ()
-    given = (value,) if isinstance(value, str) else value
-    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+    names = (value,) if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
         raise AnalysisError(
             f"Invalid value for table property '{name}': Cannot convert [{value}] to array(varchar)",
             code="INVALID_TABLE_PROPERTY",
             properties=(name,),
             hint="It lists texts: ARRAY['...'].",
         )
-    return tuple(given)
+    return tuple(names)

@@ -1,4 +1,4 @@
-"""Rows in an order in which equal ones follow each other."""
+"""Grouping of equal rows."""
 
 from __future__ import annotations
 
@@ -13,17 +13,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _FEW: Final = 1 << 16
-"""Up to this many different rows are sorted by counting them."""
+"""The maximum number of distinct rows for a counting sort."""
 
 
 def runs_of(columns: Sequence[pa.Array], rows: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the order that brings equal rows together, and the positions in it at which other values begin.
-
-    Rows of equal values keep their order; NULL equals NULL.
-
-    Args:
-        columns: the values that are compared.
-        rows: how many rows there are.
+    """Return a stable order that groups equal rows, and the start of each group in it; NULL equals NULL.
 
     >>> import pyarrow as pa
     >>> order, starts = runs_of([pa.array(["x", None, "x", None]), pa.array([1, 1, 1, 2])], 4)

@@ -1,4 +1,4 @@
-"""Partition transforms as Iceberg defines them: ``region``, ``bucket(id, 16)``, ``truncate(name, 3)``, ``month(day)``, ..."""
+"""Partition transforms as Iceberg defines them, such as ``bucket(id, 16)`` and ``month(day)``."""
 
 from __future__ import annotations
 
@@ -40,18 +40,16 @@ _QUOTED: Final = re.compile('"(?:[^"]|"")+"')
 _MOST: Final = 2**31 - 1
 _LEAST: Final = -(2**31)
 _PERIODS: Final = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
-"""The units of numpy's calendar."""
+"""NumPy's units."""
 
 
 @dataclass(frozen=True)
 class Transform:
-    """What makes a row's partition value out of one column.
+    """A partition transform of a column.
 
     Args:
         name: ``identity``, ``bucket``, ``truncate``, ``year``, ``month``, ``day``, ``hour`` or ``void``.
-        column: the column, as the table spells it.
-        width: how many buckets, or the width of truncate; None for the others.
-        base: the base name of the column's type.
+        width: the number of buckets, or the width of truncate; None for the others.
 
     >>> str(Transform("bucket", "id", 16)), str(Transform("identity", "region"))
     ('bucket(id, 16)', 'region')
@@ -71,11 +69,7 @@ class Transform:
         return f"{self.name}({column}{'' if self.width is None else f', {self.width}'})"
 
     def apply(self, values: pa.Array) -> pa.Array:
-        """Return the partition value of each row; that of NULL is NULL.
-
-        Args:
-            values: the column's values.
-        """
+        """Return the partition value of each row; NULL for NULL."""
         if self.name == "identity":
             return values
         if self.name == "void":
@@ -93,29 +87,28 @@ class Transform:
 
     def _truncate(self, values: pa.Array) -> pa.Array:
         width = self.width or 1
-        kind = values.type
-        if pa.types.is_string(kind):
+        arrow_type = values.type
+        if pa.types.is_string(arrow_type):
             return pc.utf8_slice_codeunits(values, 0, width)
-        if pa.types.is_binary(kind):
+        if pa.types.is_binary(arrow_type):
             return pc.binary_slice(values, 0, width)
-        if pa.types.is_decimal(kind):
-            # With all digits there are, so that the multiple below a negative number has room.
-            wide = values.cast(pa.decimal128(38, kind.scale))
-            multiple = pa.scalar(Decimal(width).scaleb(-kind.scale), pa.decimal128(38, kind.scale))
+        if pa.types.is_decimal(arrow_type):
+            # With the maximum precision, since the multiple below a negative number may need another digit.
+            wide = values.cast(pa.decimal128(38, arrow_type.scale))
+            multiple = pa.scalar(Decimal(width).scaleb(-arrow_type.scale), pa.decimal128(38, arrow_type.scale))
             try:
-                return pc.round_to_multiple(wide, multiple=multiple, round_mode="down").cast(kind)
+                return pc.round_to_multiple(wide, multiple=multiple, round_mode="down").cast(arrow_type)
             except pa.ArrowInvalid as error:
                 raise self._out_of_range(values) from error
         numbers = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
         mask = pc.is_null(values).to_numpy(zero_copy_only=False)
         multiples = numbers - numbers % width
-        # The partition value of every integer type but bigint has 32 bits.
-        if kind.bit_width <= 32 and len(multiples) and multiples.min() < _LEAST:
+        # Partition values of all integer types but bigint have 32 bits.
+        if arrow_type.bit_width <= 32 and len(multiples) and multiples.min() < _LEAST:
             raise self._out_of_range(values)
         return pa.array(multiples, pa.int64(), mask=mask)
 
     def _out_of_range(self, values: pa.Array) -> ConnectorError:
-        """Return the error of the least value, whose partition value its type does not have."""
         least = pc.min(values).as_py()
         return ConnectorError(
             f"Value {least} of column '{self.column}' is in no partition {self}: the multiple below it is out of the range of its type",
@@ -124,12 +117,11 @@ class Transform:
         )
 
     def _period(self, values: pa.Array) -> pa.Array:
-        """Return how many years, months, days or hours lie between the epoch and each value; before it they are negative."""
         if pa.types.is_timestamp(values.type):
             values = values.cast(pa.timestamp("us"))
         is_date = pa.types.is_date(values.type)
         moments = pc.fill_null(values.cast(pa.int32() if is_date else pa.int64()), 0).to_numpy(zero_copy_only=False)
-        # numpy's calendar has all years. That of Arrow ends after 32,767.
+        # NumPy supports all years; Arrow's calendar ends after 32,767.
         exact = moments.astype(np.int64).view("datetime64[D]" if is_date else "datetime64[us]")
         periods = exact.astype(f"datetime64[{_PERIODS[self.name]}]").astype(np.int64)
         return pa.array(periods, pa.int64(), mask=pc.is_null(values).to_numpy(zero_copy_only=False))
@@ -138,15 +130,12 @@ class Transform:
 def parse_transforms(
     texts: Iterable[str], columns: Mapping[str, tuple[str, Type]], table_property: str = "partitioned_by"
 ) -> tuple[Transform, ...]:
-    """Read the entries of ``partitioned_by``, or of what a connector calls it.
+    """Parse ``partitioned_by``, or a property like it, or raise INVALID_TABLE_PROPERTY.
 
     Args:
-        texts: what was written: names of columns, and calls of transforms.
-        columns: the table's columns by lower-case name: the name as written, and the type.
-        table_property: what the property is called.
-
-    Raises:
-        AnalysisError: INVALID_TABLE_PROPERTY: unknown form or column, a type that the transform does not take, the same twice.
+        texts: names of columns, and calls of transforms.
+        columns: name and type of each column, by lower-case name.
+        table_property: the property's name.
 
     >>> from rowmerge_nb.spi.types import DATE, VARCHAR
     >>> columns = {"sku": ("Sku", VARCHAR), "day": ("day", DATE)}
@@ -155,15 +144,15 @@ def parse_transforms(
     >>> parse_transforms(["hour(day)"], columns)
     Traceback (most recent call last):
     rowmerge_nb.base.errors.AnalysisError: INVALID_TABLE_PROPERTY: Table property 'partitioned_by': hour(day) cannot be computed of a \
-column of type date. hour takes: timestamp, timestamp with time zone.
+    column of type date. hour takes: timestamp, timestamp with time zone.
     """
-    found: list[Transform] = []
+    transforms: list[Transform] = []
     try:
         for text in texts:
             transform = _parsed(str(text), columns)
-            if transform in found:
+            if transform in transforms:
                 _refuse(f": {transform} is named twice", "Name each of them once.")
-            found.append(transform)
+            transforms.append(transform)
     except _UnfitEntryError as error:
         raise AnalysisError(
             f"Table property '{table_property}'{error.what}",
@@ -171,11 +160,11 @@ column of type date. hour takes: timestamp, timestamp with time zone.
             properties=(table_property,),
             hint=error.hint,
         ) from None
-    return tuple(found)
+    return tuple(transforms)
 
 
 class _UnfitEntryError(Exception):
-    """An entry of the property is none; whose property it is, the caller knows."""
+    """An invalid entry; the caller adds the property's name."""
 
     def __init__(self, what: str, hint: str) -> None:
         super().__init__(what, hint)
@@ -184,19 +173,19 @@ class _UnfitEntryError(Exception):
 
 
 def _parsed(text: str, columns: Mapping[str, tuple[str, Type]]) -> Transform:
-    alone = _unquoted(text) if _QUOTED.fullmatch(text) else text
-    if alone.lower() in columns:
-        column, kind = columns[alone.lower()]
-        if kind.base in _NESTED:
-            _refuse(f": column '{column}' is of type {kind}, by which rows cannot be placed", "Name columns of plain types.")
-        return Transform("identity", column, None, kind.base)
+    identifier = _unquoted(text) if _QUOTED.fullmatch(text) else text
+    if identifier.lower() in columns:
+        column, sql_type = columns[identifier.lower()]
+        if sql_type.base in _NESTED:
+            _refuse(f": column '{column}' is of type {sql_type}, by which rows cannot be placed", "Name columns of plain types.")
+        return Transform("identity", column, None, sql_type.base)
     call = _CALL.fullmatch(text)
     if call is None:
-        if alone != text or re.fullmatch(r"\w+", text):
-            _unknown_column(alone, columns)
+        if identifier != text or re.fullmatch(r"\w+", text):
+            _unknown_column(identifier, columns)
         _refuse(f": '{text}' is not a partition transform", f"There are: {_FORMS}.")
-    name, written, width = call[1].lower(), call[2], int(call[3]) if call[3] else None
-    column = _unquoted(written) if written.startswith('"') else written
+    name, column_text, width = call[1].lower(), call[2], int(call[3]) if call[3] else None
+    column = _unquoted(column_text) if column_text.startswith('"') else column_text
     if name not in {*_TAKES, "void"}:
         _refuse(f": '{text}' is not a partition transform", f"There are: {_FORMS}.")
     if column.lower() not in columns:
@@ -206,11 +195,11 @@ def _parsed(text: str, columns: Mapping[str, tuple[str, Type]]) -> Transform:
         _refuse(f": '{text}' {'lacks its number' if takes_width else 'takes no number'}", f"There are: {_FORMS}.")
     if width is not None and not 1 <= width <= _MOST:
         _refuse(f": {width} in '{text}' is out of range", f"It is from 1 to {_MOST}.")
-    spelled, kind = columns[column.lower()]
-    transform = Transform(name, spelled, width, kind.base)
-    if name in _TAKES and kind.base not in _TAKES[name]:
+    spelled, sql_type = columns[column.lower()]
+    transform = Transform(name, spelled, width, sql_type.base)
+    if name in _TAKES and sql_type.base not in _TAKES[name]:
         takes = ", ".join(sorted(_TAKES[name]))
-        _refuse(f": {transform} cannot be computed of a column of type {kind}", f"{name} takes: {takes}.")
+        _refuse(f": {transform} cannot be computed of a column of type {sql_type}", f"{name} takes: {takes}.")
     return transform
 
 
@@ -219,7 +208,7 @@ def _unquoted(text: str) -> str:
 
 
 def uuid_bytes(values: pa.Array) -> pa.Array:
-    """Return UUIDs, which pages carry as text, as their sixteen bytes."""
+    """Convert UUIDs from text to sixteen bytes."""
     zero = "0" * 32
     digits = pc.fill_null(pc.replace_substring(pc.utf8_lower(values), "-", ""), zero).cast(pa.binary(32))
     codes = np.frombuffer(digits.buffers()[1], np.uint8)[digits.offset * 32 : (digits.offset + len(digits)) * 32]

@@ -97,7 +97,7 @@ def test_a_table_whose_field_has_got_a_second_id_can_be_read(store: IcebergConne
     def always_new(wanted: Any, metadata: Any) -> Any:
         return [field.model_copy(update={"field_id": metadata.last_partition_id + 1 + i}) for i, field in enumerate(wanted)]
 
-    monkeypatch.setattr(replacing, "_renumbered", always_new)
+    monkeypatch.setattr(replacing, "_with_old_ids", always_new)
     for _ in range(2):
         replace(store, COLUMNS, partitioning=("p",))
     assert len({field.field_id for spec in table(store).specs().values() for field in spec.fields}) == 3
