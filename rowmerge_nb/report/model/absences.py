@@ -1,4 +1,4 @@
-"""Parts that a report does not have: why not, and what helps."""
+"""Why a report lacks a part, and how to get it."""
 
 from __future__ import annotations
 
@@ -23,16 +23,12 @@ TITLES: Final = {
     "words": "The words",
     "verdicts": "The verdicts of other engines",
 }
-"""What parts are called in a sentence."""
+"""The names of parts in a sentence."""
 _ROWS: Final = frozenset({"diff", "pages", "stored", "journeys"})
 
 
 def absence_of(trace: Trace, part: str) -> str:
-    """Return why a report has not a part, and what helps.
-
-    Args:
-        trace: the statement's trace.
-        part: the name of a part that has nothing to show.
+    """Return why a part of a report is missing, and how to get it.
 
     >>> from rowmerge_nb.trace.trace import Trace
     >>> absence_of(Trace(statement="SELECT 1", kind="SELECT", state=StatementState.FINISHED), "journeys")

@@ -1,4 +1,4 @@
-"""Rows without a partner that somebody will have wanted to match: a notice under the journeys, where there are such rows."""
+"""A notice about source rows without a partner that were probably meant to match."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MOST_SENTENCES: Final = 5
 
 @dataclass(frozen=True)
 class Near:
-    """Sentences about rows of the source whose keys are near to others."""
+    """Sentences about source rows whose keys are close to keys of the target."""
 
     sentences: tuple[str, ...]
 
 
 def build_near(trace: Trace) -> Near | None:
-    """Return the source rows without a partner that probably should have one; None if there are none."""
+    """Return the source rows that probably should have a partner; None without any."""
     near = trace.near
     if near is None or near.source is None:
         return None
