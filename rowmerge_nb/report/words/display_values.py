@@ -56,7 +56,7 @@ def _escape(char: str) -> str:
 
 
 def with_ends(value: Any) -> Any:
-    r"""Replace a blank at either end of a text by a visible sign; return other values unchanged.
+    """Replace a blank at either end of a text by a visible sign; return other values unchanged.
 
     >>> with_ends("Eve "), with_ends(" "), with_ends(7)
     ('Eve\N{OPEN BOX}', '\N{OPEN BOX}', 7)
