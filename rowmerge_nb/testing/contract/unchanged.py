@@ -1,4 +1,4 @@
-"""Pages that change after they were handed over: neither a connector nor the engine may write into a page once the other has it."""
+"""Detects changes of pages after they were passed on, which neither a connector nor the engine may make."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class HandedPages:
-    """Pages that were handed over, each with a copy of what it held then.
+    """Passed pages with copies of their content.
 
     Args:
-        culprit: what would have changed them, with its article: ``a page source``.
+        culprit: the suspected code, with its article: ``a page source``.
     """
 
     def __init__(self, culprit: str) -> None:
@@ -25,7 +25,7 @@ class HandedPages:
         self._pages: list[tuple[Page, Page, bytes]] = []
 
     def add(self, page: Page) -> None:
-        """Copy what a page holds."""
+        """Copy the content of a page."""
         content = page.serialize().to_pybytes()
         self._pages.append((page, _copy(page, content), content))
 
@@ -57,17 +57,13 @@ class HandedPages:
 
 
 class WatchedSink(ConnectorMergeSink):
-    """A merge sink that must leave the pages that it takes as they are.
-
-    Args:
-        sink: the connector's sink.
-    """
+    """A merge sink that must not change its pages."""
 
     def __init__(self, sink: Any) -> None:
         self.sink, self._handed = sink, HandedPages("a merge sink")
 
     def store_merged_rows(self, page: Page) -> None:
-        """Hand a page over."""
+        """Pass a page on and check it."""
         self._handed.add(page)
         self.sink.store_merged_rows(page)
         self._handed.check_last()
