@@ -89,7 +89,6 @@ def _replayed(recording: Recording, record: Record, failure: RecordedFailure) ->
 
 
 def _is_foreign(error: BaseException) -> bool:
-    """Return whether an error was raised outside of this package and Spark."""
     frames = error.__traceback__
     while frames is not None and frames.tb_next is not None:
         frames = frames.tb_next

@@ -66,7 +66,6 @@ class _Cell:
 
 
 def _trait(option: Option) -> TraitType[Any, Any]:
-    """Build the trait by which ``%config`` sets an option."""
     meaning = f"{option.meaning} Empty for {option.unset}." if option.unset else option.meaning
     if option.choices:
         words = [str(choice) for choice in option.choices]
@@ -220,7 +219,6 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         return result_bundle(result, parts=parts, timings=self.timings, max_rows=self.max_rows, first_line=first_line)
 
     def _options(self, use: MagicUse) -> dict[str, Any]:
-        """Return the options of the line, with defaults from ``%config``."""
         from rowmerge_nb.engine.spark.frames import is_frame
 
         settings = {
@@ -367,7 +365,6 @@ def _check_alone(use: MagicUse, statements: int) -> None:
 
 
 def _bundle_of_error(error: RowMergeError, first_line: int, *, timings: bool) -> Bundle:
-    """Build the bundle of an error; fall back to its text if its report cannot be drawn."""
     try:
         return error_bundle(error, first_line, parts=getattr(error, "cell_parts", None), timings=timings)
     except Exception as failure:  # noqa: BLE001 - what became of the change must be shown, whatever fails in drawing it
@@ -432,7 +429,6 @@ def _command_of(rest: str) -> str:
 
 
 def _with_more_options(use: MagicUse) -> MagicUse:
-    """Parse the options after a command."""
     command, _, more = use.rest.partition(" ")
     table = ""
     if command.lower() == "undo" and not more.startswith("-"):
@@ -453,7 +449,6 @@ def _with_more_options(use: MagicUse) -> MagicUse:
 
 
 def _check_doctor(command: str, use: MagicUse) -> None:
-    """Refuse the doctor's options for other commands."""
     for name, command_text, is_valid in (
         ("orphans", "%merge doctor", command == "doctor"),
         ("remove", "%merge doctor --orphans", use.has("orphans")),
@@ -470,7 +465,6 @@ def _check_doctor(command: str, use: MagicUse) -> None:
 
 
 def _ended(hint: str | None, follows: str) -> str | None:
-    """End the sentence of a hint if another one follows."""
     return hint + "." if hint and follows and not hint.endswith((".", "?", "!")) else hint
 
 

@@ -34,15 +34,14 @@ class Progress:
     """Shows the current step; a context manager around a statement.
 
     In a notebook the line is an output, and outputs can only be cleared together.
-    So the cell's earlier reports are shown again by ``again``, and printed text is recorded and printed again.
-    If the cell has code besides the magic, no line is shown.
+    So ``again`` shows the cell's earlier reports again, and printed text is recorded and printed again.
 
     Args:
         shell: the shell.
-        again: shows the cell's earlier reports again.
-        whole_cell: the statement is in the body of a cell magic.
-        tasks: returns the numbers of finished and all Spark tasks; None if none run.
-        rows: returns the number of rows processed so far; None if unknown.
+        again: shows the cell's earlier reports.
+        whole_cell: the cell has no other code; otherwise no line is shown.
+        tasks: returns the numbers of finished and all Spark tasks, or None.
+        rows: returns the number of rows processed so far, or None.
 
     Attributes:
         last: the latest step; ``""`` before the first one.
@@ -75,7 +74,6 @@ class Progress:
             self._changed.notify()
 
     def __enter__(self) -> Self:
-        """Start the timer."""
         self._painter.start()
         self._thread.start()
         return self
@@ -83,7 +81,6 @@ class Progress:
     def __exit__(
         self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Remove the line."""
         with self._changed:
             self._done = True
             self._changed.notify()
@@ -113,14 +110,11 @@ class Progress:
 class _Painter:
     """Shows nothing: for output that is neither a notebook nor a terminal."""
 
-    def start(self) -> None:
-        """Begin a statement."""
+    def start(self) -> None: ...
 
-    def paint(self, line: str) -> None:
-        """Show the line, or replace it."""
+    def paint(self, line: str) -> None: ...
 
-    def stop(self) -> None:
-        """Take the line away."""
+    def stop(self) -> None: ...
 
 
 class _TerminalPainter(_Painter):
@@ -211,7 +205,6 @@ def ends_with_cell(shell: Any) -> bool:
 
 
 def _is_magic_cell(shell: Any) -> bool:
-    """Return whether the running cell is a ``%%merge`` cell, not code that calls the magic."""
     try:
         return str(shell.get_parent()["content"]["code"]).lstrip().startswith("%%merge")
     except (AttributeError, LookupError, TypeError):

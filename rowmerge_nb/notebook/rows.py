@@ -49,7 +49,6 @@ def sql_cell(value: pa.Scalar) -> Cell:
 
 
 def _sql(value: pa.Scalar, *, inside: bool) -> str:
-    """Format a value; inside another one, texts and times are literals."""
     arrow_type = value.type
     if not value.is_valid:
         return "NULL"

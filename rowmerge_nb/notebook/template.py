@@ -58,7 +58,6 @@ class Rendered:
         return end <= stop and self._is_value(self.pieces[index][1])
 
     def _piece(self, offset: int) -> int:
-        """Return the index of the last piece at or before an offset."""
         return bisect_right(self._begins, offset) - 1
 
     def _is_value(self, origin: int) -> bool:

@@ -1,4 +1,4 @@
-"""An audit as text and HTML: outcome, row counts, clauses, explanations, and the differing rows with reasons."""
+"""An audit as text and HTML."""
 
 from __future__ import annotations
 
@@ -74,7 +74,6 @@ def _states(audit: Audit) -> str:
 
 
 def _numbers(audit: Audit) -> list[tuple[str, str, str]]:
-    """Return the row counts as a table: before, removed, added, after; by the statement, and in the table."""
     counts = audit.counts
     expected = counts.before - counts.to_remove + counts.to_add
     return [
@@ -140,7 +139,6 @@ def _shown(audit: Audit, row: AuditedRow) -> ShownRow:
 
 
 def _head(row: AuditedRow) -> str:
-    """Return the key, the row's state, and its causes."""
     key = ", ".join(f"{name} = {cell(value).text}" for name, value in row.key.items())
     explained = f" ({join([str(cause) for cause in row.causes])}{': ' + row.remark if row.remark else ''})" if row.causes else ""
     return f"{key}: {_fate(row)}{explained}"

@@ -18,7 +18,7 @@ HEADS = ("rows of", "here", "rows", "Trino", "rows")
 
 
 def beside_trino_bundle(comparison: BesideTrino) -> dict[str, str]:
-    """Return what a notebook stores: exactly the keys ``text/plain`` and ``text/html``."""
+    """Return the mime bundle of a comparison with Trino."""
     rows = [
         (step.name, step.ours or "–", _rows(step.our_rows), step.trino or "–", _rows(step.trino_rows), step is comparison.first)
         for step in comparison.steps

@@ -1,4 +1,4 @@
-"""The mime bundle of a result: always the same keys, so that notebooks look alike on every machine."""
+"""Mime bundles of results, with the same keys on every machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def mime_bundle(
     above: Mapping[str, str] | None = None,
     other: Trace | None = None,
 ) -> dict[str, str]:
-    """Return what a notebook stores for a statement.
+    """Return what a notebook stores for a statement: exactly the keys ``text/plain`` and ``text/html``.
 
     Args:
         trace: the statement's trace.
@@ -36,9 +36,6 @@ def mime_bundle(
         first_line: the cell's line on which the statement begins.
         above: content above the report, by the same keys: the rows of RETURNING.
         other: the trace of the statement under the other row change paradigm, if known.
-
-    Returns:
-        Exactly the keys ``text/plain`` and ``text/html``.
 
     >>> from rowmerge_nb.trace.trace import Trace
     >>> bundle = mime_bundle(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished", target="t"))
@@ -62,12 +59,7 @@ def mime_bundle(
 
 
 def rows_bundle(rows: Mapping[str, str], trace: Trace, first_line: int = 1) -> dict[str, str]:
-    r"""Return what a notebook stores for a query: its rows, with notices below.
-
-    Args:
-        rows: the rows, by the same keys.
-        trace: the query's trace.
-        first_line: the cell's line on which the statement begins.
+    r"""Return what a notebook stores for a query: the bundle of its rows, with notices below.
 
     >>> from rowmerge_nb.trace.trace import NoticeRecord, Trace
     >>> trace = Trace(statement="TABLE t", kind="SELECT", state="finished", notices=(NoticeRecord("A <view> is slow", 1, 7),))
@@ -82,12 +74,7 @@ def rows_bundle(rows: Mapping[str, str], trace: Trace, first_line: int = 1) -> d
 
 
 def explained_bundle(trace: Trace, explained: str) -> dict[str, str]:
-    """Return what a notebook stores for an EXPLAIN: its text, and the drawn plan as HTML if the trace has one.
-
-    >>> from rowmerge_nb.trace.trace import Trace
-    >>> explained_bundle(Trace(statement="SHOW CREATE TABLE t", kind="SHOW CREATE", state="finished"), "CREATE ...")["text/plain"]
-    'CREATE ...'
-    """
+    """Return what a notebook stores for an EXPLAIN: its text, and the drawn plan if the trace has one."""
     if trace.state != StatementState.EXPLAINED or not trace.plan:
         return {"text/plain": explained, "text/html": preformatted(explained)}
     report = mime_bundle(trace, show="outcome,clauses,plan")

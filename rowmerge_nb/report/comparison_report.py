@@ -1,4 +1,4 @@
-"""A comparison as text and HTML: outcome, numbers, changed rows, pages, plans and calls of both sides."""
+"""A comparison as text and HTML."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _REPORTED_BY_STORES: Final = frozenset({"rows read", "written", "rows after"})
 
 
 def comparison_bundle(comparison: Comparison) -> dict[str, str]:
-    """Return what a notebook stores for a comparison: exactly the keys ``text/plain`` and ``text/html``."""
+    """Return the mime bundle of a comparison."""
     rows = aligned(comparison)
     pages_of_sides = different_pages(comparison) if not rows else []
     why = _unaligned(comparison) if pages_of_sides else ""

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 def render_error_text(error: RowMergeError, trace: Trace | None = None, first_line: int = 1) -> str:
     """Return an error as text: message, position, consequences and hint.
 
-    Args:
-        error: the error.
-        trace: the statement's trace, if one exists.
-        first_line: the cell's line on which the statement begins.
+    ``first_line`` is the cell's line on which the statement begins.
 
     >>> from rowmerge_nb.base.errors import AnalysisError
     >>> error = AnalysisError("Table 'memory.default.acounts' does not exist", code="TABLE_NOT_FOUND",
@@ -45,10 +42,7 @@ def render_error_text(error: RowMergeError, trace: Trace | None = None, first_li
 
 
 def render_error_html(error: RowMergeError, trace: Trace | None = None, first_line: int = 1, *, number: int = 0) -> str:
-    """Return an error as an HTML fragment; arguments as for `render_error_text`.
-
-    ``number`` distinguishes this output's ids from earlier ones of the same statement.
-    """
+    """Return an error as an HTML fragment; ``number`` is as for `rowmerge_nb.report.html.render_html`."""
     failure = failure_of_error(error, trace)
     if trace is None:
         text = "\n".join(failure_text(failure, first_line, WIDTH))

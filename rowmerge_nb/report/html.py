@@ -1,7 +1,7 @@
 """A report as HTML: a fragment for a notebook's output, or a page of several.
 
-The fragment begins with the text report, for viewers that strip style sheets; the style sheet hides it and reveals the rich form.
-There are no scripts, and no resources are loaded.
+The fragment begins with the text report, for viewers that strip style sheets; the style sheet replaces it by the rich form.
+There are no scripts and no external resources.
 """
 
 from __future__ import annotations
@@ -54,26 +54,16 @@ class PageEntry:
 def render_html(
     report: Report, *, show: str | Iterable[str] | None = None, timings: bool = False, number: int = 0, first_line: int = 1
 ) -> str:
-    """Return a report as an HTML fragment.
+    """Return a report as an HTML fragment; requested folds are open.
 
-    Args:
-        report: the report.
-        show: names of the parts to show, unfolded, see `rowmerge_nb.report.model.report.PARTS`; None for the default ones.
-        timings: show times, which differ from run to run.
-        number: distinguishes this output's ids from earlier ones of the same statement.
-        first_line: the cell's line on which the statement begins.
+    ``number`` distinguishes this output's ids from earlier ones of the same statement; ``first_line`` is the statement's line in the cell.
     """
     parts = show if show is None or isinstance(show, str) else tuple(show)
     return _fragment(report, parts, timings=timings, number=number, first_line=first_line)
 
 
 def render_page(reports: Sequence[Report | Trace | PageEntry], title: str) -> str:
-    """Return an HTML document with several reports, in the system's light or dark theme.
-
-    Args:
-        reports: reports or traces, in order; a `PageEntry` adds a heading and a sentence.
-        title: the document's title.
-    """
+    """Return an HTML document with several reports, in order, in the system's light or dark theme."""
     from markupsafe import Markup
 
     entries = []
@@ -119,14 +109,7 @@ def render_verdicts(verdicts: tuple[Verdict, ...], text: str) -> str:
 
 
 def render_parts(template: str, names: dict[str, Any], text: str, statement: str) -> str:
-    """Return an HTML fragment from a template of its own.
-
-    Args:
-        template: the template's name.
-        names: its variables.
-        text: the text form.
-        statement: the statement, for ids.
-    """
+    """Return an HTML fragment from a template; ``statement`` determines its id."""
     from markupsafe import Markup
 
     part = _environment().get_template(template).render(names)
@@ -151,16 +134,10 @@ def style_sheet() -> str:
 
 
 def style_for(body: str) -> tuple[str, str]:
-    """Return the style sheet of a fragment: the rules for its elements and classes, and the shared ones.
+    """Return the class and the style sheet of a fragment's body: the rules for its elements and classes, and the shared ones.
 
     Each output of a notebook has its own style sheet, since it may be cleared, rerun or shown alone.
-    Rules are scoped by a class shared only by fragments with the same rules, so that outputs do not affect each other.
-
-    Args:
-        body: the fragment without its outer element.
-
-    Returns:
-        The outer element's class beside ``rm``, and the rules.
+    Rules are scoped by the returned class, which only fragments with the same rules have.
     """
     classes = {name for class_attribute in _CLASSES.findall(body) for name in class_attribute.split()} | {
         "rm",
@@ -256,7 +233,6 @@ def _drawings(report: Report, part: str, prefix: str) -> dict[str, Any]:
 
 
 def _failure_names(failure: Failure, first_line: int) -> dict[str, Any]:
-    """Return the template variables of a failure: numbered lines, and the space before the carets."""
     names: dict[str, Any] = {"failure": failure, "first_line": first_line}
     if (excerpt := failure.excerpt) is not None:
         width = len(str(excerpt.lines[-1][0] + first_line - 1))

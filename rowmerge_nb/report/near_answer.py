@@ -1,4 +1,4 @@
-"""The result of ``result.near()``: rows without a partner and their nearest keys, as data, text and HTML."""
+"""The result of ``result.near()``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_SHOWN: Final = 60
 
 
 class Near(ShownSequence[NearRow]):
-    """The source rows of a MERGE without a partner, and their nearest target keys; displays as a table.
+    """Source rows without a partner and their nearest target keys; displays as a table.
 
     Attributes:
         keys: all findings about both sides.
@@ -38,13 +38,7 @@ class Near(ShownSequence[NearRow]):
 
     @classmethod
     def of(cls, trace: Trace, row: Any, source_row: Any, columns: Mapping[str, Any]) -> Near:
-        """Find rows in a trace.
-
-        Args:
-            trace: the trace.
-            row: the positional argument of `Result.near`: the number of the source row, from 0, or values by column.
-            source_row: the number of the source row; None for any.
-            columns: values of columns that ON reads, of rows of either side.
+        """Find rows in a trace; arguments as for `Result.near`, ``row`` is the positional one.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if no row matches, or a column is unknown; NOT_SUPPORTED if nearest keys were not computed.
@@ -106,7 +100,6 @@ class Near(ShownSequence[NearRow]):
         return {"text/plain": text, "text/html": render_parts("near_keys.html.j2", names, text, text)}
 
     def _lines(self) -> list[str]:
-        """Return a sentence per requested row, or the counts of all."""
         if self._picked:
             return list(self.sentences)
         lines = [summary_of(self.keys)]
@@ -117,7 +110,6 @@ class Near(ShownSequence[NearRow]):
         return lines
 
     def _tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Return the tables: title, heads, cells."""
         if self._picked:
             return []
         terms = self.keys.terms

@@ -33,11 +33,7 @@ _CLAUSE: Final = 80
 def render_text(report: Report, *, show: str | Iterable[str] | None = None, timings: bool = False, first_line: int = 1) -> str:
     """Return a report as text, without a newline at the end.
 
-    Args:
-        report: the report.
-        show: names of the parts to show, see `rowmerge_nb.report.model.report.PARTS`; None for the default ones.
-        timings: show times, which differ from run to run.
-        first_line: the cell's line on which the statement begins.
+    ``show`` lists parts, see `rowmerge_nb.report.model.report.PARTS`; ``first_line`` is the statement's line in the cell.
 
     >>> from rowmerge_nb.trace.trace import Trace
     >>> from rowmerge_nb.report.model.report import build_report
@@ -209,7 +205,6 @@ def _pages(report: Report) -> list[str]:
 
 
 def _channel_lines(word: str, channels: list[Channel]) -> list[str]:
-    """Return the channels on wrapped lines."""
     lines, line = [], f"{word:<8}"
     for channel in channels:
         item = f"{channel.number} {channel.name} {channel.type}"
@@ -225,7 +220,6 @@ def _channel_lines(word: str, channels: list[Channel]) -> list[str]:
 
 
 def _ledger(pages: Pages) -> list[str]:
-    """Return the sampled rows: the input's operation, and all output values."""
     columns = pages.channels.columns
     indexes = _pick(len(columns), [i for i, column in enumerate(columns) if column.name in _redistribution(pages)])
     names = [columns[i].name for i in indexes]
@@ -335,7 +329,6 @@ def diff_lines(report: Report) -> list[str]:
 
 
 def _journeys(report: Report, *, listed: bool) -> list[str]:
-    """Return the lines of the journeys; rows that took no part are omitted if ``listed`` with the unchanged ones."""
     journeys = report.journeys
     if journeys is None:
         return []

@@ -1,4 +1,4 @@
-"""The result of ``result.quiz()``: questions about a statement, with their answers."""
+"""The result of ``result.quiz()``."""
 
 from __future__ import annotations
 
@@ -37,9 +37,6 @@ class Question:
     Args:
         topic: ``join``, ``condition``, ``clause``, ``page``, ``paradigm`` or ``writer``.
         text: the question, as Markdown.
-        choices: the possible answers.
-        answer: the right one.
-        because: the reason.
     """
 
     topic: str
@@ -73,12 +70,7 @@ class Quiz(ShownSequence[Question]):
 
     @classmethod
     def of(cls, trace: Trace, n: int, seed: int) -> Quiz:
-        """Build questions from a trace.
-
-        Args:
-            trace: the trace of a MERGE with the values of both sides.
-            n: the maximum number; questions are distinct, and each topic comes before one is repeated.
-            seed: selects the questions; the same seed selects the same ones.
+        """Build up to ``n`` questions from the trace of a MERGE; each topic comes before one is repeated.
 
         Raises:
             RowMergeError: NOT_SUPPORTED if the trace has no joined rows with the values of both sides; INVALID_ARGUMENTS for a wrong number.
@@ -108,11 +100,7 @@ class Quiz(ShownSequence[Question]):
         return cls(selected[:n])
 
     def check(self, number: int, answer: str) -> Mark:
-        """Return whether an answer is right, and why.
-
-        Args:
-            number: the question's number, from 1.
-            answer: one of its choices, or its letter.
+        """Return whether an answer, a choice or its letter, to question ``number``, from 1, is right, and why.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if there is no such question or choice.
@@ -145,11 +133,7 @@ class Quiz(ShownSequence[Question]):
         return "\n\n".join(blocks)
 
     def cells(self, name: str = "quiz") -> list[dict[str, Any]]:
-        """Return the cells of a notebook (nbformat 4.5 or later, with ids): each question, followed by a cell for its answer.
-
-        Args:
-            name: the variable that holds the quiz in that notebook.
-        """
+        """Return notebook cells (nbformat 4.5): each question, followed by a cell for its answer; ``name`` is the quiz's variable there."""
         notebook_cells: list[dict[str, Any]] = []
         for number, question in enumerate(self, 1):
             question_cell = {
@@ -180,7 +164,6 @@ def _question_text(number: int, question: Question) -> str:
 
 
 def _labels(question: Question) -> Sequence[str]:
-    """Return the labels of the choices: letters, or numbers if there are too many."""
     count = len(question.choices)
     return ascii_lowercase[:count] if count <= len(ascii_lowercase) else [str(number) for number in range(1, count + 1)]
 

@@ -1,4 +1,4 @@
-"""The result of ``result.check_rows()``: the rows of a table compared with the expected ones."""
+"""The result of ``result.check_rows()``."""
 
 from __future__ import annotations
 
@@ -80,14 +80,9 @@ class RowCheck:
         by: str | Iterable[str] | None = None,
         padded: Collection[str] = (),
     ) -> RowCheck:
-        """Compare rows.
+        """Compare the rows after a statement with the expected ones, whose columns may be in any order.
 
-        Args:
-            trace: the statement's trace.
-            rows: the rows after the statement.
-            wanted: the expected rows: the same column names in any order, with values that fit.
-            by: the columns that identify a row; None for all.
-            padded: the columns of type char, which are compared without padding.
+        ``by`` has the columns that identify a row; char columns are compared without padding.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if columns are missing, unknown, or have values of another type.
@@ -145,7 +140,6 @@ class RowCheck:
         return tuple((one.head, one.reasons) for one in journeys)
 
     def _trimmed(self, side: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """Return a row with its char values trimmed at the end."""
         if side is None or not self._padded:
             return side
         return {n: v.rstrip(" ") if n.lower() in self._padded and isinstance(v, str) else v for n, v in side.items()}
@@ -197,7 +191,6 @@ def _rows(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def _without_padding(rows: pa.Table, padded: Collection[str]) -> pa.Table:
-    """Return rows with their char columns trimmed at the end."""
     for at, name in enumerate(rows.column_names):
         if name in padded:
             rows = rows.set_column(at, rows.schema.field(at), pc.utf8_rtrim(rows.column(at), " "))
@@ -205,7 +198,6 @@ def _without_padding(rows: pa.Table, padded: Collection[str]) -> pa.Table:
 
 
 def _names(by: str | Iterable[str], table_columns: Mapping[str, str]) -> list[str]:
-    """Return the requested columns as the table spells them."""
     form = "the name of a column, or a list of names"
     names = [by] if isinstance(by, str) else list(checked(by, "by", Iterable, form))
     checked(names, "by", lambda value: len(value) > 0, "one column at least, or nothing")
@@ -224,7 +216,6 @@ def _no_column(name: str, columns: Mapping[str, str]) -> RowMergeError:
 
 
 def _like(wanted: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Convert rows to the columns and types of another schema, by name."""
     columns = {name.lower(): name for name in schema.names}
     expected_columns = {name.lower(): name for name in wanted.column_names}
     if len(columns) < len(schema.names):
@@ -245,7 +236,6 @@ def _like(wanted: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _cast(values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """Convert the values of a column to a type."""
     if values.null_count == len(values):
         return pa.chunked_array([pa.nulls(len(values), field.type)])
     try:

@@ -1,4 +1,4 @@
-"""The result of ``result.verdicts()`` as rows, text and HTML."""
+"""The result of ``result.verdicts()``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of ``result.why()``: reasons as journeys, text and HTML."""
+"""The result of ``result.why()``."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Why(ShownSequence[Journey]):
 
         Args:
             trace: the trace.
-            row: the positional argument of `Result.why`: the number of the source row, from 0, or values by column.
-            source_row: the number of the source row; None for any.
-            columns: values of the source row or the target row, by column.
-            ask: takes ``row``, ``source_row`` and ``columns``, and returns a trace with these rows as the requested ones; may be None.
+            row: the positional argument of `Result.why`.
+            source_row: the number of the source row, from 0; None for any.
+            columns: values of the source row or the target row.
+            ask: returns a trace with requested rows, if that is possible.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if no row matches, or a column is unknown; NOT_SUPPORTED if the trace has no rows with the
-                values of both sides, and they cannot be requested.
+            RowMergeError: INVALID_ARGUMENTS if no row matches, or a column is unknown; NOT_SUPPORTED if the rows' values are not
+                recorded and cannot be requested.
         """
         recorded_rows, requested = _rows_held(trace), asked_journeys(trace)
         sides = _sides(trace, requested)
@@ -72,7 +72,6 @@ class Why(ShownSequence[Journey]):
 
     @classmethod
     def _asked(cls, trace: Trace, ask: Callable[[], Trace], words: str, matches: Sequence[Journey]) -> Why:
-        """Request rows that the trace lacks; if that is not supported, return those that it has."""
         try:
             answer = ask()
         except RowMergeError as error:
@@ -103,7 +102,6 @@ class Why(ShownSequence[Journey]):
 
 
 def _rows_held(trace: Trace) -> int:
-    """Return the number of joined rows recorded with the values of both sides."""
     return 0 if trace.pages is None or trace.pages.witness is None else trace.pages.before.num_rows
 
 
@@ -118,7 +116,6 @@ def _sides(trace: Trace, requested: Iterable[Journey]) -> list[Mapping[str, Any]
 def _matches(
     trace: Trace, others: Iterable[Journey], number: int | None, values: Mapping[str, Any], *, padded: bool = False
 ) -> list[Journey]:
-    """Return the journeys of the trace's rows and of other rows with this source row and these values."""
     pages = trace.pages
     recorded = (
         () if pages is None or pages.witness is None else journeys_at(trace, rows_like(pages, number, values, padded=padded))
@@ -136,7 +133,6 @@ def _alike(rows: Iterable[Journey], number: int | None, values: Mapping[str, Any
 
 
 def _untouched_elsewhere(ask: Callable[[], Trace]) -> list[Journey]:
-    """Request target rows that the trace lacks; none if that is not supported."""
     try:
         return list(untouched_journeys(ask()))
     except RowMergeError as error:

@@ -56,9 +56,8 @@ class Sql:
         before: the statement up to the name; expressions in braces are replaced by the name ``x``.
         qualifier: the preceding parts of the name, as ``t`` of ``t.am``.
         word: the incomplete part, with its opening quote.
-        after: the statement after the cursor.
-        options: the line of options.
-        is_closed: the closing quote is already there, as editors insert it.
+        after: the rest of the statement.
+        is_closed: the closing quote exists already, as editors insert it.
     """
 
     before: str
@@ -97,7 +96,6 @@ def where(text: str, line: int, column: int) -> Options | Braces | Text | Sql | 
 
 
 def _behind(before: str, after: str) -> Options | Braces | Text | Sql:
-    """Return the position after ``%merge``, in a command, options or a statement."""
     if undone := _UNDO.match(before):
         # Its argument is a table, as in TABLE t.
         return _in_sql(f"TABLE {before[undone.end() :]}", after, "")
@@ -110,7 +108,6 @@ def _behind(before: str, after: str) -> Options | Braces | Text | Sql:
 
 
 def _begins(words: list[str], number: int, word: str) -> bool:
-    """Return whether a complete word of the line begins a statement."""
     from rowmerge_nb.notebook.cell_options import STATEMENT
 
     return number < len(words) - 1 and STATEMENT.match(word) is not None
@@ -161,7 +158,6 @@ def _plain(part: str) -> str:
 
 
 def _rest(after: str, *, quoted: bool) -> str:
-    """Return the rest of the statement after the name at the cursor."""
     after = re.sub(r'\A[^"\n]*"' if quoted else r"\A[\w@:]*", "", after, count=1)
     pieces: list[str] = []
     at = 0

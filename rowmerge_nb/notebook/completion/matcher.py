@@ -84,7 +84,6 @@ def _python(completer: Any, code: str) -> tuple[str, Iterable[tuple[str, str]]]:
 
 
 def _engines(namespace: dict[str, Any]) -> tuple[str, ...]:
-    """Return the variables that hold an engine; none if its module is not loaded."""
     module = sys.modules.get("rowmerge_nb.engine.engine")
     if module is None:
         return ()

@@ -33,7 +33,6 @@ def in_options(at: Options, *, variables: tuple[str, ...] = ()) -> tuple[str, li
 
 
 def _value(name: str, word: str, variables: tuple[str, ...]) -> tuple[str, list[tuple[str, str]]] | None:
-    """Complete the value of an option; None if it takes none."""
     option = next((option for option in OPTIONS if option.name == name), None)
     if option is None or not option.values:
         return None
@@ -45,7 +44,6 @@ def _value(name: str, word: str, variables: tuple[str, ...]) -> tuple[str, list[
 
 
 def _part(word: str) -> tuple[str, list[tuple[str, str]]]:
-    """Complete the last of several report parts."""
     from rowmerge_nb.report.model.report import PARTS, PRESETS
 
     *earlier, last = word.split(",")

@@ -101,7 +101,6 @@ def _splits(pages: Pages) -> bool:
 
 
 def _before(pages: Pages, slots: list[Slot]) -> list[list[Box]]:
-    """Return the cells of the page before; channels without an edge say why."""
     channels = pages.channels
     location = channels.location
     total = "" if pages.total_before is None else f", {plural(pages.total_before, 'row')}"
@@ -150,7 +149,6 @@ def _after(pages: Pages, slots: list[Slot], halves: list[Half]) -> list[list[Box
 
 
 def _halves(pages: Pages, slots: list[Slot]) -> list[Half]:
-    """Return the contents of rows after ``transform_page`` per operation."""
     channels = pages.channels
     redistribution = {channel.name: channel.number for channel in channels.redistribution}
     new = tuple("…" if slot.omitted else f"from {channels.fields[slot.index].number}" for slot in slots)

@@ -81,14 +81,11 @@ def muted(text: str) -> Text:
 
 @dataclass(frozen=True)
 class Box:
-    """A cell.
+    """A cell; without lines, a bar with a port.
 
     Args:
-        lines: its lines, each a list of runs; empty for a bar with a port.
         align: ``LEFT``, ``CENTER`` or ``RIGHT``.
-        port: the port's name, or ``""``.
         fill: a key of `COLORS`, or ``""``.
-        span: columns.
         width: the minimum width; ``height`` is the height of a bar.
     """
 

@@ -1,7 +1,6 @@
 """The plan as a drawing: from the scans at the top to ``finish_merge`` at the bottom, one lane per WHEN clause.
 
-Nodes are steps, edges have row counts. CASE, MarkDistinct and transform_page have equal cells, so that lanes are straight.
-Below them, rows are grouped by operation, and after an exchange by writer.
+CASE, MarkDistinct and transform_page have equal cells, so that lanes are straight.
 """
 
 from __future__ import annotations
@@ -146,7 +145,6 @@ class _Drawing:
         return width + width % 2
 
     def _branches(self) -> list[tuple[str, str, str]]:
-        """Return label, text and style of each line of the CASE, at most a dozen; none if there is nothing to decide."""
         if len(self.plan.branches) == 1:
             return []
         lines = []
@@ -168,14 +166,13 @@ class _Drawing:
         return [mono(label, style, strong=True), mono(text) if label else muted(text)]
 
     def _head(self, operator: Operator) -> list[Box]:
-        """Return an operator's line: name and arguments, and its rows at the right."""
         arguments = cell(operator.arguments, ARGUMENTS).text
         line = [bold(operator.title), *([mono(GAP + arguments)] if arguments else [])]
         rows = operator.rows_text
         return [Box([line]), Box([[plain(f"{GAP}{rows}")]] if rows else (), align="RIGHT", height=0)]
 
     def _leaves(self, name: str, operators: list[Operator]) -> Stream:
-        """Draw an input of the join as one node, the scan and the nodes of a source query at the top."""
+        """Draw an input of the join as one node, the scan at the top."""
         rows = [row for operator in reversed(operators) for row in (*_inside(operator), self._head(operator))]
         last = operators[0]
         node(self.graph, name, rows)
@@ -285,7 +282,6 @@ class _Drawing:
         return groups
 
     def _becomes(self, lane: Lane, count: int) -> list[list[list[Text]]]:
-        """Return the operation and its result, on two lines."""
         rows = "" if lane.rows is None else f" {number(lane.rows)}"
         splits = lane.style == "U" and "U" not in self.plan.outputs
         amount = "" if lane.rows is None else f"{number(lane.rows)} "
@@ -318,7 +314,6 @@ class _Drawing:
         return leaving
 
     def _plain(self, operator: Operator, streams: list[Stream]) -> list[Stream]:
-        """Draw an operator as name, arguments and rows."""
         line = [bold(operator.title), *([mono(GAP + cell(operator.arguments, ARGUMENTS).text)] if operator.arguments else [])]
         rows = [[Box([line])]]
         rows += [[Box([[plain(note)]])] for note in operator.notes if operator.kind == "TableFinish"]
@@ -336,7 +331,6 @@ class _Drawing:
 
 
 def _inside(operator: Operator) -> list[list[Box]]:
-    """Return the nodes of a source query, one per line; only the last ones if there are too many."""
     lines = list(_lines(operator.inside, "")) if operator.inside is not None else []
     if omitted := max(len(lines) - MOST_STEPS, 0):
         lines[:omitted] = [[muted(f"… {plural(omitted, 'more node')}, which EXPLAIN shows")]]

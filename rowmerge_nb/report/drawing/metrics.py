@@ -1,8 +1,6 @@
-"""The width of text in a browser.
+"""The width of text in a browser: drawings are laid out without fonts, so that they are byte-identical on every machine.
 
-Drawings are laid out without fonts, so that they are byte-identical on every machine.
-The widths are those of Helvetica, shared by Arial and Liberation Sans, in thousandths of the font size, from space to tilde.
-The mono fonts of the style sheet are at most 0.6 wide.
+The widths are those of Helvetica, in thousandths of the font size, from space to tilde; mono fonts are at most 0.6 wide.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """DOT to SVG: Graphviz places boxes and edges, this module writes the text.
 
-Before the layout, each cell is emptied and filled with a color that encodes its number.
-The painted polygons then locate the cells for their text.
-No font is measured, so the bytes are the same on every machine; colors become classes, so one drawing serves light and dark.
+Before the layout, each cell is emptied and filled with a color that encodes its number, which locates its text afterwards.
+No font is measured, so the bytes are the same on every machine. Colors become classes for light and dark themes.
 """
 
 from __future__ import annotations
@@ -34,17 +33,14 @@ class _Cell:
 
 
 def dot_to_svg(dot: str, *, prefix: str = "rm", title: str = "", description: str = "", standalone: bool = False) -> str:
-    """Draw DOT written by `rowmerge_nb.report.drawing.graph`.
+    """Draw DOT written by `rowmerge_nb.report.drawing.graph` as an ``<svg>`` element without scripts and ``foreignObject``.
 
     Args:
         dot: the DOT text.
         prefix: the prefix of the drawing's ids; unique in a document.
         title: the drawing's name, for screen readers.
         description: its content in words.
-        standalone: include a style sheet, for a separate file.
-
-    Returns:
-        An ``<svg>`` element: rectangles, paths and text with classes; no script, no ``foreignObject``.
+        standalone: include a style sheet.
     """
     import pygraphviz
 
@@ -110,13 +106,11 @@ class _Drawing:
         self.texts: list[str] = []
 
     def markup(self) -> list[str]:
-        """Return all elements, the lowest first."""
         # One path per color, twenty bytes per rectangle. Nodes are below their cells.
         names = sorted(self.surfaces, key=lambda name: (name != "node", name))
         return [*(f'<path class="f-{name}" d="{"".join(self.surfaces[name])}"/>' for name in names), *self.edges, *self.texts]
 
     def add(self, tag: str, attributes: dict[str, str]) -> None:
-        """Add one of Graphviz's shapes."""
         fill, stroke = attributes.get("fill", "none"), attributes.get("stroke", "none")
         if tag == "path":
             self._edge(attributes, _CLASS_OF[stroke])
@@ -159,7 +153,6 @@ class _Drawing:
                 self.texts.append(f'<text x="{round(x)}" y="{round(start + at * LINE)}"{name}>{content}</text>')
 
     def _moved(self, path: str) -> str:
-        """Add the offset to coordinates, rounded to a tenth."""
         right, down = self.shift
         return _POINT.sub(lambda match: f"{_short(float(match[1]) + right)},{_short(float(match[2]) + down)}", path)
 

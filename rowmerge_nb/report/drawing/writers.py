@@ -42,17 +42,9 @@ class Arrival:
 def draw_writers(
     graph: graphviz.Digraph, plan: Plan, writer: Operator, exchange: Operator | None, arrivals: list[Arrival]
 ) -> list[tuple[str, str]]:
-    """Draw the nodes between ``transform_page`` and ``TableFinish``.
+    """Draw the nodes between ``transform_page`` and ``TableFinish``; arrivals are from left to right.
 
-    Args:
-        graph: the drawing.
-        plan: the plan.
-        writer: the writer's operator.
-        exchange: the exchange above it, if any.
-        arrivals: the streams from above, from left to right.
-
-    Returns:
-        The ports of fragments, each with the label of its edge.
+    Returns the ports of fragments, each with the label of its edge.
     """
     sinks = _sinks(plan)
     if exchange is None:
@@ -98,7 +90,6 @@ def _exchange_node(
     outlets: list[tuple[int, str, int]],
     names: list[str],
 ) -> None:
-    """Draw the exchange: rows enter by operation, and leave by writer."""
     styles = list(dict.fromkeys(arrival.style for arrival in arrivals))
     rooms = [sum(arrival.width for arrival in arrivals if arrival.style == style) for style in styles]
     ends = [list(accumulate(widths)) for widths in ([a.width for a in arrivals], rooms, [width for _, _, width in outlets])]
@@ -175,7 +166,6 @@ def _sink_node(graph: graphviz.Digraph, plan: Plan, name: str, sink: Writer | No
 
 
 def _one_node(graph: graphviz.Digraph, plan: Plan, writer: Operator, arrivals: list[Arrival]) -> tuple[str, str]:
-    """Draw all sinks as one node: without an exchange, each task stores its own rows."""
     name, method = _SINKS[writer.kind]
     word = "split" if writer.kind in CHANGERS else "writer"
     span = max(len(arrivals), 1)

@@ -97,21 +97,11 @@ def _with_clauses(state: Mapping[str, Any]) -> Markup:
 
 
 def _label(numbers: Sequence[int]) -> str:
-    """Return the label of the clauses that begin on one line.
-
-    >>> _label([2]), _label([0, 1, 2])
-    ('clause 2', 'clauses 0–2')
-    """
     return f"clause {numbers[0]}" if len(numbers) == 1 else f"clauses {numbers[0]}\N{EN DASH}{numbers[-1]}"
 
 
 def explorer_page(trace: Trace, untouched: pa.Table | None = None, variants: Variants | None = None) -> str:
     """Return an HTML document with the explorer of a statement; without scripts it shows the report.
-
-    Args:
-        trace: the statement's trace.
-        untouched: target rows that were not joined, if known.
-        variants: the derived results under other options, or None.
 
     Raises:
         RowMergeError: NOT_SUPPORTED, see `rowmerge_nb.report.explorer.explorer_state.explorer_state`.

@@ -60,17 +60,14 @@ _ANSWERS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "
 
 
 def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str, Any]:
-    """Return the explorer's state of a trace.
-
-    For a large statement it has the requested rows, or else the first ones in the trace.
+    """Return the explorer's state of a trace: the requested rows of a large statement, or the first ones in the trace.
 
     Args:
         trace: the trace of a MERGE, UPDATE or DELETE that ran by merge sinks with the values of both sides, or that failed.
-        untouched: target rows that were not joined or selected by WHERE, if the caller knows more than the trace.
+        untouched: target rows that took no part, if the caller knows more than the trace.
 
     Raises:
-        RowMergeError: NOT_SUPPORTED for another statement, one that did not begin, one of the older flow, and one that ran without
-            recording the values of both sides.
+        RowMergeError: NOT_SUPPORTED for other traces.
     """
     report = build_report(trace)
     request = _requested(trace)
@@ -140,7 +137,6 @@ def _calls(report: Report, trace: Trace) -> list[dict[str, Any]]:
 
 
 def _requested(trace: Trace) -> AskedRows | None:
-    """Return the requested rows of a trace that lacks some rows, or None."""
     whole = trace.pages is not None and trace.pages.complete and trace.pages.witness is not None
     return None if whole or trace.asked is None or trace.asked.pages is None else trace.asked
 
@@ -178,7 +174,6 @@ def _runs(phrase: Phrase) -> list[list[str]]:
 
 
 def _steps(trace: Trace) -> list[dict[str, Any]]:
-    """Return the steps in execution order, each with a sentence about this run."""
     merged, pages = trace.kind == "MERGE", trace.pages
     taken_rows = sum(clause.rows or 0 for clause in trace.clauses if clause.number >= 0)
     joined = plural(trace.joined or 0, "joined row" if merged else "row")
@@ -282,7 +277,6 @@ def _join_sentence(trace: Trace) -> str:
 
 
 def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:
-    """Return the clauses; an UPDATE or DELETE is one clause, labeled by its condition."""
     rows = report.clauses.rows if report.clauses is not None else ()
     if not rows:
         return [
@@ -316,7 +310,6 @@ def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:
 
 
 def _tables(trace: Trace) -> dict[str, str]:
-    """Return the names of both sides as in the statement: ``stock t``; a query has no name."""
     names = {"source": "", "target": visible(trace.target)}
     nodes = {node.id: node for node in trace.plan}
     for node in trace.plan:
@@ -437,7 +430,6 @@ def _untouched(trace: Trace) -> int | None:
 
 
 def _recorded_untouched(trace: Trace) -> pa.RecordBatch | None:
-    """Return the trace's untouched rows, with the columns shown for target rows."""
     rows, pages = trace.untouched, trace.pages
     if rows is None or pages is None or pages.witness is None or "target" not in pages.witness.schema.names:
         return rows
@@ -445,7 +437,6 @@ def _recorded_untouched(trace: Trace) -> pa.RecordBatch | None:
 
 
 def _others(trace: Trace, rows: pa.Table | pa.RecordBatch | None) -> list[dict[str, Any]]:
-    """Return untouched rows: values, reason, and nearest key."""
     if rows is None:
         return []
     why = _ALONE if trace.kind == "MERGE" else _NOT_CHOSEN
@@ -474,7 +465,6 @@ def _before_channels(report: Report, pages: PageSample) -> Sequence[Channel]:
 
 
 def _page(channels: Sequence[Channel], page: pa.RecordBatch, pages: PageSample, *, unfolded: bool) -> dict[str, Any]:
-    """Return the page before, with the fields of the merge row as channels."""
     columns: list[list[Any]] = []
     for index in range(page.num_columns):
         column = page.column(index)

@@ -1,4 +1,4 @@
-"""The explorer's view of a failed statement: the failed step, the rows in the error, and missing parts."""
+"""The explorer's view of a failed statement."""
 
 from __future__ import annotations
 
@@ -31,12 +31,7 @@ _NODES: Final = {
 
 
 def ended_steps(trace: Trace, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the steps up to the failed one, which has the error.
-
-    Args:
-        trace: the trace of a failed statement.
-        steps: all steps that it would have had.
-    """
+    """Return the steps up to the failed one, which has the error."""
     error = trace.error
     assert error is not None
     keys = [step["key"] for step in steps]
@@ -88,7 +83,7 @@ def absent_parts(trace: Trace) -> list[str]:
 
 
 def raised_parts(trace: Trace) -> list[dict[str, Any]]:
-    """Return the errors of the connector's code: the call, the line with its neighbors, the call's page, the handle."""
+    """Return the errors of the connector's code."""
     return [
         {
             "call": f"{error.method}, {error.where}",

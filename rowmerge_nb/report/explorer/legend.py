@@ -78,7 +78,6 @@ def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
 
 
 def _of_update(pages: PageSample) -> list[list[str]]:
-    """Explain the page of an UPDATE, which consists of target rows only."""
     return [
         _merge_row(pages),
         *_old_place(pages),
@@ -97,7 +96,6 @@ def _merge_row(pages: PageSample) -> list[str]:
 
 
 def _old_place(pages: PageSample) -> list[list[str]]:
-    """Explain the channels that place old rows."""
     channels = []
     if places := _places(pages):
         channels.append([f"{places} (first)", "of the target row, so where the old row is; NULL without one"])

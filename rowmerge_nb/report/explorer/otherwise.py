@@ -50,16 +50,10 @@ _HEADS: Final = {
 
 
 def otherwise(run: Mapping[str, Any], variants: Variants, untouched: pa.Table | None = None) -> dict[str, Any]:
-    """Return the results of other options for the rows of a run.
+    """Return the results of other options for the rows of a run, whose state is ``run``.
 
-    Args:
-        run: the state of the run, see `explorer_state`.
-        variants: the derived traces.
-        untouched: as in `explorer_state`.
-
-    Returns:
-        ``choices`` has the options with their values. ``changes`` maps values joined by `BETWEEN` to the name of the most similar state, ``""``
-        for the run, and the `difference` from it. ``why`` explains options that cannot be changed.
+    ``choices`` has the options with their values. ``changes`` maps values joined by `BETWEEN` to the name of the most similar state, ``""``
+    for the run, and the `difference` from it. ``why`` explains options that cannot be changed.
     """
     own = tuple(str(run["options"][name]) for name in variants.choices)
     states: dict[tuple[str, ...], Mapping[str, Any]] = {own: run}
@@ -84,7 +78,6 @@ def _nearest(values: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _state(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -> dict[str, Any]:
-    """Return the state of a derived trace; results that need a run are marked as unknown."""
     options = {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)}
     state = _derived(trace, run, untouched)
     is_failed = trace.state == StatementState.FAILED
@@ -122,12 +115,10 @@ def _derived(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -
 
 
 def _resulting_rows(state: Mapping[str, Any]) -> list[Any]:
-    """Return the resulting rows of the table."""
     return [(row["fate"], row["made"]) for row in state["rows"]]
 
 
 def _calls_sentence(calls: list[dict[str, Any]], run: Mapping[str, Any]) -> str:
-    """Describe how the calls differ from those of the run."""
     if not calls:
         return f"No call was made. {_UNKNOWN} {_FRAGMENTS}"
     old, new = _by_call(run["calls"]), _by_call(calls)
@@ -148,7 +139,7 @@ def _by_call(calls: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[
 def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the expected calls: the coordinator's from the run, and between them those of each writer that gets rows.
 
-    Yields nothing if a row's writer is unknown, or if a sink of the run got several pages: their boundaries are unknown.
+    Yields nothing if a row's writer or the boundaries of pages are unknown.
     """
     of_sinks = [call for call in run["calls"] if call["writer"] is not None]
     methods = list(dict.fromkeys(call["method"] for call in of_sinks))
@@ -220,9 +211,8 @@ def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) 
 def difference(old: Any, new: Any) -> Any:
     """Return the difference between two JSON values; None if they are equal.
 
-    Returns:
-        ``["=", new]`` replaces the value, ``["{", {name: difference}, [removed names]]`` changes an object,
-        ``["[", {position: difference}, length]`` a list.
+    ``["=", new]`` replaces the value, ``["{", {name: difference}, [removed names]]`` changes an object,
+    ``["[", {position: difference}, length]`` a list.
 
     >>> difference({"a": [1, 2, 3], "b": 1}, {"a": [1, 5], "b": 1})
     ['{', {'a': ['[', {'1': ['=', 5]}, 2]}, []]

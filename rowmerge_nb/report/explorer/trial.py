@@ -31,10 +31,7 @@ _PAGES: Final = (
 def trial_state(trial: Trace, untouched: pa.Table | None, same: Mapping[str, Any]) -> dict[str, Any]:
     """Return the explorer's state of a trial.
 
-    Args:
-        trial: its trace.
-        untouched: rows of the copy that were not joined, if known.
-        same: the state of a trial of the unchanged statement on the same copy.
+    ``same`` is the state of a trial of the unchanged statement on the same copy.
 
     Raises:
         RowMergeError: NOT_SUPPORTED, see `explorer_state`.
@@ -97,7 +94,6 @@ def moved_since(run: Mapping[str, Any], same: Mapping[str, Any]) -> str:
 
 
 def _moved(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the rows with another clause, new rows, and rows that disappeared."""
     old = {_key(row): row for row in was["rows"]}
     old_rows = {index: old.pop(key) for index, row in enumerate(now["rows"]) if (key := _key(row)) in old}
     # A row with other values or another partner is still the row with its number in the source.
@@ -125,7 +121,6 @@ def _key(row: Mapping[str, Any]) -> str:
 
 
 def _taker(row: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-    """Return the clause that took a row."""
     clause_taken = next((clause for clause in state["clauses"] if clause["number"] == row["clause"]), None)
     return f"{clause_taken['label']} {clause_taken['word']}" if clause_taken is not None else "none"
 

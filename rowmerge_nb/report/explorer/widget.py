@@ -47,26 +47,25 @@ class Explorer(anywidget.AnyWidget):
     """A statement row by row and step by step.
 
     Args:
-        trace: the trace of a MERGE, UPDATE or DELETE that ran by merge sinks, with the values of both sides.
-        again: reruns the statement, see `rowmerge_nb.engine.statements.again.Again`; None if that is impossible.
-        variants: the derived results under other options, or None.
+        trace: as for `rowmerge_nb.report.explorer.explorer_state.explorer_state`.
+        again: reruns the statement; None if that is impossible.
+        variants: the derived results under other options.
 
     Raises:
         RowMergeError: NOT_SUPPORTED for another trace; INVALID_ARGUMENTS for an unknown row, step, clause or option.
 
     Attributes:
-        state: the displayed state, see `rowmerge_nb.report.explorer.explorer_state`.
+        state: the displayed state.
         row: the selected row, from 0 in the order of the list; -1 for none.
         step: the key of the step, if the statement has it: ``read``, ``join``, ``case``, ``distinct``, ``transform``, ``exchange``,
             ``sinks``, ``finish`` or ``commit``.
         clause: the clause whose rows are marked; None for all.
-        paradigm, era, duplicates: the options. A change shows the derived result of ``variants``, or else rehearses the statement on
-            the rows of the run. Their original values show the run again.
-        statement: its text. Another text is rehearsed with these options.
+        paradigm, era, duplicates: the options. A change shows the derived result, or else rehearses the statement on the run's rows.
+        statement: its text; another text is rehearsed with these options.
         cells: changed source cells, by row number and column: ``{3: {"price": 2}}``, see `rowmerge_nb.engine.result.Result.what_if`.
         tried: the result of the last trial; None without one or if it failed.
         trouble: why a trial failed, or ``""``. ``tries`` counts trials, ``asrun`` has the original options.
-        picks: the learner's answers per row in the mode Predict; ``score`` is the number of right ones once revealed.
+        picks: the learner's answers in the mode Predict; ``score`` is the number of right ones once revealed.
     """
 
     _esm = explorer_module()
@@ -109,7 +108,6 @@ class Explorer(anywidget.AnyWidget):
         self.observe(self._try, list(self._as_it_was))
 
     def _cells(self, run: dict[str, Any]) -> dict[str, Any]:
-        """Return the editable cells, or why there are none."""
         if self._again is None or run["kind"] != "MERGE":
             return {"why": ""}
         why = self._again.no_cells
@@ -147,14 +145,12 @@ class Explorer(anywidget.AnyWidget):
         self._show({**state, "choices": self._run["choices"], "cells": self._run["cells"]})
 
     def _is_derived(self, settings: Mapping[str, Any]) -> bool:
-        """Return whether the run's state already has the result, which the front end then shows."""
         derived = self._run["otherwise"] or {"choices": (), "changes": ()}
         others = [name for name in self._as_it_was if name not in derived["choices"]]
         same = all(settings[name] == self._as_it_was[name] for name in others)
         return same and BETWEEN.join(settings[name] for name in derived["choices"]) in derived["changes"]
 
     def _show(self, state: dict[str, Any]) -> None:
-        """Show a state; keep the row, the step and the clause if it has them."""
         with self.hold_trait_notifications():
             self.state = state
             self.row = min(self.row, len(state["rows"]) - 1)

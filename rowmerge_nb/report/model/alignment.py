@@ -28,12 +28,11 @@ _VALUES: Final = 48
 
 @dataclass(frozen=True)
 class AlignedRow:
-    """A joined row, and its results in both runs.
+    """A joined row, and its results in both runs; none if it was dropped.
 
     Args:
-        source: its number in the source as text; ``""`` without one.
+        source: its number in the source; ``""`` without one.
         name: the values of the source row, or of the target row without one.
-        left, right: letter, values and row id of each resulting row; empty if it was dropped.
     """
 
     source: str
@@ -56,7 +55,7 @@ class AlignedRow:
 
 
 def unaligned(left: Trace, right: Trace) -> str:
-    """Return why the rows of two runs cannot be aligned; ``""`` if they can, if a run has no page, and for two flows.
+    """Return why the rows of two runs cannot be aligned, or ``""``.
 
     In a sample, a missing row would look like a dropped one.
     """
@@ -71,7 +70,7 @@ def unaligned(left: Trace, right: Trace) -> str:
 
 
 def aligned_rows(left: Trace, right: Trace) -> tuple[AlignedRow, ...]:
-    """Return the aligned rows of two runs; none if a side is incomplete, if no row differs, and for two flows, whose pages differ."""
+    """Return the aligned rows of two runs; none if a side is incomplete, if no row differs, and for two flows."""
     if left.flow != right.flow or unaligned(left, right):
         return ()
     sides = [_made(trace) for trace in (left, right)]
@@ -83,7 +82,6 @@ def aligned_rows(left: Trace, right: Trace) -> tuple[AlignedRow, ...]:
 
 
 def _made(trace: Trace) -> dict[tuple[str, str, str], tuple[str, ...]]:
-    """Return the results of each joined row, by its number in the source and the values of both sides."""
     pages = trace.pages
     if pages is None:
         return {}

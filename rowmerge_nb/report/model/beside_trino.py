@@ -31,15 +31,7 @@ _PROJECTED: Final = {"merge_row": CASE, "case_number": CASE_NUMBER, "present": P
 
 @dataclass(frozen=True)
 class Step:
-    """A step of execution.
-
-    Args:
-        name: its name.
-        ours: our operator, or ``""``.
-        trino: Trino's node as in EXPLAIN, or ``""``.
-        our_rows: our rows; None if not counted.
-        trino_rows: Trino's.
-    """
+    """A step of execution: our operator and Trino's node, ``""`` if missing, with their rows, None if not counted."""
 
     name: str
     ours: str
@@ -63,7 +55,7 @@ class BesideTrino:
         only_ours: operators that Trino's plan lacks, with their rows.
         only_trino: nodes that our plan lacks, with their rows.
         notices: caveats.
-        failed: one of the two ended with an error, so its numbers are incomplete.
+        failed: one of the two failed, so its numbers are incomplete.
     """
 
     query: TrinoQuery
@@ -153,7 +145,6 @@ def _our_role(operator: Operator, facts: object) -> str | None:
 
 
 def _their_roles(query: TrinoQuery) -> tuple[dict[str, tuple[str, int | None]], set[str]]:
-    """Return name and rows of Trino's node per step, and the ids of these nodes."""
     roles: dict[str, tuple[str, int | None]] = {}
     node_ids: set[str] = set()
 
@@ -226,7 +217,6 @@ def _last(name: object) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a statement without its last semicolon."""
     return re.sub(r"\s+", " ", text).strip().rstrip("; ").split(" ")
 
 

@@ -1,4 +1,4 @@
-"""Changed rows of the target with old and new values, and the pages that the sinks received."""
+"""Changed rows of the target, and the pages that the sinks received."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Change:
 
 @dataclass(frozen=True)
 class SameRow:
-    """An unchanged row: its values, and the number of a matching source row, or ``""``."""
+    """An unchanged row, and the number of a matching source row, or ``""``."""
 
     cells: tuple[Cell, ...]
     source: str
@@ -65,7 +65,7 @@ class SameRow:
 
 @dataclass(frozen=True)
 class LeftRow:
-    """A row of the resulting table: the sign and style of its change, and per column the value and whether it is new."""
+    """A row of the resulting table; each cell has a value and whether it is new."""
 
     sign: str
     style: str
@@ -74,19 +74,16 @@ class LeftRow:
 
 @dataclass(frozen=True)
 class Diff:
-    """Changed rows.
+    """Changed rows, in the order of the source.
 
     Args:
-        columns: the table's columns.
-        rows: changes in the order of the source.
         total: the number of all changed rows.
         untouched: the number of unchanged target rows; None if the connector does not count rows.
-        same: the first unchanged rows of the committed table, if known.
-        summary: for a closed fold.
-        sizes: how the row counts before and after add up, or ``""``.
-        remark: a sentence about missing values, or ``""``.
+        same: the first unchanged rows, if known.
+        sizes: how the row counts before and after add up.
+        remark: a sentence about missing values.
         joined: the rows come from a join, so each has a source row and a clause.
-        left: all rows of a small table after the statement, or none if some are unknown; ``left_said`` describes them.
+        left: all rows of a small table after the statement, if known; ``left_said`` describes them.
     """
 
     columns: tuple[Channel, ...]
@@ -127,11 +124,7 @@ class Stored:
     Args:
         title: the receivers: sinks, or page sources in the older flow.
         caller: the word for one of them: ``writer`` or ``split``.
-        channels: the pages' channels.
         operation: the index of the operation channel; None in the older flow, where the call implies it.
-        pages: the pages' first rows.
-        summary: for a closed fold.
-        remark: an explanation of the channels, or ``""``.
     """
 
     title: str
@@ -198,7 +191,7 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
 
 
 def _left(trace: Trace, changes: Sequence[Change], same: Sequence[SameRow]) -> tuple[LeftRow, ...]:
-    """Return all rows of a small table after the statement, changed ones first; none if the store counts another number."""
+    """Return all rows of a small table, changed ones first; none if the store counts another number."""
     present = [change for change in changes if change.style != "D"]
     if len(present) + len(same) != trace.rows_after or trace.rows_after > MOST_LEFT:
         return ()
@@ -209,7 +202,6 @@ def _left(trace: Trace, changes: Sequence[Change], same: Sequence[SameRow]) -> t
 
 
 def _left_said(trace: Trace) -> str:
-    """Describe the rows of the resulting table, and its version."""
     rows = f"{visible(trace.target)} {'after the commit' if trace.committed else 'as it would be'}: {plural(trace.rows_after or 0, 'row')}"
     if not trace.committed or trace.version_after is None:
         return f"{rows}."
@@ -218,7 +210,7 @@ def _left_said(trace: Trace) -> str:
 
 
 def _repeated_keys(trace: Trace, columns: Sequence[Channel], resulting_rows: Sequence[LeftRow]) -> str:
-    """Describe keys that an inserted row shares with another row, probably by mistake; keys are the target columns that ON reads."""
+    """Describe keys that an inserted row shares with another row; keys are the target columns that ON reads."""
     read = {name for term in (() if trace.on is None else trace.on.walk()) for side, name in term.reads if side == "target"}
     at = [index for index, column in enumerate(columns) if column.name in read]
     styles: dict[tuple[str, ...], list[str]] = {}
@@ -235,7 +227,6 @@ def _repeated_keys(trace: Trace, columns: Sequence[Channel], resulting_rows: Seq
 
 
 def _sizes(trace: Trace, by_operation: list[int], untouched: int | None) -> str:
-    """Return the row counts before and after as sums of unchanged and changed rows."""
     inserted, updated, deleted = by_operation
     if untouched is None or trace.rows_after is None or not any(by_operation):
         return ""
@@ -254,10 +245,7 @@ def _sum(parts: list[tuple[int, str]]) -> str:
 
 
 def _idle(sample: PageSample) -> npt.NDArray[np.int64]:
-    """Return the first joined row of each target row that is matched and not changed, in the order of the source.
-
-    The result is empty if not all rows are known.
-    """
+    """Return the first joined row of each target row that is matched and not changed; none if not all rows are known."""
     changed = _changed_targets(sample)
     if sample.witness is None or changed is None:
         return np.zeros(0, np.int64)
@@ -289,7 +277,6 @@ def _changing(sample: PageSample) -> npt.NDArray[np.int64]:
 
 
 def _apart(trace: Trace, untouched: int, idle: npt.NDArray[np.int64]) -> str:
-    """Describe which of the unchanged rows were matched; ``""`` if none or unknown."""
     if trace.kind != "MERGE" or not len(idle) or len(idle) > untouched:
         return ""
     unmatched = untouched - len(idle)
@@ -300,7 +287,6 @@ def _apart(trace: Trace, untouched: int, idle: npt.NDArray[np.int64]) -> str:
 def _same(
     trace: Trace, sample: PageSample, idle: npt.NDArray[np.int64], untouched: int | None, limit: int
 ) -> tuple[SameRow, ...]:
-    """Return the first unchanged rows; none if some are unknown."""
     others = trace.untouched
     if others is None or untouched is None or (len(idle) + others.num_rows < untouched and others.num_rows < MOST_UNTOUCHED):
         return ()
@@ -333,10 +319,7 @@ def _changes(sample: PageSample) -> list[Change]:
 
 
 def _without_merge_rows(sample: PageSample) -> list[Change]:
-    """Return the changes of a statement without a processor: a DELETE, or one of the older flow.
-
-    A DELETE passes only row ids and keys; an update's row is complete.
-    """
+    """Return the changes of a DELETE, which passes only row ids and keys, or of the older flow."""
     channels = sample.layout.after
     row_ids = python_values(sample.after.column(channels.row_id))
     operations = map(Operation, sample.after.column(channels.operation).to_pylist())
@@ -396,7 +379,6 @@ def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
 
 
 def _given_back(trace: Trace, channels: tuple[Channel, ...], samples: list[StoredSample]) -> Stored:
-    """Build the pages that ``update_rows`` and ``delete_rows`` received."""
     operation = Operation[trace.kind]
     stored_pages = tuple(_stored_page(sample, None, operation) for sample in samples)
     summary = f"{plural(sum(page.total for page in stored_pages), 'row')}, {plural(len(stored_pages), 'split')}; by {trace.kind.lower()}_rows"
@@ -409,7 +391,6 @@ def _given_back(trace: Trace, channels: tuple[Channel, ...], samples: list[Store
 
 
 def _stored_page(sample: StoredSample, channel: int | None, code: Operation = Operation.NONE) -> StoredPage:
-    """Build the rows of a page; without an operation channel, ``code`` is the operation of all."""
     rows = sample.page.slice(0, row_limit(sample.page.num_columns if channel is None else channel))
     columns = [python_values(column) for column in rows.columns]
     values = [[column[i] for column in columns] for i in range(rows.num_rows)]

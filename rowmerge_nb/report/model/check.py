@@ -22,13 +22,7 @@ MOST_JOURNEYS: Final = 1_000
 
 @dataclass(frozen=True)
 class WrongLine:
-    """A row that is wrong.
-
-    Args:
-        sentence: what is wrong with it.
-        call: the call that received its change; ``""`` if none did.
-        way: the joined row that the change comes from, and the clause that took it; may be ``""``.
-    """
+    """A wrong row, the call that received its change, and the joined row and clause that the change comes from."""
 
     sentence: str
     call: str
@@ -37,13 +31,7 @@ class WrongLine:
 
 @dataclass(frozen=True)
 class Check:
-    """The findings of a read after the commit.
-
-    Args:
-        message: how many rows are wrong.
-        rows: the first of them.
-        more: the number of the others in words, or ``""``.
-    """
+    """The first wrong rows after the commit; ``more`` counts the others in words."""
 
     message: str
     rows: tuple[WrongLine, ...]

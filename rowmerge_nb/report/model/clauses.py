@@ -31,9 +31,7 @@ class ClauseRow:
 
     Args:
         number: the case number; ``label`` is its display form.
-        word: the operation as a word; ``style`` is its color.
-        lines: the clause as written, continuation lines indented by two; for rows without a clause, what becomes of them.
-        writes: the columns that it writes.
+        lines: the clause as written, continuation lines indented by two.
         line: its line within the statement; None for rows without a clause.
         rows: the joined rows that it took; None if nothing ran.
         share: those rows as a fraction of all.
@@ -53,10 +51,7 @@ class ClauseRow:
 
 @dataclass(frozen=True)
 class ClauseTable:
-    """The clauses in the order tried, rows without a clause last; ``total`` is the sum of their rows.
-
-    ``head`` and ``tail`` are the statement's lines before and after its clauses, shortened; ``tail_line`` is the first line of the tail.
-    """
+    """The clauses in the order tried, rows without a clause last; ``head`` and ``tail`` are the statement's other lines, shortened."""
 
     rows: tuple[ClauseRow, ...]
     total: int | None
@@ -68,14 +63,7 @@ class ClauseTable:
 
 @dataclass(frozen=True)
 class Lane:
-    """A path through the drawing: one clause, or all clauses of one operation.
-
-    Args:
-        label: ``clause 0``, ``none −1``, or ``3 clauses``.
-        operation: the operation that its rows request.
-        cases: its case numbers.
-        rows: its row count; None if nothing ran.
-    """
+    """A path through the drawing, labeled ``clause 0``, ``none −1``, or ``3 clauses``: one clause, or all of one operation."""
 
     label: str
     operation: Operation
@@ -102,7 +90,6 @@ def build_clauses(trace: Trace) -> ClauseTable | None:
 
 
 def _around(trace: Trace) -> tuple[tuple[str, ...], tuple[str, ...], int]:
-    """Return the lines before the first clause, those after the last one, and the line number of the latter."""
     clauses = [record for record in trace.clauses if record.number >= 0]
     starts = [_start(trace.statement, record) for record in clauses]
     if not clauses or min(starts) < 0:
@@ -114,7 +101,6 @@ def _around(trace: Trace) -> tuple[tuple[str, ...], tuple[str, ...], int]:
 
 
 def _start(statement: str, record: ClauseRecord) -> int:
-    """Return the offset of a clause in its statement; -1 if its text does not occur there."""
     before = "\n".join(statement.split("\n")[: record.line - 1])
     return statement.find(record.text, len(before))
 
@@ -157,7 +143,7 @@ def _row(record: ClauseRecord, total: int | None, writes: Mapping[int, str]) -> 
 
 
 def _clause_lines(text: str) -> tuple[str, ...]:
-    """Split a clause into lines; those after the first have two spaces instead of their common indent."""
+    """Split a clause into lines, indented by two after the first."""
     first, _, rest = text.expandtabs(4).replace("\r", "").strip().partition("\n")
     following = textwrap.dedent(rest).split("\n")
     return (visible(_cut(first.rstrip())), *(f"  {visible(_cut(line.rstrip()))}" for line in following if line.strip()))
@@ -169,7 +155,6 @@ def case_branches(plan: Sequence[NodeRecord]) -> tuple[BranchRecord, ...]:
 
 
 def _writes(plan: Sequence[NodeRecord]) -> dict[int, str]:
-    """Return the written columns per case number."""
     processor = next((record for record in plan if record.kind == "MergeProcessor"), None)
     if processor is None:
         return {}

@@ -29,12 +29,7 @@ MOST_SOURCES: Final = 10
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Lines of the statement around the error, and the position of the carets.
-
-    Args:
-        lines: pairs of line number within the statement and text; the last one has the error.
-        column: the 1-based column of the first caret; ``length`` is their number.
-    """
+    """Lines around the error, numbered within the statement; ``length`` carets begin at the 1-based ``column`` of the last one."""
 
     lines: tuple[tuple[int, str], ...]
     column: int
@@ -43,14 +38,9 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class DuplicateRow:
-    """A target row, or a source row that matched it.
+    """A target row, or a source row that matched it; ``row`` is the row id, or the position in the source.
 
-    Args:
-        side: ``target`` or ``source``.
-        row: the row id, or the position in the source.
-        cells: values in the order of ``columns``; None if the row lacks the column.
-        clause: ``clause 2, WHEN MATCHED THEN``; ``""`` for the target.
-        style: the clause's operation; ``letter`` is its letter.
+    A cell is None if the row lacks the column.
     """
 
     side: str
@@ -74,14 +64,10 @@ class DuplicateTable:
 
 @dataclass(frozen=True)
 class Failure:
-    """An error for display.
+    """An error for display; line and column are within the statement.
 
     Args:
-        code: Trino's name of it; ``message`` is the sentence.
-        line: line and ``column`` within the statement; None without a position.
         consequences: sentences about the state of the table.
-        hint: what to do next.
-        excerpt: the statement's lines around it.
         duplicates: the rows that it is about.
         raised: errors raised by the connector's code, in order.
     """
@@ -181,7 +167,6 @@ def _sentence(text: str) -> str:
 
 
 def _consequences(error: ErrorRecord | None, trace: Trace) -> tuple[str, ...]:
-    """Return sentences about unchanged data and calls: the engine's facts, or else those from the log of calls."""
     facts = error.consequences if error is not None else ()
     if error is not None and error.changed is not False:
         return (*_changed(error.changed, trace), *(f"{_shown(fact)}." for fact in facts))

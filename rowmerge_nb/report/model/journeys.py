@@ -38,10 +38,9 @@ class Mark:
 
 @dataclass(frozen=True)
 class JourneyRow:
-    """A journey as text: the row, the join, the clauses, the result, the writers, and the reasons.
+    """A journey as text.
 
-    ``gist`` is the reason in one sentence, ``reasons`` all of them.
-    ``told`` adds the clauses that are not about such rows, and the nearest target key of a source row without a partner.
+    ``gist`` is the reason in one sentence, ``reasons`` all of them; ``told`` adds clauses about other rows, and the nearest target key.
     ``by_null``: the gist is about a NULL that made a condition unknown.
     """
 
@@ -86,11 +85,10 @@ class Journeys:
     Args:
         joined: the rows come from a join, not from a WHERE condition.
         stored_by: the head of the writers: ``to writer``, or ``split`` in the older flow.
-        source_columns: the column names of the source rows as one text; ``target_columns`` those of the target rows.
         complete: all joined rows are included.
         asked: the condition that requested them, or ``""``.
         remark: a sentence about missing rows, or ``""``.
-        others: the first target rows that took no part; ``apart`` is a sentence that counts them. Both are empty if unknown.
+        others: the first target rows that took no part; ``apart`` is a sentence that counts them.
     """
 
     rows: tuple[JourneyRow, ...]
@@ -177,7 +175,6 @@ def _columns(rows: Iterable[Mapping[str, Any] | None]) -> str:
 
 
 def _near(trace: Trace) -> dict[int | None, str]:
-    """Return a sentence about the nearest key for each source row without a partner, by row number."""
     near = trace.near
     if near is None or near.source is None:
         return {}

@@ -24,13 +24,9 @@ MOST_GROUPS: Final = 20
 
 @dataclass(frozen=True)
 class Balance:
-    """Rows before, stored changes and rows after, as a sum.
+    """Rows before, stored changes and rows after, as a sum: ``5 rows − 4 stored deletes + 5 stored inserts = 6 rows``.
 
-    Args:
-        expected: the row count that must result.
-        sum: ``5 rows − 4 stored deletes + 5 stored inserts = 6 rows``.
-        holds: the connector's count is the expected one; None if it does not count, or if rows deleted twice explain the difference.
-        remark: the end of the sentence: whether and how the sum was checked.
+    ``holds`` is None if the connector does not count, or if rows deleted twice explain the difference.
     """
 
     expected: int
@@ -50,12 +46,10 @@ class Outcome:
     """The result of a statement.
 
     Args:
-        tag: ``dry run``, ``explain``, or a remark about a rehearsal; ``""`` for a normal run.
+        tag: ``dry run``, ``explain``, or a remark about a rehearsal.
         subject: ``MERGE INTO accounts``, for output without the statement.
-        sentence: the outcome.
         elapsed: seconds of the whole statement.
         meta: paradigm, connector, writers.
-        balance: the sum, if rows were counted.
     """
 
     tag: str
@@ -139,7 +133,6 @@ def _planned(trace: Trace) -> Phrase:
 
 
 def _would(trace: Trace) -> Phrase:
-    """Describe the rows that it would read, and change if each row that reaches the writers counts once."""
     reads = [(record, record.would) for record in trace.plan if record.would is not None and not record.sources]
     words = join([f"{rows} of {_name_read(record)}" for record, rows in reads])
     below = {record.sources[0] for record in trace.plan if record.kind in {"MergeWriter", "TableWriter"}}
@@ -214,7 +207,6 @@ def _finished(trace: Trace) -> Phrase:
 
 
 def _executed(trace: Trace, table: Run) -> Phrase:
-    """Describe a procedure of a table; rows are counted if files were rewritten."""
     if trace.skipped:
         return (Run("There is nothing to be done in table "), table, Run("; it was left as it is."))
     files = trace.output.written if trace.output is not None else ()
@@ -252,7 +244,6 @@ def _changes(trace: Trace) -> Phrase:
 
 
 def _added(trace: Trace, one: str, several: str) -> Phrase:
-    """Describe columns that the statement added."""
     if not trace.added:
         return ()
     names = join([f"{visible(name)} {sql_type}" for name, sql_type in trace.added])

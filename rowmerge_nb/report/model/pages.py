@@ -73,14 +73,11 @@ class Channels:
     """All channels of both pages, by role.
 
     Args:
-        layout: their positions.
         redistribution: write redistribution columns, with the target row's values.
         hash: the hash of the old location; None without redistribution columns.
-        row_id: the row id's channel.
         merge_row: the merge row's channel; ``fields`` are its columns, ``present``, ``operation`` and ``case`` its last fields.
         case_number: the input of MarkDistinct; ``is_distinct`` is its output.
-        columns: the table's columns in the page after.
-        after_operation: with the following ones, the other channels of the page after; ``after_case`` exists in the current era only.
+        columns: the table's columns in the page after; ``after_case`` exists in the current era only.
     """
 
     layout: PageLayout
@@ -129,7 +126,7 @@ class Channels:
 
 @dataclass(frozen=True)
 class AfterRow:
-    """A row after ``transform_page``: cells as in `Channels.after`, the number that selected its writer, and its index in the page."""
+    """A row after ``transform_page``, the number that selected its writer, and its index in the page."""
 
     word: str
     letter: str
@@ -146,13 +143,7 @@ class AfterRow:
 
 @dataclass(frozen=True)
 class Destination:
-    """Rows that the exchange sent to one writer for one reason.
-
-    Args:
-        values: the input of the hash or of the connector's function; ``number`` is the result.
-        writer: the writer's number; ``""`` if unknown.
-        rows: the rows, by number in the ledger and letter of the operation.
-    """
+    """Rows that the exchange sent to one writer; ``number`` is the result of the hash or function for ``values``."""
 
     values: str
     number: str
@@ -165,8 +156,8 @@ class LedgerRow:
     """A row before ``transform_page`` and its results; a dropped row has none.
 
     Args:
-        source: its number in the source as text, ``none`` for a target row without one, ``""`` if not recorded.
-        name: the first value of the source row, or of the target row without one; None if not recorded.
+        source: its number in the source, ``none`` for a target row without one, ``""`` if not recorded.
+        name: the first value of the source row, or of the target row without one.
         merge_null: the whole merge row is NULL (current era, no clause fired).
         idle: it has a target row, and no clause changes it.
     """
@@ -192,23 +183,12 @@ class LedgerRow:
 
 @dataclass(frozen=True)
 class Pages:
-    """Channels and sampled rows.
+    """Channels and sampled rows; counts are None if nothing ran.
 
     Args:
-        channels: the channels of both pages.
-        paradigm: the row change paradigm.
-        rows: the ledger; empty if nothing ran.
-        total_before: rows in; ``total_after``: rows out; None if nothing ran.
-        summary: ``transform_page: 7 rows + 2 split = 9``.
         sample: which rows are shown, or ``""`` for all.
-        remarks: explanatory sentences.
-        row_word: the noun for a line of the ledger.
-        updates_only: the statement is an UPDATE.
-        number_head: the head of the numbers that select writers; ``""`` without them.
-        destinations: the rows of each writer, and why; empty without an exchange.
-        other: the other paradigm; ``""`` if its results are not known.
-        otherwise: the rows with different results under that paradigm.
-        writer_head: how a writer follows from its number: ``writer = mod 2``.
+        number_head: the head of the numbers that select writers; ``writer_head`` is the rule: ``writer = mod 2``.
+        other: the other paradigm, if its results are known; ``otherwise`` has the rows with different results.
     """
 
     channels: Channels
@@ -278,7 +258,6 @@ def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
 
 
 def _destinations(trace: Trace, rows: Sequence[LedgerRow]) -> tuple[Destination, ...]:
-    """Group the rows by writer and reason, in order of appearance."""
     places = places_of(trace)
     groups: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
@@ -296,7 +275,6 @@ _HASH_OF_NULL: Final = 42
 
 
 def _update_rows(trace: Trace, channels: Channels) -> str:
-    """Describe how an UPDATE leaves ``transform_page``, and why."""
     if trace.paradigm != DELETE_AND_INSERT:
         return update_form(trace.paradigm)
     columns = " and ".join(channel.name for channel in channels.redistribution)

@@ -28,9 +28,8 @@ class Place:
 
     Args:
         rule: the engine's hash, a function of the connector, or no value of the row.
-        values: the input values, with their columns.
-        number: the result for them; None if unknown.
-        among: the number of writers, the divisor; None if unknown.
+        number: its result for the values; None if unknown.
+        among: the number of writers, the divisor.
         writer: the remainder, which is the writer; -1 if unknown.
     """
 
@@ -110,7 +109,6 @@ def _columns(trace: Trace) -> list[str]:
 
 
 def _read(trace: Trace, channels: Sequence[int]) -> list[str]:
-    """Return the rows' values in some channels as text: ``address = 'Gilroy'``."""
     pages = trace.pages
     assert pages is not None
     names = [visible(pages.after.schema.names[index]) for index in channels]

@@ -1,4 +1,4 @@
-"""How changed rows find their writers, and what the other row change paradigm would do: sentences with a statement's own numbers."""
+"""Sentences about how changed rows find their writers, and about the other row change paradigm."""
 
 from __future__ import annotations
 
@@ -135,7 +135,6 @@ def other_paradigm(trace: Trace) -> str:
 
 
 def _left(trace: Trace, other: str) -> str:
-    """Describe the resulting table: the same rows, unless two clauses change one row in place."""
     patterns = trace.multiple_matches
     if trace.kind == "MERGE" and patterns is None:
         return ""

@@ -53,17 +53,14 @@ class Operator:
     """A node of the plan.
 
     Args:
-        id: its id in the plan; ``sources`` has the ids of its inputs.
         kind: the node's kind; ``Case`` for the Project with the CASE.
         title: its name in the report; ``trino`` is the name that Trino prints.
-        arguments: the text after the name.
         rows_in: input rows per source; ``rows_out``: output rows; None if unknown.
         takes: input other than rows: ``2 fragments``; ``carries``: such output.
         notes: facts of this run, one line each.
-        meaning: an explanation in one sentence.
         exchange: its input is redistributed.
         short: the part of the arguments that distinguishes it from others of its kind.
-        would: the expected output rows of a plan that was not run, as far as known.
+        would: the expected output rows of a plan that was not run.
         passage: for ``transform_page``, how input rows become output rows.
         inside: the last node of a source query.
     """
@@ -131,21 +128,12 @@ class Plan:
 
     Args:
         operators: root first, depth first.
-        lanes: the paths through the CASE.
-        branches: the CASE's branches, ELSE last.
         outputs: rows out of ``transform_page`` per letter D, U, I; None if nothing ran, absent if no clause has the operation.
-        writers: one per sink.
-        counted: row counts exist.
         dashed: the sinks are not reached (dry run).
         matched: joined rows with both sides; ``unmatched``: those without a target row.
         by_source: rows of a FULL join without a source row; None if nothing ran.
-        join: the join type; None without a join.
         alone: for other joins, a sentence about the unmatched target rows.
-        case_lines: the CASE as the engine evaluates it.
-        legend: how to read the drawing.
-        paradigm: the row change paradigm.
         printed: the EXPLAIN output of a plan that was not run.
-        repeated: the rules about repeated matches; None without a duplicate check.
         among: the number of writers that the exchange chose from; None if unknown.
     """
 
@@ -250,7 +238,7 @@ def _writer(record: WriterRecord) -> Writer:
 def _alone(trace: Trace) -> str:
     """Count the unmatched target rows in words; ``""`` unless all joined rows were recorded.
 
-    Row ids are counted: two source rows may match one target row by different clauses.
+    Row ids are counted, since two source rows may match one target row.
     """
     sample = trace.pages
     if trace.kind != "MERGE" or trace.rows_before is None or sample is None or not sample.complete or trace.alone is not None:
@@ -289,7 +277,6 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
 
 
 def _inside(steps: Sequence[QueryStep]) -> Inner | None:
-    """Return the last node of a query, linked to its inputs."""
     open_: list[Inner] = []
     for step in steps:
         first = max(len(open_) - step.sources, 0)
@@ -339,7 +326,6 @@ def _join_type(record: NodeRecord) -> JoinType:
 
 
 def _rows(record: NodeRecord, trace: Trace) -> tuple[tuple[int | None, ...], int | None]:
-    """Return rows in and out; counts missing in the trace follow from its totals."""
     if record.kind in {*WRITERS, "TableFinish", "Output"}:
         # Above the writers, only fragments and one count are passed: see `_carries`.
         return (trace.rows.get(record.id, ((), None))[0] if record.kind in WRITERS else ()), None
@@ -394,7 +380,6 @@ def _check_notes(trace: Trace) -> list[str]:
 
 
 def _count_notes(trace: Trace) -> list[str]:
-    """Explain the row count: stored rows without the insert halves of updates."""
     if not trace.writers or trace.count is None:
         return []
     positions = sum(sum(writer.rows.values()) for writer in trace.writers)

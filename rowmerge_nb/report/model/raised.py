@@ -1,4 +1,4 @@
-"""Errors of a connector's code for display: the line with its neighbors, the call's page, the handle."""
+"""Errors of a connector's code for display."""
 
 from __future__ import annotations
 
@@ -36,14 +36,11 @@ class ShownRaised:
     """An error of a connector's code.
 
     Args:
-        method: the call that raised it; ``where``: ``call 2 of writer 0, and 3 other calls``.
-        what: the error on one line.
+        where: the call: ``call 2 of writer 0, and 3 other calls``.
         ways: the outer frames, outermost first.
-        place: the position of the raising line; may be ``""``.
-        code: that line and its neighbors: number, text, and whether it is the raising one.
+        code: the raising line and its neighbors: number, text, and whether it is the raising one.
         causes: the chained errors, each with its frames, innermost last.
         page: the page that the call received; None without one.
-        handle: the handle.
     """
 
     method: str

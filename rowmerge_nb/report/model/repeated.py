@@ -1,4 +1,4 @@
-"""Trino's rule about repeated matches compared with that of the SQL standard, with the results of both for a statement's rows."""
+"""Trino's rule about repeated matches compared with that of the SQL standard."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Repeated:
         sentence: everything as sentences, for output without a table.
         rules: both rules, and which one applies.
         examples: the results of both for rows like those of the statement.
-        here: the results of both for the statement's own rows; ``""`` if the matches per row are unknown.
+        here: the results for the statement's own rows, if known.
         equality: which values are equal, which neither rule defines.
     """
 
@@ -106,14 +106,12 @@ def _is_checked(trace: Trace) -> bool:
 
 
 def _in_place(trace: Trace) -> str:
-    """Describe the effect of changing rows in place: in this store, or in another one if Trino's rule applies."""
     if _is_in_place(trace):
         return _IN_PLACE
     return _ELSEWHERE if trace.duplicates == RepeatedMatches.TRINO else ""
 
 
 def _is_in_place(trace: Trace) -> bool:
-    """Return whether the store changes rows in place: two clauses that change one row fail there under either rule."""
     return trace.paradigm != DELETE_AND_INSERT
 
 
@@ -140,7 +138,6 @@ def _examples(trace: Trace) -> Iterator[Example]:
 
 
 def _matched(trace: Trace, numbers: Sequence[int]) -> Journey | None:
-    """Return the first matched journey taken by one of these clauses, or None."""
     pages = trace.pages
     if pages is None:
         return None
@@ -178,7 +175,6 @@ def _word(fails: bool) -> str:
 
 
 def _answers(trace: Trace) -> str:
-    """Describe the results of both rules; ``""`` if the matches per row are unknown."""
     patterns = trace.multiple_matches
     if patterns is None:
         return ""
@@ -193,7 +189,6 @@ def _answers(trace: Trace) -> str:
 
 
 def _unequal(trace: Trace) -> str:
-    """Describe a pair of keys that is equal under some collations, but not in Trino."""
     rows = () if trace.near is None or trace.near.source is None else trace.near.source.told
     for row in rows:
         if row.nearest is not None and row.kinds and set(row.kinds) <= {Difference.TRAILING_BLANKS, Difference.CASE}:

@@ -67,14 +67,7 @@ class Notice:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """All parts of a report; a part without content is None.
-
-    Args:
-        statement: the statement's text.
-        kind: its kind; ``state`` is its state, as in the trace.
-        absences: for each part that is None, a sentence with the reason and the remedy.
-        timings: seconds per step.
-    """
+    """All parts of a report; a part without content is None, and ``absences`` has a sentence about it."""
 
     statement: str
     kind: str
@@ -98,7 +91,7 @@ class Report:
 
 
 def build_report(trace: Trace, other: Trace | None = None) -> Report:
-    """Build the report of a trace; ``other`` is a trace of the same statement under the other row change paradigm.
+    """Build the report of a trace; ``other`` is a trace under the other row change paradigm.
 
     >>> from rowmerge_nb.trace.trace import Trace
     >>> report = build_report(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished", target="t"))
@@ -144,9 +137,7 @@ def notices_of(trace: Trace) -> tuple[Notice, ...]:
 def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str, ...]:
     """Return the names of the existing parts to show, in the report's order.
 
-    Args:
-        report: the report.
-        show: names of parts or of `PRESETS`, also as one string with commas; None for the default ones.
+    ``show`` has names of parts or of `PRESETS`, also as one string with commas.
 
     Raises:
         ValueError: an unknown name; the message lists the known ones.

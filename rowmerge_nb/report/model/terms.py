@@ -44,7 +44,6 @@ def build_terms(trace: Trace) -> Terms | None:
 
 
 def _terms(trace: Trace) -> Iterator[tuple[str, str]]:
-    """Yield the terms in the order in which a statement meets them."""
     yield "engine, connector, store", "The engine runs a statement, by a connector's code, on tables that a store keeps."
     yield "coordinator, task", "The coordinator plans a statement and ends it; tasks do the work side by side."
     yield "page, channel", "A page is some rows in columns, called channels and known by their numbers."

@@ -49,12 +49,7 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 
 
 def columns_of(rows: Sequence[Sequence[str]], *, right: Container[int] = (), gap: str = "  ") -> list[str]:
-    """Return rows of cells as aligned lines.
-
-    Args:
-        rows: rows; the last cell of a shorter row may run over the following columns.
-        right: indexes of the right-aligned columns.
-        gap: the separator.
+    """Return rows of cells as aligned lines; the last cell of a shorter row may run over the following columns.
 
     >>> columns_of([["n", "name"], ["12", "b"]], right={0})
     [' n  name', '12  b']

@@ -58,13 +58,7 @@ def _both_null(row: NearRow) -> bool:
 
 
 def near_sentence(row: NearRow, terms: tuple[NearTerm, ...], side: str) -> str:
-    """Describe the key nearest to a row without a partner.
-
-    Args:
-        row: the row.
-        terms: the parts of ON.
-        side: ``source`` or ``target``, the side of the row.
-    """
+    """Describe the key nearest to a row without a partner; ``side`` is ``source`` or ``target``."""
     other = "target" if side == "source" else "source"
     which = f"row {number(row.row)}" if row.row is not None else "row"
     head = f"{side.capitalize()} {which} ({_listed(row.key)})"
@@ -125,7 +119,6 @@ def key_text(key: tuple[Any, ...] | None) -> str:
 
 
 def _where(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
-    """Return the differing keys, if there are others."""
     if len(row.key) == 1:
         return ""
     return f", in {join([_text(terms[one.term]) for one in row.separations])}"

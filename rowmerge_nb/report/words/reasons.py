@@ -54,12 +54,7 @@ def mark_of(verdict: Verdict) -> str:
 
 
 def reasons_of(journey: Journey, *, apart: bool = False) -> Iterator[str]:
-    """Yield sentences about the join, each tried clause, and the result.
-
-    Args:
-        journey: the row's journey.
-        apart: include clauses about rows of another kind.
-    """
+    """Yield sentences about the join, each tried clause, and the result; ``apart`` includes clauses about other kinds of rows."""
     if journey.join is Join.MATCHED:
         yield f"It has a partner: ON is true{because_of(journey.on)}."
     elif journey.join is Join.NOT_MATCHED:
@@ -85,7 +80,6 @@ def _apart(numbers: list[str], journey: Journey) -> str:
 
 
 def _unmatched(journey: Journey) -> str:
-    """Return why a source row has no partner."""
     part = journey.barred
     if part is None:
         return "ON is true for no row of the target"
@@ -108,12 +102,7 @@ def gist_of(journey: Journey) -> str:
 
 
 def reason_of(verdict: Verdict, *, chosen: bool = False) -> str:
-    """Return a clause's effect on a row, and the reason.
-
-    Args:
-        verdict: the effect.
-        chosen: it is the WHERE condition of an UPDATE or DELETE.
-    """
+    """Return a clause's effect on a row, and the reason; ``chosen`` means a WHERE condition."""
     clause, condition = verdict.clause, verdict.condition
     if chosen:
         return "WHERE is true" + because_of(condition) if clause.conditional else "There is no WHERE, so every row is chosen"
@@ -151,7 +140,6 @@ def because_of(condition: TermTruth | None) -> str:
 
 
 def _leaves(condition: TermTruth) -> Iterator[TermTruth]:
-    """Yield the parts of a condition that have no parts."""
     if not condition.terms:
         yield condition
     for part in condition.terms:

@@ -158,7 +158,6 @@ class ChangeChecks(ReadingChecks):
             filled_table.must_have([*rest, *new, *new[:2]])
 
     def _with_null_key(self, connector: Connector, way: Way) -> FilledTable:
-        """Create a table with one NULL key; skip the check if keys are NOT NULL."""
         if self.keyed or not self.creates_tables:
             pytest.skip("keyed = True or creates_tables = False: the first column is never NULL")
         before = [*(self.row(number) for number in (1, 2, 3)), (None, *self.row(7)[1:])]

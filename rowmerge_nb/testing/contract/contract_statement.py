@@ -298,7 +298,6 @@ class PageStatement:
         return processor.transform_page(pa.RecordBatch.from_arrays(channels, schema=processor.input_schema))
 
     def _key(self, key: Any) -> Hashable:
-        """Return the identity of a key."""
         return identity(*stored_values([key], self.columns[0].type))
 
     def sink_pages(self, changes: Changes) -> dict[int, list[Page]]:
@@ -314,7 +313,6 @@ class PageStatement:
         return by_writer
 
     def _writers(self, page: Page) -> list[int]:
-        """Return the writer of each row of a transformed page, by the layouts."""
         if self.insert_layout is None and self.update_layout is None:
             return [number * 2 // page.num_rows for number in range(page.num_rows)]
         columns, layout = [column.name for column in self.columns], self.layout
@@ -395,7 +393,6 @@ def given(fragments: Any) -> list[bytes]:
 
 
 def _check_channels(page: Page, columns: Sequence[ColumnHandle]) -> None:
-    """Fail unless a page of a scan has the channels of its handles."""
     __tracebackhide__ = True
     if page.num_columns != len(columns):
         raise AssertionError(

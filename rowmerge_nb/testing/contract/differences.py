@@ -162,7 +162,6 @@ def _of_key(
 
 
 def _unequal_pair(seen_rows: Sequence[Row], expected_rows: Sequence[Row]) -> tuple[Row, Row]:
-    """Return an unexpected row and a missing one; the lists have equal lengths and differ."""
     rest = [*expected_rows]
     strange = []
     for row in seen_rows:

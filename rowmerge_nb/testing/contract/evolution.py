@@ -111,7 +111,6 @@ class EvolutionChecks(ContractStore):
         filled_table.must_have_left_nothing()
 
     def _evolving(self, filled_table: FilledTable, connector: Any = None) -> PageStatement:
-        """Begin a statement on the table with a new column; skip the check if that is not supported."""
         statement = filled_table.statement(connector)
         if not statement.metadata.evolves_tables:
             statement.rollback()
@@ -127,7 +126,6 @@ class EvolutionChecks(ContractStore):
         statement.commit()
 
     def _evolved_changes(self) -> Changes:
-        """Return changes of which only some write the new column."""
         some, sql_type = self.some_changes(), self._type()
         updated = [*some.updated, (self.key(7), {NEW: numbered_value(sql_type, 7)})]
         return Changes(some.deleted, updated, [(*row, numbered_value(sql_type, n)) for n, row in enumerate(some.inserted)])
@@ -137,14 +135,12 @@ class EvolutionChecks(ContractStore):
         return in_order(self._stored(expected_rows(before, [*self.columns, NEW], self._evolved_changes())))
 
     def _stored(self, rows: list[Row]) -> list[Row]:
-        """Return rows with the new column in their stored form."""
         types = [*map(parse_type, self.columns.values()), self._type()]
         return list(
             zip(*(stored_values(values, of) for values, of in zip(zip(*rows, strict=True), types, strict=True)), strict=True)
         )
 
     def _state(self, filled_table: FilledTable) -> tuple[list[str], list[Row]]:
-        """Return the current column names and rows of the table."""
         statement = PageStatement(filled_table.connector, self.name())
         try:
             original_names = {column.lower(): column for column in self.columns}

@@ -220,7 +220,6 @@ class _Collector:
 
 
 def _simplicity(item: pytest.Item) -> tuple[int, int]:
-    """Return a sort key: modules are ordered from the simplest, and so are the checks within."""
     function = getattr(item, "function", None)
     module = getattr(function, "__module__", "").rpartition(".")[2]
     line = function.__code__.co_firstlineno if function is not None else 0

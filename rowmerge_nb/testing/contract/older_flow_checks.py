@@ -82,7 +82,6 @@ class UpdatableStatement(PageStatement):
             passed_pages.check()
 
     def _updated_page(self, rows: Sequence[Mapping[str, Any]], row_ids: pa.Array) -> tuple[Page, list[int]]:
-        """Build the page of an update, and the channel of each column."""
         values = [pa.array([row[column.name.lower()] for row in rows], column.type.arrow) for column in self.updated]
         arrays = [*values, row_ids]
         channels = [(index + self.rotated) % len(arrays) for index in range(len(arrays))]

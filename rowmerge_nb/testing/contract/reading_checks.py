@@ -179,7 +179,6 @@ class ReadingChecks(ContractStore):
         check_domains(filled_table.statement(), 0, [row[0] for row in filled_table.stored(filled_table.before)], domains)
 
     def _check_constraints_on_type(self, connector: Connector, type_name: str) -> None:
-        """Check equality with, and a bound at, each value at the type's limits."""
         sql_type = constrained_type(type_name)
         rows = self.typed_rows(connector, type_name)
         values = stored_values([row[1] for row in rows], sql_type)
@@ -323,7 +322,6 @@ class ReadingChecks(ContractStore):
         return [(number, *pair) for number, pair in enumerate(pairs)]
 
     def _storable_values(self, connector: Connector, type_name: str) -> Sequence[Any]:
-        """Return the storable values at a type's limits, cached per class and type."""
         self.only_where_tables_are_created()
         by_type = _STORABLE.setdefault(type(self), {})
         if type_name not in by_type:
@@ -334,7 +332,6 @@ class ReadingChecks(ContractStore):
         return values
 
     def _try_values(self, connector: Connector, type_name: str) -> Sequence[Any] | str:
-        """Return the storable values of a type, or why it has no columns."""
         metadata = self._typed_metadata(type_name, 0, "probe")
         try:
             self.create_table(connector, metadata)

@@ -162,7 +162,6 @@ def identity(value: Any) -> Hashable:
 
 
 def _with_plain_json(value: Any, sql_type: Type) -> Any:
-    """Normalize all JSON texts in a value; keep texts that are not JSON."""
     if value is None:
         return None
     if sql_type.base == "json":
@@ -188,7 +187,6 @@ def _integers(bits: int) -> Callable[[Type], Iterator[int]]:
 
 
 def _single(number: float) -> float:
-    """Return the nearest 32-bit number."""
     return float(struct.unpack("f", struct.pack("f", number))[0])
 
 
@@ -216,7 +214,6 @@ def _padded(sql_type: Type) -> Iterator[str]:
 
 
 def _cut(moment: Moment, precision: int) -> Moment:
-    """Truncate a time or timestamp to the precision of its type."""
     unit = 10 ** (_MICROSECONDS - min(precision, _MICROSECONDS))
     return moment.replace(microsecond=moment.microsecond // unit * unit)
 
@@ -254,7 +251,6 @@ def _maps(sql_type: Type) -> Iterator[list[tuple[Any, Any]]]:
 
 
 def _fields(sql_type: Type) -> list[tuple[str, Type]]:
-    """Return the fields of a row with their Arrow names."""
     return [
         (name or f"field{index}", of) for index, (name, of) in enumerate(zip(sql_type.fields, sql_type.parameters, strict=True))
     ]
@@ -296,7 +292,6 @@ _EDGES: Final[Mapping[str, Callable[[Type], Iterator[Any]]]] = {
 
 
 def _wrapped(bits: int) -> Callable[[Type, int], int]:
-    """Return a function that wraps numbers to an integer type."""
     half = 2 ** (bits - 1)
     return lambda _, number: (number + half) % (2 * half) - half
 

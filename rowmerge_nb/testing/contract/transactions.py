@@ -180,7 +180,6 @@ class TransactionChecks(ContractStore):
         filled_table.must_have_left_nothing()
 
     def _both(self, filled_table: FilledTable, first: Changes, second: Changes) -> bool:
-        """Run two statements concurrently; return whether the second one was committed."""
         one, other = filled_table.statement(), filled_table.statement()
         try:
             one.begin(first)

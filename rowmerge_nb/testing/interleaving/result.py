@@ -191,7 +191,6 @@ def _value(value: Any) -> str:
 
 
 def _changes(ledger: tuple[LedgerRow, ...]) -> str:
-    """Return the intended changes of a statement with row ids."""
     words = [
         f"{row.operation[0]} {_value((row.before or row.after or ('?',))[0])}" + (f" id {row.row_id}" if row.before else "")
         for row in ledger

@@ -109,8 +109,6 @@ def interleave(
 
 @dataclass(frozen=True)
 class _Setup:
-    """The common setup of all orders."""
-
     origin: Origin
     definition: ConnectorTableMetadata
     rows: list[Row]
@@ -121,7 +119,6 @@ class _Setup:
 
     @contextmanager
     def table(self) -> Iterator[tuple[Connector, SchemaTableName]]:
-        """Yield a connector with a new table of the rows; drop it afterwards."""
         with self.origin.opened() as connector:
             definition = replace(self.definition, name=self._name(connector))
             try:
@@ -179,8 +176,6 @@ class _Setup:
 
 
 class _Run:
-    """The run of one order."""
-
     def __init__(self, setup: _Setup, statements: tuple[Asked, Asked], turns: Sequence[int], names: Sequence[str]) -> None:
         self.setup, self.statements = setup, statements
         numbers = [0, 0]
@@ -235,12 +230,10 @@ class _Run:
             self.waiting[side] = (number, call)
 
     def _is_under_way(self, side: int) -> bool:
-        """Return whether a statement has begun and has not ended."""
         has_begun = any(turn.side == side for turn in self.made)
         return has_begun and (side in self.waiting or any(other == side for other, _ in self.todo))
 
     def _came_back(self, seconds: float) -> bool:
-        """Wait for waiting calls; return whether one returned."""
         if not self.waiting:
             return True
         calls = {call: (side, number) for side, (number, call) in self.waiting.items()}
@@ -275,7 +268,6 @@ class _Run:
 
 
 def _judged(order: Order, setup: _Setup, statements: tuple[Asked, Asked]) -> Order:
-    """Return an order with the equivalent serial orders, or with what is wrong."""
     if order.kind:
         return order
     columns = [column.name for column in setup.definition.columns]
