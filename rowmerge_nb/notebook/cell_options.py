@@ -304,7 +304,7 @@ def _help_lines(options: Sequence[Option]) -> Iterator[str]:
 
 
 def docstring(options: Sequence[Option] = OPTIONS) -> str:
-    r"""Return the text of ``%merge?`` and Shift-Tab: an example, and the options as a table.
+    r"""Return the text of ``%merge?``: an example, and the options as a table.
 
     >>> print(docstring(OPTIONS[1:2]).split("\n\n")[2])
     option         values                      meaning

@@ -1,6 +1,6 @@
-"""``%debug`` and ``%pdb on`` after a failure in connector code: the debugger opens at the connector's line, not in the magic.
+"""``%debug`` and ``%pdb on`` at the connector's line instead of the magic's.
 
-A failed task leaves no frames in this process. Its record has the pages, so the call is repeated here when the debugger is requested.
+A failed task leaves no frames in this process, so the call is repeated here with the recorded pages.
 """
 
 from __future__ import annotations
@@ -50,10 +50,7 @@ def _debugger(shell: Any, force: bool = False) -> None:
 
 
 def connectors_error(error: RowMergeError) -> tuple[BaseException | None, str]:
-    """Return the connector's error in this process, from a repeated call if necessary, and a sentence about it.
-
-    The error is None if the call cannot be repeated or did not fail again; the sentence may be ``""``.
-    """
+    """Return the connector's error, from a repeated call if necessary, or None; and a sentence about it."""
     from rowmerge_nb.engine.statements.recording import IN_TASKS
 
     recording: Recording | None = getattr(error.result, "recording", None)

@@ -111,7 +111,7 @@ def grid_bundle(
 
 
 def _text(cell: Cell) -> str:
-    """Return a cell as plain text; the text NULL is quoted to distinguish it from no value."""
+    """Return a cell as plain text, quoting the text NULL."""
     return "'NULL'" if cell.text == "NULL" and not cell.null else " ".join(cell.text.split("\n"))
 
 
@@ -169,9 +169,9 @@ def error_bundle(error: RowMergeError, first_line: int, *, parts: str | None, ti
 
 
 def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
-    """Make IPython show an error as one line instead of a traceback, since its report is already shown.
+    """Make IPython show an error as one line instead of a traceback; ``%tb`` shows the connector's frames.
 
-    The cell still fails, and code can catch the exception. A later ``%tb`` shows the frames of the connector's code.
+    The cell still fails, and code can catch the exception.
 
     >>> from rowmerge_nb.base.errors import ParseError
     >>> without_traceback(ParseError("mismatched input 'BY'", line=1, column=9), 3)._render_traceback_()
@@ -188,7 +188,7 @@ def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
 
 @dataclasses.dataclass
 class _OnceShort:
-    """IPython's display of an error: one line at first, later the traceback of the connector's code too."""
+    """IPython's display of an error: first one line, later the traceback too."""
 
     line: str
     raised: tuple[Raised, ...]

@@ -383,7 +383,6 @@ def _explore(result: Any) -> None:
 
 
 def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a comparison: without defaults that it does not support; written ones are refused later."""
     from rowmerge_nb.engine.statements.rehearsal import DECIDED
 
     left_out = {"verify", *DECIDED[use.values["compare"]]}
@@ -391,7 +390,6 @@ def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of an audit: without defaults that it does not support; written ones are refused later."""
     from rowmerge_nb.engine.audit.audit_run import REFUSED
 
     before, after = states_of(use.values["audit"])
@@ -485,10 +483,7 @@ def _check_parts(parts: str | None) -> None:
 
 
 def _note_line(error: RowMergeError, rendered: Rendered, offset: int, length: int, first_line: int) -> None:
-    """Store the cell line of the statement's first line on the error.
-
-    It is counted back from the error's line, so that the latter is right even after inserted values with several lines.
-    """
+    """Store the cell line of the statement's first line, counted back from the error's line, on the error."""
     if rendered.inserted(offset, offset + length):
         # The statement is the text of an inserted value.
         error.__dict__["cell_line"] = 1
@@ -560,7 +555,6 @@ def register(shell: InteractiveShell) -> MergeMagic:
 
 
 def _apply_project_defaults(magic: MergeMagic) -> list[str]:
-    """Set the project's defaults; return a sentence for each that is invalid."""
     try:
         defaults, file = project_defaults(Path.cwd())
     except SetupError as error:

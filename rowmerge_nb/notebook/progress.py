@@ -40,11 +40,11 @@ class Progress:
         shell: the shell.
         again: shows the cell's earlier reports.
         whole_cell: the cell has no other code; otherwise no line is shown.
-        tasks: returns the numbers of finished and all Spark tasks, or None.
-        rows: returns the number of rows processed so far, or None.
+        tasks: returns the numbers of finished and all Spark tasks.
+        rows: returns the number of processed rows.
 
     Attributes:
-        last: the latest step; ``""`` before the first one.
+        last: the latest step, or ``""``.
     """
 
     def __init__(

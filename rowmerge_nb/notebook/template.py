@@ -27,7 +27,7 @@ class Rendered:
     Args:
         text: the SQL.
         source: the cell's body.
-        pieces: (offset in ``text``, offset in the cell) of each expression and of the text after it.
+        pieces: (offset in ``text``, offset in ``source``) of each expression and of the text after it.
     """
 
     text: str
@@ -69,16 +69,14 @@ class Rendered:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        """The offsets of the cell's lines, computed once for all statements."""
         return [0, *(match.end() for match in re.finditer("\n", self.source))]
 
 
 def render(source: str, namespace: Mapping[str, Any]) -> Rendered:
     """Replace the expressions of a cell.
 
-    Outside of quotes, texts are inserted unchanged; numbers, booleans, None, dates, times, decimals and bytes become SQL literals;
-    lists, tuples and sets become comma-separated literals. Inside quotes, the value's text is inserted with quotes doubled.
-    Comments are unchanged. ``{{ "{{" }}`` yields two braces.
+    Outside of quotes, texts are inserted unchanged, other scalars as SQL literals, and collections as comma-separated literals.
+    Inside quotes, the value's text is inserted with quotes doubled. Comments are unchanged. ``{{ "{{" }}`` yields two braces.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS, with the position, for an expression that fails or has no end.
@@ -126,7 +124,7 @@ def render(source: str, namespace: Mapping[str, Any]) -> Rendered:
 
 
 def _evaluate(source: str, start: int, namespace: Mapping[str, Any]) -> tuple[int, Any]:
-    """Evaluate the expression whose braces open at ``start``; return its end and its value."""
+    """Evaluate the expression that opens at ``start``; return its end and value."""
     end = source.find("}}", start + 2)
     if end < 0:
         raise _error(source, start, 2, "The expression that begins here has no closing braces")

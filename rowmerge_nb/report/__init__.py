@@ -1,7 +1,7 @@
 """Reports on statements: text, HTML with drawings, and mime bundles.
 
-A report is built from a `Trace` only: ``build_report`` selects the content, renderers format it.
-Importing this package is cheap; pyarrow, Jinja2 and Graphviz are loaded on first use.
+``build_report`` selects the content from a `Trace`, renderers format it.
+pyarrow, Jinja2 and Graphviz are loaded on first use.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _KINDS: Final = (("before", "was"), ("missing", "missing"), ("unexpected", "unex
 
 @dataclass(frozen=True)
 class ShownRow:
-    """The rows of one key: their state, their values, and the reasons for the expected state."""
+    """The rows of one key: state, values and reasons."""
 
     head: str
     lines: tuple[tuple[str, tuple[Cell, ...]], ...]
@@ -46,7 +46,7 @@ class ShownRow:
 
 
 def audit_bundle(audit: Audit) -> dict[str, str]:
-    """Return what a notebook stores for an audit: exactly the keys ``text/plain`` and ``text/html``."""
+    """Return the mime bundle of an audit."""
     text = "\n".join(_lines(audit))
     names: dict[str, Any] = {
         "audit": audit,
@@ -65,7 +65,7 @@ def audit_bundle(audit: Audit) -> dict[str, str]:
 
 
 def audit_page(audit: Audit) -> str:
-    """Return an audit as an HTML document with the system's light or dark theme."""
+    """Return an audit as an HTML document."""
     return render_standing_alone(f"Audit of {audit.table}", audit.statement, audit_bundle(audit)["text/html"])
 
 

@@ -32,10 +32,10 @@ def mime_bundle(
         trace: the statement's trace.
         show: names of the parts to show; None for the default ones.
         timings: show times, which differ from run to run.
-        number: distinguishes this output's ids from earlier ones of the same statement.
-        first_line: the cell's line on which the statement begins.
-        above: content above the report, by the same keys: the rows of RETURNING.
-        other: the trace of the statement under the other row change paradigm, if known.
+        number: distinguishes this output's ids from earlier ones.
+        first_line: the statement's line in the cell.
+        above: content above the report, by the same keys.
+        other: the trace under the other row change paradigm.
 
     >>> from rowmerge_nb.trace.trace import Trace
     >>> bundle = mime_bundle(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished", target="t"))
@@ -59,22 +59,13 @@ def mime_bundle(
 
 
 def rows_bundle(rows: Mapping[str, str], trace: Trace, first_line: int = 1) -> dict[str, str]:
-    r"""Return what a notebook stores for a query: the bundle of its rows, with notices below.
-
-    >>> from rowmerge_nb.trace.trace import NoticeRecord, Trace
-    >>> trace = Trace(statement="TABLE t", kind="SELECT", state="finished", notices=(NoticeRecord("A <view> is slow", 1, 7),))
-    >>> print(rows_bundle({"text/plain": "   n\n0  1", "text/html": "<table>...</table>"}, trace)["text/plain"])
-       n
-    0  1
-    <BLANKLINE>
-    Notice: line 1: A <view> is slow
-    """
+    """Return the mime bundle of a query: its rows, with notices below."""
     notices = "\n".join(notice_lines(notices_of(trace), first_line))
     return {"text/plain": f"{rows['text/plain']}\n\n{notices}", "text/html": f"{rows['text/html']}\n{preformatted(notices)}"}
 
 
 def explained_bundle(trace: Trace, explained: str) -> dict[str, str]:
-    """Return what a notebook stores for an EXPLAIN: its text, and the drawn plan if the trace has one."""
+    """Return the mime bundle of an EXPLAIN: its text, and the drawn plan if any."""
     if trace.state != StatementState.EXPLAINED or not trace.plan:
         return {"text/plain": explained, "text/html": preformatted(explained)}
     report = mime_bundle(trace, show="outcome,clauses,plan")

@@ -61,7 +61,7 @@ def error_of(side: Side) -> str:
 
 
 def reasons(comparison: Comparison) -> list[str]:
-    """Return the hints of failed sides, with the side's name if only one has the hint."""
+    """Return the hints of failed sides."""
     sides_by_hint: dict[str, list[str]] = {}
     for side in (comparison.left, comparison.right):
         if (error := side.result.trace.error) is not None and error.hint:
@@ -70,7 +70,7 @@ def reasons(comparison: Comparison) -> list[str]:
 
 
 def notices(comparison: Comparison) -> list[str]:
-    """Return the notices of both sides, with the side's name if only one has it."""
+    """Return the notices of both sides."""
     sides_by_notice: dict[str, list[str]] = {}
     for side in (comparison.left, comparison.right):
         for notice in build_report(side.result.trace).notices:
@@ -80,7 +80,7 @@ def notices(comparison: Comparison) -> list[str]:
 
 
 def shortened_plan(side: Side) -> list[str]:
-    """Return the EXPLAIN lines of a plan without the layouts, which make it wide."""
+    """Return the EXPLAIN lines of a plan without the wide layouts."""
     if not side.result.trace.plan:
         return []
     return [line for line in explain_text(side.result.trace.plan).split("\n") if "Layout: [" not in line]
@@ -92,7 +92,7 @@ def plan_lines(comparison: Comparison) -> tuple[PlanLine, ...]:
 
 
 def aligned(comparison: Comparison) -> tuple[AlignedRow, ...]:
-    """Return the results of each row on both sides; empty if they are equal, or not known for all rows."""
+    """Return the results of each row on both sides; empty if equal, or not known for all rows."""
     return aligned_rows(*_whole_traces(comparison))
 
 
@@ -119,7 +119,7 @@ def metric_texts(comparison: Comparison, metric: Metric) -> tuple[str, str]:
 
 
 def changed_rows(comparison: Comparison) -> Report | None:
-    """Return a report with the changed rows of both sides; None if they differ or are unknown."""
+    """Return a report with the changed rows of both sides; None if they differ."""
     reports = [build_report(side.result.trace) for side in (comparison.left, comparison.right)] if comparison.same else []
     with_rows = [report for report in reports if report.diff is not None and report.diff.rows]
     # Prefer a report with old values.
@@ -127,7 +127,7 @@ def changed_rows(comparison: Comparison) -> Report | None:
 
 
 def different_pages(comparison: Comparison) -> list[tuple[str, Stored]]:
-    """Return a few rows of the pages that each side passed to the connector; empty if both are equal."""
+    """Return a few rows of the pages of each side; empty if they are equal."""
     sides = [(side.name, build_report(side.result.trace).stored) for side in (comparison.left, comparison.right)]
     if sides[0][1] == sides[1][1]:
         return []

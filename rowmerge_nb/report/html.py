@@ -44,7 +44,7 @@ _FEW: Final = 10
 
 @dataclass(frozen=True)
 class PageEntry:
-    """A statement of a page: its report, a heading, and an introductory sentence."""
+    """A statement of a page, with a heading and an introduction."""
 
     report: Report | Trace
     heading: str = ""
@@ -63,7 +63,7 @@ def render_html(
 
 
 def render_page(reports: Sequence[Report | Trace | PageEntry], title: str) -> str:
-    """Return an HTML document with several reports, in order, in the system's light or dark theme."""
+    """Return an HTML document with several reports."""
     from markupsafe import Markup
 
     entries = []
@@ -126,10 +126,7 @@ def render_failure(failure: Failure, text: str, *, statement: str = "", number: 
 
 @cache
 def style_sheet() -> str:
-    """Return the style sheet of all fragments.
-
-    Selectors repeat the class four times: rules of JupyterLab's themed containers are that specific and would win otherwise.
-    """
+    """Return the style sheet of all fragments; repeated classes override JupyterLab's themes."""
     return files("rowmerge_nb.report").joinpath("style.css").read_text("utf-8").strip()
 
 
@@ -152,7 +149,6 @@ def style_for(body: str) -> tuple[str, str]:
 
 @cache
 def _rules() -> tuple[tuple[str, tuple[frozenset[str], ...]], ...]:
-    """Return the lines of the style sheet, each with the classes and elements that its selectors require."""
     lines = style_sheet().split("\n")
     matches = ((line, _RULE.fullmatch(line)) for line in lines)
     return tuple((line, tuple(map(_required_names, rule[1].split(","))) if rule is not None else ()) for line, rule in matches)

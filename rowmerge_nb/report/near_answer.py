@@ -83,7 +83,7 @@ class Near(ShownSequence[NearRow]):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """A sentence about the nearest key of each row, the source's rows first."""
+        """A sentence per row, the source's rows first."""
         sides: tuple[tuple[str, Iterable[NearRow]], ...] = (("source", self._items), ("target", self.targets))
         return tuple(near_sentence(row, self.keys.terms, side) for side, rows in sides for row in rows)
 

@@ -39,13 +39,7 @@ SHOWN: Final = 10
 
 @dataclass(frozen=True)
 class WrongRow:
-    """A missing or unexpected row.
-
-    Args:
-        kind: ``missing`` or ``unexpected``.
-        cells: its values.
-        about: related joined rows of the statement: what each became, and why.
-    """
+    """A ``missing`` or ``unexpected`` row; ``about`` has related joined rows with their results and reasons."""
 
     kind: str
     cells: tuple[Cell, ...]
@@ -61,7 +55,6 @@ class RowCheck:
         missing: the expected rows that do not exist, with repetitions.
         unexpected: the other rows.
         by: the columns that relate joined rows to a wrong row.
-        padded: the columns of type char.
     """
 
     def __init__(
@@ -109,7 +102,7 @@ class RowCheck:
 
     @property
     def rows(self) -> tuple[WrongRow, ...]:
-        """The first wrong rows of each kind; those with the same values in the columns `by` are neighbors."""
+        """The first wrong rows of each kind; rows with equal `by` are neighbors."""
         keyed_rows = [
             (tuple(repr(row[name]) for name in self._by), WrongRow(kind, tuple(map(cell, row.values())), self._about(row)))
             for kind, table in (("missing", self.missing), ("unexpected", self.unexpected))
@@ -128,7 +121,7 @@ class RowCheck:
 
     @cached_property
     def _journeys(self) -> Sequence[Journey]:
-        """The journeys of the statement's rows, computed on display only: this is slow for large statements."""
+        """The journeys, computed on display only: this is slow for large statements."""
         return journeys_of(self._trace) or ()
 
     def _about(self, row: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -1,4 +1,4 @@
-"""The base class of results that are sequences and display themselves: verdicts, journeys, questions."""
+"""The base class of results that are sequences."""
 
 from __future__ import annotations
 

@@ -106,7 +106,6 @@ def _rows_held(trace: Trace) -> int:
 
 
 def _sides(trace: Trace, requested: Iterable[Journey]) -> list[Mapping[str, Any]]:
-    """Return rows of either side; for the trace's own rows, only the column names."""
     witness = None if trace.pages is None else trace.pages.witness
     schema = [] if witness is None or not witness.num_rows else [field for field in witness.schema if field.name != "source_row"]
     names = [dict.fromkeys(field.type.names) for field in schema]

@@ -23,7 +23,7 @@ _EXPRESSION: Final = re.compile(r"[\w.]*\Z")
 
 
 class _Nothing(list["SimpleCompletion"]):
-    """An empty list that claims a length of one: IPython lets only a nonempty result suppress other matchers."""
+    """An empty list of length one: IPython lets only a nonempty result suppress other matchers."""
 
     def __len__(self) -> int:
         return 1

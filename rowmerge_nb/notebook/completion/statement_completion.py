@@ -157,15 +157,12 @@ def _functions() -> Iterator[tuple[str, str]]:
 
 
 class _Reader:
-    """The names that are possible at a position."""
-
     def __init__(self, here: Place, names: Known) -> None:
         self._here = here
         self._names = names
         self._with = {query.name.value: query for query in here.named}
 
     def named(self, qualifier: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Yield names with labels, best first."""
         slots = self._here.slots
         if slots & {Slot.TARGET, Slot.TABLE, Slot.RELATION}:
             if Slot.RELATION in slots and not qualifier:
@@ -199,7 +196,6 @@ class _Reader:
         yield from ((name, sql_type or "column") for name, sql_type in columns)
 
     def _called(self, relation: s.Relation) -> tuple[str, ...]:
-        """Return the qualifier of a relation's columns; empty for a subquery without an alias."""
         if isinstance(relation, s.Aliased):
             return (relation.alias.text,)
         return tuple(part.text for part in relation.name.parts) if isinstance(relation, s.Table) else ()

@@ -1,1 +1,1 @@
-"""Drawings of plans and page channels: DOT, laid out and converted to SVG."""
+"""Drawings of plans and pages."""

@@ -1,4 +1,4 @@
-"""A drawing of the channels of both pages, with edges from each channel before to the channels made of it."""
+"""A drawing of the channels of both pages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Half:
-    """The content of a row after ``transform_page``: a short text per column and other channel, None for NULL."""
+    """The content of a row after ``transform_page``, None for NULL."""
 
     label: str
     style: str
@@ -41,7 +41,7 @@ class Half:
 
 
 def channel_map_dot(pages: Pages) -> str:
-    """Return the drawing of both pages as DOT, the page before at the top."""
+    """Return the drawing of both pages as DOT."""
     channels = pages.channels
     slots = _slots(channels)
     graph = new_graph("pages", nodesep="0.2", ranksep="0.5", splines="line")
@@ -61,7 +61,7 @@ def channel_map_description(pages: Pages) -> str:
 
 
 def _slots(channels: Channels) -> list[Slot]:
-    """Select the columns to draw: for wide tables the first three, the last, and the redistribution columns."""
+    """Select the columns to draw: the first three, the last, and the redistribution columns."""
     count = len(channels.columns)
     if count <= MOST_COLUMNS:
         return [Slot(index) for index in range(count)]
@@ -96,7 +96,6 @@ def _hidden(slot: Slot, port: str, fill: str) -> Box:
 
 
 def _splits(pages: Pages) -> bool:
-    """Return whether an update becomes two rows, the first with the old values of the redistribution columns."""
     return pages.paradigm == DELETE_AND_INSERT
 
 
@@ -177,7 +176,6 @@ def _halves(pages: Pages, slots: list[Slot]) -> list[Half]:
 
 
 def _wires(pages: Pages, slots: list[Slot]) -> list[tuple[str, str, str]]:
-    """Return the edges: the old values kept by a DELETE, the new values of an INSERT or UPDATE."""
     channels = pages.channels
     # The drawing is that of a table with one column per slot.
     slot_layout = PageLayout(len(slots), era=channels.layout.era).after

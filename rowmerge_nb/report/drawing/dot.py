@@ -1,6 +1,6 @@
 """DOT for tables of text: nodes with ports in their cells, and labeled edges.
 
-Each cell states its size as a browser will draw it, so that any Graphviz gives the same drawing without fonts.
+Each cell states its size, so that any Graphviz gives the same drawing without fonts.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ MOST_STEPS: Final = 10
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows between two nodes: their outlet and its width, their style, number and label."""
+    """Rows between two nodes."""
 
     port: str
     style: str
@@ -63,7 +63,7 @@ def plan_dot(report: Report) -> str:
 
 
 def pages_dot(report: Report) -> str:
-    """Return the drawing of the channels before and after ``transform_page`` as DOT.
+    """Return the drawing of both pages as DOT.
 
     Raises:
         ValueError: the report has no pages.
@@ -86,8 +86,6 @@ def _rows_words(rows: int | None) -> str:
 
 
 class _Drawing:
-    """The drawing of one plan; operators are drawn one by one, connected by streams."""
-
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.graph: graphviz.Digraph = new_graph("plan", nodesep="0.28", ranksep="0.17" if plan.counted else "0.28")
@@ -270,7 +268,7 @@ class _Drawing:
             )
 
     def _groups(self) -> list[tuple[Lane, int]]:
-        """Merge neighboring lanes of one operation: the first lane with the sum of rows, and the number of lanes."""
+        """Merge neighboring lanes of one operation; return the merged lanes with their counts."""
         groups: list[tuple[Lane, int]] = []
         for lane in self.plan.lanes:
             if groups and groups[-1][0].operation is lane.operation:

@@ -71,7 +71,7 @@ def _found(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
 
 
 def _number(match: re.Match[str], cells: list[_Cell]) -> str:
-    """Replace a cell by an empty one colored with its number; append the original to ``cells``."""
+    """Replace a cell by an empty one colored with its number."""
     attributes = dict(re.findall(r'(\w+)="([^"]*)"', match[1]))
     lines = tuple(_line(line) for line in match[2].split("<BR/>")) if match[2] else ()
     cells.append(_Cell(_CLASS_OF.get(attributes.pop("BGCOLOR", ""), ""), attributes.pop("ALIGN", "CENTER"), lines))
@@ -80,7 +80,7 @@ def _number(match: re.Match[str], cells: list[_Cell]) -> str:
 
 
 def _line(markup: str) -> str:
-    """Convert a line to text with classes but no position; a browser sets its runs one after the other."""
+    """Convert a line to text with classes but no position."""
     runs = []
     for face, size, color, strong, text in _FONT.findall(markup):
         names = ["m"] * (face == "Courier") + ["b"] * bool(strong) + ["s"] * (size == "11")
@@ -96,7 +96,7 @@ def _line(markup: str) -> str:
 
 
 class _Drawing:
-    """The shapes of a drawing, moved by Graphviz's offset: surfaces by class, then edges, then text."""
+    """The shapes of a drawing: surfaces by class, then edges, then text."""
 
     def __init__(self, cells: list[_Cell], right: float, down: float) -> None:
         self.cells = cells

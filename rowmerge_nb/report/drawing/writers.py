@@ -42,10 +42,7 @@ class Arrival:
 def draw_writers(
     graph: graphviz.Digraph, plan: Plan, writer: Operator, exchange: Operator | None, arrivals: list[Arrival]
 ) -> list[tuple[str, str]]:
-    """Draw the nodes between ``transform_page`` and ``TableFinish``; arrivals are from left to right.
-
-    Returns the ports of fragments, each with the label of its edge.
-    """
+    """Draw the nodes between ``transform_page`` and ``TableFinish``; return the ports of fragments with labels."""
     sinks = _sinks(plan)
     if exchange is None:
         return [_one_node(graph, plan, writer, arrivals)]
@@ -69,7 +66,7 @@ def draw_writers(
 
 
 def _sinks(plan: Plan) -> list[Writer | None]:
-    """Return the writers with a node of their own; the last one may represent many. None: unknown, or no writer."""
+    """Return the writers with a node of their own; the last one may represent many. None: no known writer."""
     writers = plan.writers
     if not writers:
         return [None]

@@ -1,1 +1,1 @@
-"""The explorer: a statement row by row and step by step, as a widget or a file."""
+"""The explorer of a statement, as a widget or a file."""

@@ -1,4 +1,4 @@
-"""The explorer as one file with script, styles and state; it requests nothing from a server."""
+"""The explorer as one self-contained file."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def opening(state: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def _with_clauses(state: Mapping[str, Any]) -> Markup:
-    """Return the statement with clause labels in its margin; copied text does not include the margin."""
+    """Return the statement with clause labels in its margin."""
     from markupsafe import Markup, escape
 
     statement: str = state["statement"]

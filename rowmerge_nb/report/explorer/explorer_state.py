@@ -1,4 +1,4 @@
-"""The explorer's state as one JSON: rows with reasons, steps, pages, writers and calls, in the words of the report.
+"""The explorer's state as JSON, in the words of the report.
 
 The front end selects and draws; it computes nothing of the statement.
 """
@@ -371,7 +371,6 @@ def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
 
 
 def _partners(journeys: Iterable[Journey], pages: PageSample | None) -> Iterator[int | None]:
-    """Yield a number per target row, the same for repeated matches; None for a row without one."""
     numbers: dict[str, int] = {}
     ids = python_values(pages.row_ids) if pages is not None else ()
     for journey in journeys:
@@ -422,7 +421,7 @@ def _shown(display_cell: Cell) -> str | None:
 
 
 def _untouched(trace: Trace) -> int | None:
-    """Return the number of target rows in no joined row; None if the connector does not count rows, or rows are missing."""
+    """Return the number of target rows in no joined row; None if unknown."""
     pages = trace.pages
     if trace.rows_before is None or pages is None or pages.witness is None or not pages.complete:
         return None
@@ -493,7 +492,6 @@ def _page(channels: Sequence[Channel], page: pa.RecordBatch, pages: PageSample, 
 
 
 def _write_codes(columns: list[list[Any]], layout: PageLayout) -> None:
-    """Format the engine's own numbers with a typographic minus sign; values of tables stay unchanged."""
     first, fields = layout.before.merge_row, layout.merge_row
     for index in (first + fields.operation, first + fields.case_number, layout.before.case_number + fields.case_number):
         columns[index] = [None if value is None else number(value) for value in columns[index]]

@@ -117,7 +117,7 @@ def _columns(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def matched_rows(trace: Trace, most: int) -> list[dict[str, Any]]:
-    """Return up to ``most`` source rows whose repeated matches ended the statement, in the form of `explorer_state`."""
+    """Return up to ``most`` source rows whose repeated matches ended the statement."""
     return [row for row, _ in zip(_matched(trace), range(most), strict=False)]
 
 

@@ -1,4 +1,4 @@
-"""Explanations beside the steps: update forms, Trino's rule and the standard's, and the meanings of channels and codes."""
+"""Explanations beside the explorer's steps."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ def _idle(sample: PageSample) -> npt.NDArray[np.int64]:
 
 
 def _changed_targets(sample: PageSample) -> npt.NDArray[np.int64] | None:
-    """Return the codes of the changed target rows, each once; None if not all rows are known."""
+    """Return the codes of the changed target rows; None if not all rows are known."""
     if not sample.complete or not sample.transformed:
         return None
     return different_codes(row_id_codes(sample.row_ids)[_acts(sample)])

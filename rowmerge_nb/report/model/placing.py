@@ -45,7 +45,7 @@ def exchange_of(trace: Trace) -> ExchangeFacts | None:
 
 
 def rules_of(trace: Trace, exchange: ExchangeFacts) -> tuple[str, str]:
-    """Return the rule for rows to insert and the rule for others; without an update layout the latter depends on the era."""
+    """Return the rules for rows to insert and for others."""
     inserts = exchange.insert_rule or EVENLY
     return inserts, exchange.update_rule or (inserts if trace.era == Era.DOCUMENTS else EVENLY)
 
@@ -57,7 +57,7 @@ def writers_among(trace: Trace) -> int | None:
 
 
 def writers_phrase(trace: Trace) -> str:
-    """Count the writers, and name those with rows if not all have some: ``2 writers, of which writer 1 got rows``."""
+    """Count the writers, and name those with rows: ``2 writers, of which writer 1 got rows``."""
     numbers = [record.writer for record in trace.writers]
     among = writers_among(trace)
     if among is None or among <= len(numbers):

@@ -24,52 +24,44 @@ class ChangeChecks(ReadingChecks):
     varies: ClassVar[Collection[str]] = ("layout", "era", "paradigm")
 
     def test_a_delete_removes_the_named_rows_and_no_other(self, filled_table: FilledTable) -> None:
-        """Including rows with NULL."""
         changes = Changes(deleted=(self.key(1), self.key(5), self.key(14)))
         filled_table.merge(changes)
         filled_table.must_hold(changes)
 
     def test_an_update_changes_the_assigned_columns_and_no_other(self, filled_table: FilledTable) -> None:
-        """One column of one row."""
         column = list(self.columns)[-1]
         changes = Changes(updated=((self.key(4), {column: self.new_values(4)[column]}),))
         filled_table.merge(changes)
         filled_table.must_hold(changes)
 
     def test_an_update_may_set_the_key(self, filled_table: FilledTable) -> None:
-        """The first column, which is perhaps the store's key."""
         first = next(iter(self.columns))
         changes = Changes(updated=((self.key(4), {first: self.key(30)}),))
         filled_table.merge(changes)
         filled_table.must_hold(changes)
 
     def test_an_insert_by_merge_adds_rows_and_keeps_all_others(self, filled_table: FilledTable) -> None:
-        """Including a row with NULL."""
         changes = Changes(inserted=(self.row(21), self.row(25)))
         filled_table.merge(changes)
         filled_table.must_hold(changes)
 
     def test_a_merge_deletes_updates_and_inserts_the_right_rows(self, filled_table: FilledTable) -> None:
-        """Two UPDATE clauses; NULL is written and overwritten."""
         filled_table.merge(self.some_changes())
         filled_table.must_hold(self.some_changes())
         filled_table.must_have_left_nothing()
 
     def test_a_row_is_replaced_by_another_one_of_the_same_key(self, filled_table: FilledTable) -> None:
-        """Deleted and inserted by one statement."""
         changes = Changes(deleted=(self.key(3),), inserted=(self.row(3, shift=20),))
         filled_table.merge(changes)
         filled_table.must_hold(changes)
 
     def test_all_rows_are_deleted_and_new_ones_inserted(self, filled_table: FilledTable) -> None:
-        """The table is empty in between."""
         filled_table.merge(Changes(deleted=tuple(row[0] for row in filled_table.before)))
         filled_table.must_have([])
         filled_table.merge(Changes(inserted=(self.row(1), self.row(2))))
         filled_table.must_have([self.row(1), self.row(2)])
 
     def test_statements_follow_one_another(self, filled_table: FilledTable) -> None:
-        """Updated rows are updated again, inserted ones deleted."""
         filled_table.merge(self.some_changes())
         filled_table.before = filled_table.contents()
         again = (self.new_key(5), self.new_values(6))
@@ -78,7 +70,6 @@ class ChangeChecks(ReadingChecks):
         filled_table.must_hold(changes)
 
     def test_keys_may_be_exchanged(self, filled_table: FilledTable) -> None:
-        """Swapped, and shifted along several rows."""
         first = next(iter(self.columns))
         pairs = ((3, 4), (4, 3), (6, 7), (7, 8), (8, 40))
         changes = Changes(updated=[(self.key(old), {first: self.key(new)}) for old, new in pairs])
@@ -104,7 +95,6 @@ class ChangeChecks(ReadingChecks):
         filled_table.must_hold(changes)
 
     def test_of_two_equal_rows_only_the_named_one_is_deleted(self, filled_table: FilledTable) -> None:
-        """Equal rows differ by row id."""
         if self.keyed:
             pytest.skip("keyed = True: no two rows of this connector are equal")
         filled_table.merge(Changes(inserted=(filled_table.before[0], filled_table.before[0])))
@@ -138,7 +128,6 @@ class ChangeChecks(ReadingChecks):
             filled_table.must_have([*rest, *versions])
 
     def test_rows_with_null_in_the_first_column_are_changed_like_others(self, connector: Connector, way: Way) -> None:
-        """Updated, deleted, and inserted by MERGE and INSERT; one row is all NULL."""
         filled_table = self._with_null_key(connector, way)
         columns = list(self.columns)
         assigned = {columns[-1]: self.row(9)[-1]}
@@ -176,7 +165,6 @@ class ChangeChecks(ReadingChecks):
         return filled_table
 
     def test_values_of_every_type_are_inserted_and_updated(self, connector: Connector, type_name: str) -> None:
-        """By a MERGE, at the type's limits, from and to NULL; of two columns of one type, only the assigned one changes."""
         rows = self.typed_rows(connector, type_name)
         first, *others = rows
         table = self.typed_table(connector, type_name, [(0, *first[1:]), (1, None, None), (2, *first[1:]), (3, *first[1:])])
@@ -192,7 +180,6 @@ class ChangeChecks(ReadingChecks):
         self.typed_must_have(type(table)(connector, table.name), type_name, expected)
 
     def test_an_insert_statement_adds_rows(self, filled_table: FilledTable) -> None:
-        """With begin_insert, page sinks and finish_insert."""
         if not self.inserts:
             statement = filled_table.statement()
             with pytest.raises(RowMergeError, match="does not support") as error_info:

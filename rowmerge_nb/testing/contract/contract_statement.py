@@ -1,4 +1,4 @@
-"""A statement through a connector's contract, page by page and without Spark: the work of tasks runs sequentially."""
+"""A statement through a connector's contract without Spark: the work of tasks runs sequentially."""
 
 from __future__ import annotations
 
@@ -78,10 +78,7 @@ def travel(thing: T) -> T:
 class Changes:
     """The changes of a MERGE; rows are identified by their first column.
 
-    Args:
-        deleted: keys of rows to delete.
-        updated: pairs of a key and new values by column; those with the same columns form one clause.
-        inserted: new rows.
+    ``updated`` has pairs of a key and new values; those with the same columns form one clause.
 
     >>> expected_rows([(1, "a"), (2, "b")], ("id", "v"), Changes(deleted=(1,), updated=((2, {"v": "c"}),), inserted=((3, "d"),)))
     [(2, 'c'), (3, 'd')]
@@ -112,18 +109,12 @@ def expected_rows(rows: Sequence[Row], columns: Sequence[str], changes: Changes)
 
 @dataclass
 class PageStatement:
-    """A running statement.
-
-    Args:
-        connector: the connector.
-        name: the table's name.
-        era: the era of its pages.
-        paradigm: the requested row change paradigm; None for the table's own.
+    """A running statement; ``paradigm`` None requests the table's own.
 
     Attributes:
         handle: the table's handle; None if there is no such table.
         merge_handle: the result of ``begin_merge``.
-        without_fragment: the number of rows that sinks took without returning a fragment, which some stores do.
+        without_fragment: the number of rows that sinks took without returning a fragment.
     """
 
     connector: Connector
@@ -144,16 +135,13 @@ class PageStatement:
 
     @property
     def columns(self) -> list[ColumnHandle]:
-        """The table's columns in table order."""
         return list(self.metadata.get_column_handles(self.session, self.handle))
 
     @property
     def row_id(self) -> ColumnHandle:
-        """The column of the row id."""
         return self.metadata.get_merge_row_id_column_handle(self.session, self.handle)
 
     def splits(self, constraint: Constraint | None = None, handle: ConnectorTableHandle | None = None) -> list[Any]:
-        """Return the table's splits."""
         manager = self.connector.get_split_manager()
         return list(manager.get_splits(self.transaction, self.session, handle or self._scanned(), constraint or Constraint()))
 
@@ -194,7 +182,6 @@ class PageStatement:
         return pa.Table.from_batches(pages, schema).rename_columns([*column_names[:-1], "$row_id"] if row_id else column_names)
 
     def rows(self) -> list[Row]:
-        """Return all rows, in any order."""
         channels = zip(self.read().columns, self.columns, strict=True)
         return list(zip(*(read_values(channel, column.type) for channel, column in channels), strict=True))
 
@@ -220,7 +207,6 @@ class PageStatement:
         self.metadata.finish_insert(self.session, handle, fragments)
 
     def data_page(self, rows: Sequence[Row]) -> Page:
-        """Return a page of the table's columns."""
         columns = self.columns
         arrays = [pa.array([row[i] for row in rows], column.type.arrow) for i, column in enumerate(columns)]
         return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
@@ -241,7 +227,6 @@ class PageStatement:
 
     @property
     def layout(self) -> PageLayout:
-        """The channel layout of the merge's pages."""
         columns = self.columns
         layout_columns = set(self.insert_layout.partition_columns) if self.insert_layout is not None else set()
         redistribution = tuple(index for index, column in enumerate(columns) if column.name in layout_columns)
@@ -249,7 +234,6 @@ class PageStatement:
 
     @property
     def processor(self) -> RowChangeProcessor:
-        """The row change processor of the merge."""
         columns = pa.schema([pa.field(column.name, column.type.arrow) for column in [*self.columns, self._row_id]])
         return create_processor(self._paradigm, self.layout, columns)
 
@@ -338,13 +322,11 @@ class PageStatement:
         )
 
     def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Any, ...]) -> Any:
-        """Return a layout's bucket function, as a task receives it."""
         provider = self.connector.get_node_partitioning_provider()
         partitioning: Any = layout.partitioning
         return travel(provider.get_bucket_function(self.transaction, self.session, partitioning, types))
 
     def sink(self, writer: int = 0) -> ConnectorMergeSink:
-        """Create a merge sink for an attempt of a task."""
         provider = travel(self.connector.get_page_sink_provider())
         handle: Any = travel(self.merge_handle)
         return WatchedSink(provider.create_merge_sink(travel(self.transaction), replace(self.session, writer=writer), handle))
@@ -364,21 +346,17 @@ class PageStatement:
         return [fragment for writer, pages in self.sink_pages(changes).items() for fragment in self.attempt(writer, pages)]
 
     def finish(self, fragments: Collection[bytes]) -> None:
-        """Finish the merge."""
         handle: Any = self.merge_handle
         self.metadata.finish_merge(self.session, handle, fragments)
 
     def merge(self, changes: Changes) -> None:
-        """Run a MERGE up to the commit."""
         self.begin(changes)
         self.finish(self.store(changes))
 
     def commit(self) -> None:
-        """Commit."""
         self.connector.commit(self.transaction)
 
     def rollback(self) -> None:
-        """Roll back."""
         self.connector.rollback(self.transaction)
 
 

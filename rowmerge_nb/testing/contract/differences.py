@@ -28,14 +28,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Difference:
-    """A wrong row, identified by its first column.
-
-    Args:
-        kind: how it is wrong.
-        sentence: the same with the row's values.
-        expected: the expected rows of this key.
-        seen: the actual rows of this key.
-    """
+    """A wrong row: the expected and actual rows of one key."""
 
     kind: Kind
     sentence: str
@@ -57,8 +50,8 @@ class RowsDiffer(AssertionError):
     Args:
         found: the wrong rows, at least one.
         columns: the names of the table's columns.
-        causes: their common causes with sentences, the likeliest first.
-        about: what the check was about, or ``""``.
+        causes: their common causes, the likeliest first.
+        about: what the check was about.
     """
 
     def __init__(

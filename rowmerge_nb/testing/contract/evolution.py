@@ -53,7 +53,6 @@ class EvolutionChecks(ContractStore):
         filled_table.must_have_left_nothing()
 
     def test_a_new_column_is_null_until_it_is_written(self, filled_table: FilledTable) -> None:
-        """Reading it changes nothing."""
         statement = self._evolving(filled_table)
         new_column = statement.metadata.get_table_metadata(statement.session, statement.handle).columns[-1]
         rows = in_order(statement.rows())
@@ -65,7 +64,6 @@ class EvolutionChecks(ContractStore):
         self._must_be_as_it_was(filled_table)
 
     def test_new_columns_come_without_rows_too(self, filled_table: FilledTable) -> None:
-        """Even without fragments."""
         statement = self._evolving(filled_table)
         statement.begin()
         statement.finish([])
@@ -79,7 +77,6 @@ class EvolutionChecks(ContractStore):
 
     @pytest.mark.parametrize(("step", "after"), ENDS)
     def test_a_fault_leaves_columns_and_rows_as_they_were(self, filled_table: FilledTable, step: str, *, after: bool) -> None:
-        """The statement can be rerun."""
         if filled_table.connector.commits_in_finish and (step == "commit" or after):
             pytest.skip("commits_in_finish = True: finish_merge is the commit")
         statement = self._evolving(filled_table, FaultyConnector(filled_table.connector, Fault(step, after=after)))

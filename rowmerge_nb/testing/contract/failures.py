@@ -1,4 +1,4 @@
-"""Checks that a failure at any step leaves the table unchanged, and of the engine's order of calls."""
+"""Checks that a failure at any step leaves the table unchanged."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ class FailureChecks(ContractStore):
 
     @pytest.mark.parametrize(("step", "after"), FAULTS)
     def test_a_fault_at_any_step_leaves_the_table_as_it_was(self, filled_table: FilledTable, step: str, *, after: bool) -> None:
-        """The engine rolls back; nothing is left behind, and the statement can be rerun."""
         if filled_table.connector.commits_in_finish and (step == "commit" or (step == "finish_merge" and after)):
             pytest.skip("commits_in_finish = True: finish_merge is the commit")
         faulty = FaultyConnector(filled_table.connector, Fault(step, after=after))
@@ -95,14 +94,12 @@ class FailureChecks(ContractStore):
         filled_table.must_have_left_nothing()
 
     def test_constraints_and_default_values_are_sql_that_the_engine_reads(self, filled_table: FilledTable) -> None:
-        """CHECK constraints are conditions on the table's columns, defaults are literals that fit."""
         _, engine = engine_for(filled_table)
         engine.run(f"INSERT INTO {self.qualified()} ({quoted(next(iter(self.columns)))}) VALUES (NULL)", dry_run=True)
 
     # -- the same changes as SQL ----------------------------------------------------------------------------------
 
     def qualified(self) -> str:
-        """Return the table's SQL name in the catalog of `engine_for`."""
         return f"contract.{quoted(self.name().schema)}.{quoted(self.name().table)}"
 
     def merge_sql(self) -> str:

@@ -22,7 +22,6 @@ class LayoutChecks(ContractStore):
     varies: ClassVar[Collection[str]] = ("layout",)
 
     def test_an_insert_layout_names_columns_of_the_table(self, filled_table: FilledTable) -> None:
-        """Each column once, in table order."""
         statement = begun_statement(filled_table)
         if statement.insert_layout is None:
             statement.rollback()
@@ -34,7 +33,6 @@ class LayoutChecks(ContractStore):
         must_be("columns of the insert layout", list(layout_columns), [name for name in columns if name in layout_columns])
 
     def test_an_update_layout_takes_the_row_id_alone(self, filled_table: FilledTable) -> None:
-        """It lists no columns."""
         statement = begun_statement(filled_table)
         layout = statement.update_layout
         statement.rollback()
@@ -58,7 +56,6 @@ class LayoutChecks(ContractStore):
             assert not outside, f"buckets {outside} are not within range({function.bucket_count})"
 
     def test_equal_values_have_equal_buckets_wherever_they_stand(self, filled_table: FilledTable) -> None:
-        """In another order, page or process."""
         for operation, function, page in functions(filled_table):
             whole = function.get_buckets(page).to_pylist()
             order = pa.array([*range(page.num_rows - 1, -1, -1), *range(page.num_rows)])

@@ -44,14 +44,7 @@ _MOST_LINES: Final = 6
 
 @dataclass(frozen=True)
 class Place:
-    """A line of a connector's own code.
-
-    Args:
-        file: the file, or Python's name of the cell.
-        line: its number, from 1.
-        function: the enclosing function.
-        code: the text of the line.
-    """
+    """A line of a connector's own code."""
 
     file: str
     line: int
@@ -69,13 +62,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Check:
-    """One check and its outcome.
+    """One check and its outcome: ``passed``, ``failed`` or ``skipped``.
 
     Args:
         sentence: what it proves.
         way: its parameters: layout, era, paradigm, type, step.
-        outcome: ``passed``, ``failed`` or ``skipped``.
-        message: why it failed or was skipped, in a few lines.
         place: the line of the connector's code that raised, or None.
         differ: the wrong rows, if any.
         again: the value of ``only`` of `check_contract` that reruns it.
@@ -125,7 +116,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Checked:
-    """All checks of a connector; displays the failed ones, the simplest of each cause first."""
+    """All checks of a connector; displays the failed ones."""
 
     name: str
     checks: tuple[Check, ...]
@@ -251,8 +242,8 @@ def check_contract(contract: type[ContractStore], *, spark: bool = False, only: 
 
     Args:
         contract: a subclass of `ConnectorContract`, of any name.
-        spark: run the checks on Spark too, which take some seconds.
-        only: a filter as for pytest's ``-k``, or the name of a check as a failure shows it; all checks by default.
+        spark: run the checks on Spark too.
+        only: a filter as for pytest's ``-k``, or the full name of a check.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS if no check ran; the message has pytest's output.

@@ -1,4 +1,4 @@
-"""Checks of the older flow of UPDATE and DELETE: the page source that read a page changes its rows."""
+"""Checks of the older flow of UPDATE and DELETE."""
 
 from __future__ import annotations
 
@@ -43,11 +43,9 @@ class UpdatableStatement(PageStatement):
         self.changed_handle: Any = getattr(self.metadata, f"begin_{self.verb}")(*arguments)
 
     def opened(self) -> list[Any]:
-        """Return the splits of the begun statement."""
         return self.splits(handle=self.changed_handle)
 
     def source(self, split: Any, number: int) -> UpdatablePageSource:
-        """Open a split, as a task does."""
         provider = travel(self.connector.get_page_source_provider())
         session, columns = replace(self.session, writer=number), [*map(travel, [*self.columns, self.changed_id])]
         source = provider.create_page_source(
@@ -101,11 +99,9 @@ class UpdatableStatement(PageStatement):
             source.close()
 
     def finish_change(self, fragments: Collection[bytes]) -> None:
-        """Finish the statement."""
         getattr(self.metadata, f"finish_{self.verb}")(self.session, self.changed_handle, fragments)
 
     def run_change(self, changes: Changes) -> None:
-        """Run the statement up to the commit."""
         self.begin_change(changes)
         self.finish_change([f for n, split in enumerate(self.opened()) for f in self.attempt_split(split, n, changes)])
 
@@ -141,18 +137,15 @@ class UpdatableChecks(ContractStore):
         return Changes(updated=[(self.key(n), new[n]) for n in numbers])
 
     def test_page_sources_delete_the_named_rows_and_no_other(self, older: FilledTable) -> None:
-        """Including rows with NULL."""
         self._changes(older, Changes(deleted=(self.key(1), self.key(5), self.key(14))))
 
     @pytest.mark.parametrize("rotated", [0, 1, 2])
     def test_page_sources_update_the_assigned_columns_whatever_the_order_of_channels(
         self, older: FilledTable, rotated: int
     ) -> None:
-        """The engine passes the order of the channels."""
         self._changes(older, self.updates(older, 2, 5, 13), rotated)
 
     def test_page_sources_that_change_nothing_leave_the_table_as_it_was(self, older: FilledTable) -> None:
-        """They are finished too; the finish call may get no fragments."""
         self._changes(older, Changes(deleted=(self.key(99),)))
         statement = self._statement(older)
         statement.begin_change(Changes())
@@ -161,7 +154,6 @@ class UpdatableChecks(ContractStore):
         older.must_be_unchanged()
 
     def test_what_page_sources_change_is_not_visible_before_the_commit(self, older: FilledTable) -> None:
-        """Neither after finish() of a split, nor after the finish call."""
         changes = Changes(deleted=(self.key(3),))
         statement = self._statement(older)
         statement.begin_change(changes)
@@ -175,7 +167,6 @@ class UpdatableChecks(ContractStore):
         older.must_hold(changes)
 
     def test_a_rollback_undoes_what_page_sources_have_changed(self, older: FilledTable) -> None:
-        """Finished, aborted or unfinished."""
         changes = Changes(deleted=(self.key(3), self.key(4)))
         statement = self._statement(older)
         statement.begin_change(changes)
@@ -192,7 +183,6 @@ class UpdatableChecks(ContractStore):
         older.must_have_left_nothing()
 
     def test_of_several_attempts_at_a_split_the_one_whose_fragments_arrive_counts(self, older: FilledTable) -> None:
-        """Earlier and later attempts are ignored."""
         changes = Changes(deleted=(self.key(3), self.key(8)))
         statement = self._statement(older)
         statement.begin_change(changes)
@@ -224,7 +214,6 @@ class UpdatableChecks(ContractStore):
 
     @pytest.mark.parametrize("step", [*DELETE_STEPS, *UPDATE_STEPS])
     def test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was(self, older: FilledTable, step: str) -> None:
-        """The statement can be rerun."""
         if step in {"finish_delete", "finish_update"} and older.connector.commits_in_finish:
             pytest.skip(f"commits_in_finish = True: {step} is the commit")
         changes = self.updates(older, 3, 4) if step in UPDATE_STEPS else Changes(deleted=(self.key(3), self.key(4)))

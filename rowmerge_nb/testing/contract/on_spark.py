@@ -22,7 +22,6 @@ class SparkChecks(FailureChecks):
 
     @pytest.fixture
     def spark(self, request: pytest.FixtureRequest) -> Iterator[Any]:
-        """The session of the project's fixture ``spark``, or else one of the kit."""
         try:
             session = request.getfixturevalue("spark")
         except pytest.FixtureLookupError:
@@ -36,11 +35,9 @@ class SparkChecks(FailureChecks):
 
     @pytest.fixture
     def on_spark(self, request: pytest.FixtureRequest, connector: Any) -> FilledTable:
-        """A table with rows, in the last layout."""
         return self.fill(connector, Way(list(self.layouts)[-1], paradigm=self.paradigms[0]))
 
     def test_statements_on_spark_change_the_right_rows_by_the_right_calls(self, spark: Any, on_spark: FilledTable) -> None:
-        """MERGE, UPDATE and DELETE; tasks with pages create sinks, whose fragments reach finish_merge."""
         faulty, engine = engine_for(on_spark, spark=spark)
         frames = {"changes": self.source_frame()}
         paradigm = on_spark.way.paradigm
@@ -77,7 +74,6 @@ class SparkChecks(FailureChecks):
         on_spark.must_have_left_nothing()
 
     def test_a_sink_that_fails_in_a_task_is_aborted_and_the_table_is_as_it_was(self, spark: Any, on_spark: FilledTable) -> None:
-        """The statement is rolled back and can be rerun."""
         faulty, engine = engine_for(on_spark, Fault("store_merged_rows", after=True), spark)
         frames, paradigm = {"changes": self.source_frame()}, on_spark.way.paradigm
         with pytest.raises(RowMergeError, match="the disk is full"):
@@ -89,7 +85,6 @@ class SparkChecks(FailureChecks):
         on_spark.must_have_left_nothing()
 
     def test_the_rows_of_a_task_that_dies_and_is_run_again_count_once(self, spark: Any, on_spark: FilledTable) -> None:
-        """A worker process exits during its work."""
         _, engine = engine_for(on_spark, Fault("store_merged_rows", call=1, after=True, exits=True), spark)
         engine.run(self.merge_sql(), namespace={"changes": self.source_frame()}, paradigm=on_spark.way.paradigm)
         on_spark.must_hold(self.some_changes())

@@ -44,11 +44,9 @@ class ReadingChecks(ContractStore):
     varies: ClassVar[Collection[str]] = ("layout",)
 
     def test_rows_come_back_as_they_were_written(self, filled_table: FilledTable) -> None:
-        """Including NULL."""
         filled_table.must_be_unchanged()
 
     def test_a_table_tells_its_columns_in_order_with_their_types(self, filled_table: FilledTable) -> None:
-        """With the original spelling, in handles and metadata alike."""
         statement = filled_table.statement()
         handle_types = {column.name: column.type for column in statement.columns}
         metadata = statement.metadata.get_table_metadata(statement.session, statement.handle)
@@ -66,7 +64,6 @@ class ReadingChecks(ContractStore):
         )
 
     def test_an_empty_table_has_no_rows(self, connector: Connector) -> None:
-        """But can be scanned with row ids."""
         self.make_table(connector, self.metadata(next(iter(self.layouts))), [])
         statement = PageStatement(connector, self.name())
         read = statement.read(row_id=True)
@@ -74,7 +71,6 @@ class ReadingChecks(ContractStore):
         must_be("rows of an empty table", read.num_rows, 0)
 
     def test_a_table_that_is_not_there_has_no_handle(self, connector: Connector) -> None:
-        """The engine reports TABLE_NOT_FOUND."""
         statement = PageStatement(connector, SchemaTableName(self.name().schema, "no_such_table"))
         statement.rollback()
         must_be("handle of a table that is not there", statement.handle, None)
@@ -99,7 +95,6 @@ class ReadingChecks(ContractStore):
         must_be_same("rows", in_order(list(zip(*(column.to_pylist() for column in reversed(read.columns)), strict=True))), rows)
 
     def test_only_the_requested_columns_are_read_in_the_order_of_the_request(self, filled_table: FilledTable) -> None:
-        """In any order, one column only, and the row id only; channels have the columns' types."""
         statement = filled_table.statement()
         columns, row_id = statement.columns, statement.row_id
         whole = [dict(zip(columns, row, strict=True)) for row in statement.rows()]
@@ -140,7 +135,6 @@ class ReadingChecks(ContractStore):
         must_be_same("rows of a third scan", again, first)
 
     def test_what_tasks_need_travels_to_them(self, filled_table: FilledTable) -> None:
-        """Handles, splits, providers and the transaction can be pickled repeatedly."""
         statement = filled_table.statement()
         splits = [travel(travel(split)) for split in statement.splits()]
         columns = statement.columns
@@ -238,7 +232,6 @@ class ReadingChecks(ContractStore):
         assert len(identities) == len(filled_table.before), f"{len(filled_table.before)} rows have {len(identities)} row ids"
 
     def test_row_ids_are_the_same_however_often_a_handle_is_read(self, filled_table: FilledTable) -> None:
-        """With any other columns."""
         statement = filled_table.statement()
         key = statement.columns[0].name
         first = dict(zip(*_texts(statement.read(key, row_id=True)), strict=True))
@@ -259,12 +252,10 @@ class ReadingChecks(ContractStore):
     # -- tables of other columns ----------------------------------------------------------------------------------
 
     def only_where_tables_are_created(self) -> None:
-        """Skip the check for a connector with one fixed table."""
         if not self.creates_tables:
             pytest.skip(f"creates_tables = False: {type(self).__name__} has the one table {self.table}")
 
     def test_comments_are_kept(self, connector: Connector) -> None:
-        """From CREATE TABLE, for connectors with comments."""
         self.only_where_tables_are_created()
         metadata = self._table_of([(name, "bigint") for name in self.column_names])
         statement = PageStatement(connector, metadata.name)
@@ -286,7 +277,6 @@ class ReadingChecks(ContractStore):
         )
 
     def test_default_values_are_kept(self, connector: Connector) -> None:
-        """From CREATE TABLE, for connectors with defaults."""
         self.only_where_tables_are_created()
         metadata = self._table_of([(name, "bigint") for name in self.column_names])
         statement = PageStatement(connector, metadata.name)
@@ -312,7 +302,7 @@ class ReadingChecks(ContractStore):
         return ConnectorTableMetadata(SchemaTableName(self.name().schema, name), handles, properties)
 
     def typed_rows(self, connector: Connector, type_name: str) -> list[Row]:
-        """Return rows of a number and two values of a type: all combinations of its limits with a neighbor and NULL.
+        """Return rows of a number and two values of a type, at its limits and NULL.
 
         Values that the store refuses are omitted; a type that CREATE TABLE refuses skips the check.
         """
@@ -352,7 +342,6 @@ class ReadingChecks(ContractStore):
         return [value for value, reason in zip(values, reasons, strict=True) if not reason]
 
     def _refusal(self, connector: Connector, metadata: ConnectorTableMetadata, rows: Sequence[Row]) -> str:
-        """Return the error with which a store refuses rows because of their values, or ``""``; nothing is committed."""
         statement = PageStatement(connector, metadata.name)
         try:
             if self.inserts:

@@ -1,4 +1,4 @@
-"""The connector under test as its developer describes it, and the tables of the checks."""
+"""The connector under test, and the tables of the checks."""
 
 from __future__ import annotations
 
@@ -26,13 +26,7 @@ _APART = 17
 
 @dataclass(frozen=True)
 class Way:
-    """A way in which a connector stores tables and changes rows.
-
-    Args:
-        layout: the name of one of `ContractStore.layouts`.
-        era: the era of its pages.
-        paradigm: the requested row change paradigm; None for the table's own.
-    """
+    """A layout, an era of pages, and a row change paradigm, None for the table's own."""
 
     layout: str
     era: Era = Era.DOCUMENTS
@@ -48,10 +42,10 @@ class ContractStore:
     Attributes:
         table: schema and name of the checks' table.
         columns: its columns and types; the first one identifies rows.
-        nullable: the nullable columns. By default all but the first, or those that the metadata of an existing table declares.
+        nullable: the nullable columns; by default all but the first, or those of an existing table's metadata.
         layouts: table properties by a name of your choice; checks of changes run on each.
         paradigms: the row change paradigms that a statement may request; ``(None,)`` for the table's own only.
-        types: the storable types, tried one by one; types that CREATE TABLE refuses with NOT_SUPPORTED are skipped.
+        types: the storable types; types that CREATE TABLE refuses with NOT_SUPPORTED are skipped.
         column_names: spellings of column names that must be preserved.
         keyed: the row id is a key, so that no two rows are equal.
         creates_tables: CREATE TABLE works; otherwise `make_table` is called only for the table above.
@@ -109,13 +103,11 @@ class ContractStore:
 
     @staticmethod
     def create_table(connector: Connector, metadata: ConnectorTableMetadata) -> None:
-        """Create an empty table."""
         statement = PageStatement(connector, metadata.name)
         statement.metadata.create_table(statement.session, metadata)
         statement.commit()
 
     def name(self) -> SchemaTableName:
-        """Return the table's name."""
         schema, _, table = self.table.lower().rpartition(".")
         return SchemaTableName(schema or "default", table)
 
@@ -155,7 +147,6 @@ class ContractStore:
         return (numbered_value(parse_type(first[1]), number), *values)
 
     def key(self, number: int) -> Any:
-        """Return the key of a row."""
         return self.row(number)[0]
 
     def new_key(self, number: int) -> Any:
@@ -183,7 +174,6 @@ class ContractStore:
 
     @staticmethod
     def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-        """Parametrize checks by way, layout and type."""
         contract: Any = metafunc.cls
         if names := {"way", "subject"}.intersection(metafunc.fixturenames):
             name = metafunc.function.__name__
@@ -198,18 +188,15 @@ class ContractStore:
 
     @pytest.fixture
     def connector(self, tmp_path: Path) -> Iterator[Connector]:
-        """A connector over an empty store; closed at the end."""
         connector = self.make_connector(tmp_path)
         yield connector
         connector.close()
 
     @pytest.fixture
     def filled_table(self, connector: Connector, way: Way) -> FilledTable:
-        """A table with rows, in one of the ways."""
         return self.fill(connector, way)
 
     def fill(self, connector: Connector, way: Way) -> FilledTable:
-        """Create the table with its rows."""
         self.learn_nullable(connector)
         before = [self.row(number) for number in range(1, ROWS + 1)]
         self.make_table(connector, self.metadata(way.layout), before)
@@ -218,14 +205,7 @@ class ContractStore:
 
 @dataclass
 class FilledTable:
-    """A table with rows.
-
-    Args:
-        contract: its creator.
-        connector: its connector.
-        way: how it is stored and changed.
-        before: its rows.
-    """
+    """A table with the rows ``before``."""
 
     contract: ContractStore
     connector: Connector
@@ -234,7 +214,6 @@ class FilledTable:
     _last: PageStatement | None = None
 
     def statement(self, connector: Connector | None = None) -> PageStatement:
-        """Begin a statement on it."""
         self._last = self._begun(connector or self.connector)
         return self._last
 
@@ -250,7 +229,6 @@ class FilledTable:
             statement.rollback()
 
     def unchanged(self) -> bool:
-        """Return whether it has its original rows."""
         return same_rows(self.contents(), self.stored(self.before))
 
     def expected(self, changes: Changes) -> list[Row]:
@@ -258,7 +236,6 @@ class FilledTable:
         return in_order(self.stored(expected_rows(self.before, list(self.contract.columns), changes)))
 
     def stored(self, rows: Sequence[Row]) -> list[Row]:
-        """Return rows in their stored form."""
         types = [parse_type(sql_type) for sql_type in self.contract.columns.values()]
         channels = [stored_values([row[index] for row in rows], sql_type) for index, sql_type in enumerate(types)]
         return list(zip(*channels, strict=True))
@@ -266,11 +243,9 @@ class FilledTable:
     # -- what must be so: a failed check says which rows are wrong ---------------------------------------------------
 
     def must_hold(self, changes: Changes, about: str = "") -> None:
-        """Fail unless it has the rows after the changes."""
         self.must_have(self.expected(changes), about)
 
     def must_be_unchanged(self, about: str = "") -> None:
-        """Fail unless it has its original rows."""
         self.must_have(self.before, about)
 
     def must_have(self, rows: Sequence[Row], about: str = "") -> None:
@@ -290,7 +265,6 @@ class FilledTable:
         raise RowsDiffer(wrong, list(self.contract.columns), causes, about)
 
     def must_have_left_nothing(self) -> None:
-        """Fail if ended statements have left something behind."""
         __tracebackhide__ = True
         if leftovers := self.left():
             raise AssertionError(
@@ -308,7 +282,6 @@ class FilledTable:
             raise
 
     def left(self) -> list[str]:
-        """Return the leftovers as texts."""
         return sorted(map(str, self.contract.leftovers(self.connector)))
 
 

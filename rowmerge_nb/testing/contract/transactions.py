@@ -22,7 +22,6 @@ class TransactionChecks(ContractStore):
     varies: ClassVar[Collection[str]] = ("layout", "paradigm")
 
     def test_nothing_is_visible_before_finish_merge(self, filled_table: FilledTable) -> None:
-        """Even after sinks have stored and finished."""
         statement = filled_table.statement()
         statement.begin(self.some_changes())
         filled_table.must_be_unchanged("a reader sees something of a merge that has only begun")
@@ -37,7 +36,6 @@ class TransactionChecks(ContractStore):
         filled_table.must_be_unchanged()
 
     def test_nothing_is_visible_before_the_commit(self, filled_table: FilledTable) -> None:
-        """And all changes after it."""
         if filled_table.connector.commits_in_finish:
             pytest.skip("commits_in_finish = True: finish_merge is the commit")
         statement = filled_table.statement()
@@ -57,7 +55,6 @@ class TransactionChecks(ContractStore):
 
     @pytest.mark.parametrize("until", ["begin_merge", "store_merged_rows", "finish", "finish_merge"])
     def test_a_rollback_restores_the_table_and_leaves_nothing_behind(self, filled_table: FilledTable, until: str) -> None:
-        """After any step."""
         if until == "finish_merge" and filled_table.connector.commits_in_finish:
             pytest.skip("commits_in_finish = True: finish_merge is the commit")
         statement = filled_table.statement()
@@ -78,7 +75,6 @@ class TransactionChecks(ContractStore):
         self._can_be_changed(filled_table)
 
     def test_an_aborted_sink_leaves_nothing(self, filled_table: FilledTable) -> None:
-        """With and without pages."""
         statement = filled_table.statement()
         statement.begin(self.some_changes())
         for writer, pages in statement.sink_pages(self.some_changes()).items():
@@ -102,8 +98,6 @@ class TransactionChecks(ContractStore):
         filled_table.must_have_left_nothing()
 
     def test_of_a_task_that_is_run_again_the_last_attempt_counts(self, filled_table: FilledTable) -> None:
-        """Earlier attempts were cut short, aborted, or died."""
-
         def before(statement: PageStatement, writer: int, pages: list[Any]) -> None:
             statement.attempt(writer, pages[:1])
             aborted = statement.sink(writer)
@@ -164,13 +158,11 @@ class TransactionChecks(ContractStore):
         filled_table.must_have_left_nothing()
 
     def test_a_row_that_is_deleted_meanwhile_is_not_brought_back(self, filled_table: FilledTable) -> None:
-        """By an update."""
         first, second = Changes(deleted=(self.key(3),)), Changes(updated=((self.key(3), self.new_values(3)),))
         assert not self._both(filled_table, first, second), "a row was updated that had been deleted"
         filled_table.must_hold(first)
 
     def test_of_two_statements_that_change_different_rows_none_is_lost(self, filled_table: FilledTable) -> None:
-        """Both succeed, or the second one fails."""
         first = Changes(updated=((self.key(3), self.new_values(3)),), inserted=(self.row(21),))
         second = Changes((self.key(5),), ((self.key(4), self.new_values(4)),), (self.row(22),))
         succeeded = self._both(filled_table, first, second)

@@ -20,7 +20,6 @@ class VersionChecks(ContractStore):
     varies: ClassVar[Collection[str]] = ("layout",)
 
     def test_a_former_version_is_read_as_it_was(self, filled_table: FilledTable) -> None:
-        """And the current version in the same transaction."""
         version = self._version(filled_table)
         filled_table.merge(self.some_changes())
         statement = filled_table.statement()
@@ -37,7 +36,6 @@ class VersionChecks(ContractStore):
         )
 
     def test_a_former_version_becomes_the_table_again(self, filled_table: FilledTable) -> None:
-        """Only with the commit; a later version can be restored too."""
         before = self._version(filled_table)
         filled_table.merge(self.some_changes())
         after = self._version(filled_table)

@@ -1,4 +1,4 @@
-"""An example connector as in a notebook cell: a keyed store that updates rows in place."""
+"""An example connector: a keyed store that updates rows in place."""
 
 # The cell begins here.
 import pickle

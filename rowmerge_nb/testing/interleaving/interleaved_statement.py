@@ -1,4 +1,4 @@
-"""One of two statements; its steps run in its own thread, since a store may block one statement until the other ends."""
+"""One of two statements, with a thread of its own: a store may block it until the other ends."""
 
 from __future__ import annotations
 
@@ -21,14 +21,7 @@ Asked = Callable[[Sequence[Row]], Changes]
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """A row that a statement changes.
-
-    Args:
-        operation: ``DELETE``, ``UPDATE`` or ``INSERT``.
-        row_id: the row id as read; None for a new row.
-        before: the row as read; None for a new row.
-        after: the new row; None for a deleted one.
-    """
+    """A changed row, before and after; None for a row that does not exist."""
 
     operation: str
     row_id: Any
@@ -87,14 +80,7 @@ def left_of(rows: Sequence[Row], columns: Sequence[str], *statements: Asked) -> 
 
 @dataclass
 class Side:
-    """One of the two statements.
-
-    Args:
-        connector: the connector.
-        table: the table.
-        asked: its changes as a function of the rows that it read.
-        paradigm: the requested paradigm; None for the table's own.
-    """
+    """One of the two statements; ``asked`` returns its changes for the rows that it read."""
 
     connector: Connector
     table: SchemaTableName

@@ -1,4 +1,4 @@
-"""The result of `interleave`: all tried orders with their results, and the shortest wrong one of each kind."""
+"""The result of `interleave`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,7 @@ NAMES = ("first", "second")
 
 @dataclass(frozen=True)
 class Turn:
-    """A step of one of the statements.
-
-    Args:
-        side: the statement, 0 or 1.
-        step: the call that names the step.
-        waited: it returned only after a call of the other statement.
-        failed: it raised an error, and the statement was rolled back.
-    """
+    """A step of statement 0 or 1; ``waited``: it returned only after a call of the other one."""
 
     side: int
     step: str
@@ -45,10 +38,9 @@ class Order:
     Args:
         turns: the calls.
         rows: the resulting rows, sorted.
-        committed: whether each statement was committed.
-        failures: the error of each, with its code, or ``""``.
+        failures: the error of each statement, with its code, or ``""``.
         ledger: the rows that each changed, with their row ids.
-        serial: the serial orders of the committed statements with the same result; none for a wrong order.
+        serial: the serial orders of the committed statements with the same result.
         kind: ``lost update``, ``doubled row``, ... for a wrong order, else ``""``.
         about: what is wrong, as a sentence.
         expected: the result of a serial order.
@@ -95,8 +87,6 @@ class Interleaving:
     """The result of `interleave`. ``str()`` of it is a text; a notebook displays it.
 
     Args:
-        connector: the connector's name.
-        columns: the table's columns.
         before: the initial rows of every order.
         possible: the number of orders.
         tried: how many of them were tried.

@@ -1,4 +1,4 @@
-"""Runs two statements through every order of their calls, each on its own table, without Spark."""
+"""Runs two statements through every order of their calls."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def interleave(
         rows: the initial rows.
         properties: table properties, as ``{"primary_key": ("id",)}``.
         make_table: creates the table instead of CREATE TABLE and INSERT: a function of connector, metadata and rows.
-        table: ``schema.table`` of a created connector with one fixed table; None for a new name.
-        paradigm: the requested row change paradigm; None for the table's own.
-        most: the maximum number of orders, those with the fewest changes of turn first; None for all.
-        patience: seconds after which a call is taken to wait for the other statement, which then continues.
+        table: ``schema.table`` of a created connector with one fixed table.
+        paradigm: the requested row change paradigm.
+        most: the maximum number of orders, those with the fewest changes of turn first.
+        patience: seconds after which a call is taken to wait for the other statement.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for other arguments; NOT_SUPPORTED if the table cannot be created.
@@ -306,7 +306,7 @@ def _keys(rows: Sequence[Row]) -> Counter[Any]:
 
 
 def _is_the_same(turns: Sequence[int], order: Order) -> bool:
-    """Return whether a finished order covers this one, since a statement failed and its remaining calls are not made."""
+    """Return whether a finished order with a failed statement covers this one."""
     if any(turn.waited for turn in order.turns):
         return False
     sides, counts = [turn.side for turn in order.turns], Counter(turn.side for turn in order.turns)
