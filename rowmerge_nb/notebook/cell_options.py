@@ -136,7 +136,7 @@ class MagicUse:
 
     Args:
         values: option name to value; ``"true"`` for options without a value.
-        quiet_name: the variable of ``NAME <<``, which keeps the result without display.
+        quiet_name: the variable of ``NAME <<``.
         rest: a command or a statement.
     """
 
@@ -188,8 +188,6 @@ def parse_line(line: str) -> MagicUse:
 
 def states_of(text: str) -> tuple[int | str | dt.date, int | str | dt.date | None]:
     """Parse the value of ``--audit``: the states before and after, None for the current table.
-
-    A number is a version, snapshot or write id; a date or timestamp is a moment; other words are tags or branches.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for another form.

@@ -1,4 +1,4 @@
-"""Mime bundles of a cell's outputs: reports, query results, plans, errors, tables of facts."""
+"""Mime bundles of a cell's outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A progress line with the current step, shown after half a second and removed when the statement ends."""
+"""A progress line, shown after half a second."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _painter(shell: InteractiveShell, again: Callable[[], None], whole_cell: boo
 
 
 def ends_with_cell(shell: Any) -> bool:
-    """Return whether a cell magic is the whole cell, and the kernel restores SIGINT after the cell."""
+    """Return whether a cell magic is the whole cell, and the kernel restores SIGINT afterwards."""
     return hasattr(getattr(shell, "kernel", None), "post_handler_hook") and _is_magic_cell(shell)
 
 

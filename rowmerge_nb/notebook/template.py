@@ -35,7 +35,7 @@ class Rendered:
     pieces: tuple[tuple[int, int], ...]
 
     def source_line(self, offset: int) -> int:
-        r"""Return the line of the cell's body, from 1, of an offset in the text.
+        r"""Return the line of the cell's body, from 1, of an offset.
 
         >>> rendered = render("a\n{{ lines }}\nb", {"lines": "1\n2\n3"})
         >>> rendered.source_line(rendered.text.index("b"))

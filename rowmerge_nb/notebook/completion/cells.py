@@ -1,4 +1,4 @@
-"""The position of the cursor in a cell: options, SQL, a quoted name, braces, or text without completion."""
+"""The position of the cursor in a cell."""
 
 from __future__ import annotations
 
@@ -25,12 +25,7 @@ _NUMBER: Final = re.compile(r"(?<![\w@:])[0-9][\w.]*\Z")
 
 @dataclass(frozen=True)
 class Options:
-    """The cursor is in the options.
-
-    Args:
-        line: the text between the magic and the cursor.
-        is_cell: the magic is ``%%merge``.
-    """
+    """The cursor is in the options, after ``line``."""
 
     line: str
     is_cell: bool
@@ -45,7 +40,7 @@ class Braces:
 
 @dataclass(frozen=True)
 class Text:
-    """The cursor is in a literal, a number or a comment: no completion, not even of Python names."""
+    """The cursor is in a literal, a number or a comment, without completion."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Catalog lookups that may be slow: they run in threads, and completion waits briefly."""
+"""Catalog lookups in threads, for which completion waits briefly."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ PATIENCE: Final = 0.1
 
 
 class Lookups:
-    """Answers of catalogs; a late answer is available at the next Tab.
-
-    Each lookup runs in at most one thread at a time, however often Tab is pressed.
-    """
+    """Answers of catalogs, by at most one thread per question; a late answer is available at the next Tab."""
 
     def __init__(self) -> None:
         self._answers: dict[Hashable, Any] = {}

@@ -1,4 +1,4 @@
-"""Completion in a statement: keywords by the grammar, names of tables, columns and functions by context."""
+"""Completion in a statement."""
 
 from __future__ import annotations
 
@@ -48,12 +48,7 @@ _TYPES: Final = [
 
 @dataclass(frozen=True)
 class Candidate:
-    """A completion.
-
-    Args:
-        text: the replacement for the incomplete word.
-        kind: ``keyword``, ``table``, the type of a column, or the signature of a function.
-    """
+    """A replacement for the incomplete word, with a label: ``keyword``, ``table``, a type, or a signature."""
 
     text: str
     kind: str
@@ -69,7 +64,7 @@ class Names(Protocol):
         """Return a table's columns with types; None without such a table."""
 
     def procedures(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Return the names that may follow the first parts of a procedure's name; after a full name, its arguments."""
+        """Return the names that may follow the first parts of a procedure's name; finally its arguments."""
 
     def table_properties(self, *parts: str) -> Sequence[tuple[str, str]]:
         """Return the properties that the table may have, with descriptions."""

@@ -1,1 +1,1 @@
-"""The content of a report, without markup: every number and every sentence, for all renderers."""
+"""The content of a report, without markup."""

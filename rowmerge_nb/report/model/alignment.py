@@ -1,4 +1,4 @@
-"""Two runs of a statement side by side: the results of each row, and the lines of their plans."""
+"""Two runs of a statement side by side."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class AlignedRow:
 
     @property
     def lines(self) -> list[tuple[str, str, str, str, str]]:
-        """The row as lines of a table: source row, values, ``≠`` or nothing, and a result of either side."""
+        """The row as lines of a table, one per result."""
         height = max(len(self.left), len(self.right), 1)
         left, right = (list(side or ("dropped",)) + [""] * height for side in (self.left, self.right))
         heads = [(self.source, self.name, "≠" if self.differs else "")] + [("", "", "")] * height
@@ -70,7 +70,7 @@ def unaligned(left: Trace, right: Trace) -> str:
 
 
 def aligned_rows(left: Trace, right: Trace) -> tuple[AlignedRow, ...]:
-    """Return the aligned rows of two runs; none if a side is incomplete, if no row differs, and for two flows."""
+    """Return the aligned rows of two runs; none if a side is incomplete, or if no row differs."""
     if left.flow != right.flow or unaligned(left, right):
         return ()
     sides = [_made(trace) for trace in (left, right)]
@@ -116,7 +116,7 @@ def _values(value: Any) -> str:
 
 @dataclass(frozen=True)
 class PlanLine:
-    """A line of two plans; ``side`` is ``<`` if only the left plan has it, ``>`` if only the right one, else ``""``."""
+    """A line of two plans; ``side`` is ``<`` or ``>`` if only one of them has it."""
 
     side: str
     text: str

@@ -1,4 +1,4 @@
-"""Our plan and Trino's plan of the same statement, step by step, with the rows of both."""
+"""Our plan and Trino's plan of the same statement."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def _has_unique_id(node: TrinoNode) -> bool:
 
 
 def _target(query: TrinoQuery) -> TrinoNode | None:
-    """Return the scan of the written table: the first one, in a MERGE below AssignUniqueId."""
+    """Return the scan of the written table, in a MERGE below AssignUniqueId."""
     begin = next((node for node in query.plan.walk() if node.name == "AssignUniqueId"), query.plan)
     scans = (node for node in begin.walk() if node.name in _SCANS)
     return next((node for node in scans if table_of(node) == query.table), None)

@@ -35,7 +35,7 @@ _SIGNS: Final = {"U": "~", "D": "\N{MINUS SIGN}", "I": "+"}
 
 @dataclass(frozen=True)
 class ChangeCell:
-    """A column of a changed row: old and new value, None if absent; ``changed`` if they differ."""
+    """A column of a changed row; the old or new value may be absent."""
 
     old: Cell | None
     new: Cell | None
@@ -137,7 +137,7 @@ class Stored:
 
 
 def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
-    """Build the changed rows from merge rows and the values of both sides; None if no rows were recorded."""
+    """Build the changed rows; None if no rows were recorded."""
     sample = trace.pages
     if sample is None or trace.state != StatementState.FINISHED:
         return None
@@ -191,7 +191,7 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
 
 
 def _left(trace: Trace, changes: Sequence[Change], same: Sequence[SameRow]) -> tuple[LeftRow, ...]:
-    """Return all rows of a small table, changed ones first; none if the store counts another number."""
+    """Return all rows of a small table; none if the store counts another number."""
     present = [change for change in changes if change.style != "D"]
     if len(present) + len(same) != trace.rows_after or trace.rows_after > MOST_LEFT:
         return ()
@@ -245,7 +245,7 @@ def _sum(parts: list[tuple[int, str]]) -> str:
 
 
 def _idle(sample: PageSample) -> npt.NDArray[np.int64]:
-    """Return the first joined row of each target row that is matched and not changed; none if not all rows are known."""
+    """Return the first joined row of each matched and unchanged target row; none if not all rows are known."""
     changed = _changed_targets(sample)
     if sample.witness is None or changed is None:
         return np.zeros(0, np.int64)
@@ -360,7 +360,7 @@ def _cell(style: str, old: Any, new: Any, recorded: bool) -> ChangeCell:
 
 
 def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
-    """Build the pages that ``store_merged_rows`` received; None if none was recorded."""
+    """Build the pages that sinks received; None if none was recorded."""
     if not trace.stored:
         return None
     layout, channels = trace.stored[0].layout, stored_channels(trace.stored[0].page.schema)

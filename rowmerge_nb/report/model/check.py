@@ -1,4 +1,4 @@
-"""Rows that the store holds wrongly after the commit, each with the call that wrote it and its journey."""
+"""Rows that the store holds wrongly after the commit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_JOURNEYS: Final = 1_000
 
 @dataclass(frozen=True)
 class WrongLine:
-    """A wrong row, the call that received its change, and the joined row and clause that the change comes from."""
+    """A wrong row, the call that received its change, and its journey."""
 
     sentence: str
     call: str
@@ -39,7 +39,7 @@ class Check:
 
 
 def build_check(trace: Trace) -> Check | None:
-    """Return the wrong rows; None if there are none or the store was not read."""
+    """Return the wrong rows, or None."""
     check = trace.check
     if check is None or check.state != "differs":
         return None

@@ -1,4 +1,4 @@
-"""The WHEN clauses of a statement: their text, row counts, and lanes in a drawing."""
+"""The WHEN clauses of a statement, and their lanes in a drawing."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ClauseRow:
 
 @dataclass(frozen=True)
 class ClauseTable:
-    """The clauses in the order tried, rows without a clause last; ``head`` and ``tail`` are the statement's other lines, shortened."""
+    """The clauses in the order tried, rows without a clause last, with the statement's other lines."""
 
     rows: tuple[ClauseRow, ...]
     total: int | None
@@ -63,7 +63,7 @@ class ClauseTable:
 
 @dataclass(frozen=True)
 class Lane:
-    """A path through the drawing, labeled ``clause 0``, ``none −1``, or ``3 clauses``: one clause, or all of one operation."""
+    """A path through the drawing: ``clause 0``, ``none −1``, or ``3 clauses`` of one operation."""
 
     label: str
     operation: Operation
@@ -199,10 +199,7 @@ def clause_label(case_number: int) -> str:
 
 
 def operation_counts(trace: Trace) -> dict[str, int | None]:
-    """Count joined rows per style (D, U, I, N), in the order of the clauses.
-
-    The count is None if nothing ran; styles that no clause has are absent.
-    """
+    """Count joined rows per style (D, U, I, N) of the clauses; None if nothing ran."""
     counts: dict[str, int | None] = {}
     for record in trace.clauses:
         style = style_of(record.operation)

@@ -1,4 +1,4 @@
-"""A failed statement: the error, its position, the state of the table, and what to do next."""
+"""A failed statement: error, position, state of the table, and hint."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_SOURCES: Final = 10
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Lines around the error, numbered within the statement; ``length`` carets begin at the 1-based ``column`` of the last one."""
+    """Lines around the error; ``length`` carets begin at the 1-based ``column`` of the last one."""
 
     lines: tuple[tuple[int, str], ...]
     column: int
@@ -38,10 +38,7 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class DuplicateRow:
-    """A target row, or a source row that matched it; ``row`` is the row id, or the position in the source.
-
-    A cell is None if the row lacks the column.
-    """
+    """A target row, or a source row that matched it; cells are None for columns that it lacks."""
 
     side: str
     row: Cell
@@ -53,7 +50,7 @@ class DuplicateRow:
 
 @dataclass(frozen=True)
 class DuplicateTable:
-    """Target rows with several matches, each followed by its source rows; ``right`` has the numeric columns."""
+    """Target rows with several matches, each followed by its source rows."""
 
     columns: tuple[str, ...]
     right: frozenset[int]
@@ -83,7 +80,7 @@ class Failure:
     raised: tuple[ShownRaised, ...] = ()
 
     def place(self, first_line: int) -> str:
-        """Return the position, counted in the cell if the statement begins below its first line."""
+        """Return the position, within the cell if possible."""
         if self.line is None:
             return ""
         column = f", column {self.column}" if self.column is not None else ""
@@ -154,7 +151,7 @@ def _excerpt(statement: str | None, line: int | None, column: int | None, length
 
 
 def _cut(line: str, column: int) -> tuple[str, int]:
-    """Return the part of a very long line around a column, and the column within it."""
+    """Return the part of a long line around a column, and the new column."""
     if len(line) <= _WIDEST:
         return line, column
     start = max(0, column - 1 - _WIDEST // 4)
@@ -278,7 +275,7 @@ def _clause(case_number: int, trace: Trace | None) -> tuple[str, str, str]:
 
 
 def failure_text(failure: Failure, first_line: int, width: int) -> list[str]:
-    """Return the lines of a failure; ``first_line`` is the cell's line on which the statement begins."""
+    """Return the lines of a failure; the statement begins on ``first_line`` of the cell."""
     lines = textwrap.wrap(f"{failure.code}: {failure.message}", width)
     context = " ".join(part for part in (failure.place(first_line), *failure.consequences) if part)
     lines += textwrap.wrap(context, width)

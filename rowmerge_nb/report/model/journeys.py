@@ -1,4 +1,4 @@
-"""Row journeys for display: a line per joined row, with the reasons below it."""
+"""Row journeys for display."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VALUES: Final = 48
 
 @dataclass(frozen=True)
 class Mark:
-    """A clause's effect on a row: one character, its style, and the sentence behind it."""
+    """A clause's effect on a row: one character and a sentence."""
 
     text: str
     style: str
@@ -139,7 +139,7 @@ class Journeys:
 
 
 def build_journeys(trace: Trace) -> Journeys | None:
-    """Build the journeys of a trace; None if rows of both sides were not recorded."""
+    """Build the journeys; None if rows of both sides were not recorded."""
     request = trace.asked if trace.pages is None or not trace.pages.complete or trace.pages.witness is None else None
     journeys = journeys_of(trace, row_limit(8)) if request is None else asked_journeys(trace)
     others, apart = _others(trace)
@@ -194,7 +194,7 @@ def _remark(request: AskedRows | None) -> str:
 
 
 def _others(trace: Trace) -> tuple[tuple[str, ...], str]:
-    """Return the target rows that took no part, and a sentence that counts them; empty if unknown."""
+    """Return the target rows that took no part, and a sentence that counts them."""
     rows, pages = trace.untouched, trace.pages
     if rows is None or not rows.num_rows:
         return (), ""
@@ -208,7 +208,7 @@ def _others(trace: Trace) -> tuple[tuple[str, ...], str]:
 
 
 def journey_row(journey: Journey, joined: bool) -> JourneyRow:
-    """Return the texts of a journey; ``joined``: the row comes from a join."""
+    """Return the texts of a journey."""
     clause = f"{clause_label(journey.case_number)} {journey.operation.name}" if joined else journey.operation.name
     clause = "no clause fired" if journey.case_number < 0 else clause
     at = "" if journey.source_row is None else f"{number(journey.source_row)} "

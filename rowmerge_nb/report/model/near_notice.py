@@ -1,4 +1,4 @@
-"""A notice about source rows without a partner that were probably meant to match."""
+"""A notice about source rows that were probably meant to match."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MOST_SENTENCES: Final = 5
 
 @dataclass(frozen=True)
 class Near:
-    """Sentences about source rows whose keys are close to keys of the target."""
+    """Sentences about near misses."""
 
     sentences: tuple[str, ...]
 
 
 def build_near(trace: Trace) -> Near | None:
-    """Return the source rows that probably should have a partner; None without any."""
+    """Return the likely near misses; None without any."""
     near = trace.near
     if near is None or near.source is None:
         return None

@@ -1,4 +1,4 @@
-"""The first lines of a report: the result of the statement in sentences, and the balance of its row counts."""
+"""The first lines of a report: the outcome and the balance."""
 
 from __future__ import annotations
 
@@ -104,7 +104,6 @@ def build_outcome(trace: Trace) -> Outcome:
 
 
 def _alarm(trace: Trace, balance: Balance | None) -> Phrase:
-    """Warn that the store differs from the expected result, or could not be read."""
     if balance is not None and balance.holds is False:
         return (Run(f" {plural(balance.expected, 'row')} were to be there.", "err"),)
     if trace.check is not None and trace.check.state == "differs":
@@ -300,7 +299,7 @@ _NO_COUNTS: Final = "no row counts because nothing was executed"
 
 
 def build_balance(trace: Trace) -> Balance | None:
-    """Build the balance; None for other statements, and if the rows before are unknown."""
+    """Build the balance; None if the rows before are unknown."""
     if trace.state != StatementState.FINISHED or trace.kind not in ROW_CHANGES or trace.rows_before is None:
         return None
     stored_rows: dict[int, int] = {}
@@ -334,7 +333,7 @@ def build_balance(trace: Trace) -> Balance | None:
 def _deletable_again(trace: Trace) -> int:
     """Return the maximum number of stored deletes of rows already deleted by another clause.
 
-    The number of recorded groups is limited; at the limit, any number is possible.
+    At the limit of recorded groups, any number is possible.
     """
     groups = trace.duplicate_groups
     noticed = any(notice.kind == CHANGED_TWICE for notice in trace.notices)

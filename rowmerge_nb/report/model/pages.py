@@ -1,4 +1,4 @@
-"""The pages before and after ``transform_page``: their channels, and sampled rows with their results."""
+"""The pages before and after ``transform_page``."""
 
 from __future__ import annotations
 
@@ -120,13 +120,13 @@ class Channels:
 
     @property
     def long_types(self) -> tuple[Channel, ...]:
-        """The table's columns and the row id, if their type does not fit into a drawing."""
+        """The channels whose type does not fit into a drawing."""
         return tuple(channel for channel in (self.row_id, *self.columns) if len(channel.type) > TYPE_ROOM)
 
 
 @dataclass(frozen=True)
 class AfterRow:
-    """A row after ``transform_page``, the number that selected its writer, and its index in the page."""
+    """A row after ``transform_page``, and the number that selected its writer."""
 
     word: str
     letter: str
@@ -209,10 +209,7 @@ class Pages:
 
 
 def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
-    """Build the pages part; None for statements without a ``transform_page``.
-
-    ``other`` is the trace of the same statement under the other paradigm.
-    """
+    """Build the pages part; None for statements without a ``transform_page``."""
     channels = _channels(trace)
     if channels is None:
         return None
@@ -286,7 +283,7 @@ def _update_rows(trace: Trace, channels: Channels) -> str:
 
 
 def _split_updates(sample: PageSample | None) -> tuple[int, int]:
-    """Count the updates that became two rows, and those whose rows went to two writers; zeros if not all rows were recorded."""
+    """Count the updates that became two rows, and those whose rows went to two writers."""
     if sample is None or not sample.complete:
         return 0, 0
     produced = np.array(sample.produced, np.int64)
@@ -482,7 +479,7 @@ def row_limit(columns: int) -> int:
 
 
 def _drawn(sample: PageSample, limit: int) -> PageSample:
-    """Return up to ``limit`` rows, the first ones of each clause, so that every clause appears."""
+    """Return up to ``limit`` rows, with some of each clause."""
     # The order of rows in a run is Spark's; that of the source is the reader's.
     order = source_order(sample)
     return rows_of(sample, order[first_of_each(case_numbers(sample)[order], limit)])

@@ -1,4 +1,4 @@
-"""How a row got its writer: the rule of the exchange, and the values and numbers of each row."""
+"""How a row got its writer."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Place:
 
 
 def place_sentence(trace: Trace) -> str:
-    """Describe which rows are kept together, and their writer; ``""`` without an exchange."""
+    """Describe which rows are kept together, and their writer."""
     exchange = exchange_of(trace)
     if exchange is None or exchange.insert_rule == "":
         return exchange_sentence(trace)
@@ -79,12 +79,12 @@ def place_sentence(trace: Trace) -> str:
 
 
 def placed_rows(trace: Trace) -> list[str]:
-    """Return a sentence for each row after ``transform_page``; none without an exchange."""
+    """Return a sentence for each row after ``transform_page``."""
     return [place.sentence for place in places_of(trace)]
 
 
 def places_of(trace: Trace) -> list[Place]:
-    """Return the place of each row after ``transform_page``; none without an exchange."""
+    """Return the place of each row after ``transform_page``."""
     pages, exchange = trace.pages, exchange_of(trace)
     if pages is None or exchange is None or not pages.writers:
         return []

@@ -77,7 +77,7 @@ def writers_word(trace: Trace) -> str:
 
 
 def number_head(trace: Trace) -> str:
-    """Return the head of the numbers that select writers: the common rule, or ``its number``."""
+    """Return the head of the numbers that select writers."""
     exchange = exchange_of(trace)
     if trace.pages is None or trace.pages.placement is None:
         return ""
@@ -114,7 +114,7 @@ def _rule(rule: str) -> str:
 
 
 def update_form(paradigm: str) -> str:
-    """Describe a row change paradigm, and why an UPDATE is one row or two under it."""
+    """Describe an UPDATE under a row change paradigm."""
     return _TWO_ROWS if paradigm == DELETE_AND_INSERT else _ONE_ROW
 
 
@@ -168,7 +168,7 @@ def _going(trace: Trace, other: str) -> str:
 
 
 def passage(trace: Trace, before: int, after: int) -> str:
-    """Describe how the rows into ``transform_page`` become those out of it: ``8 rows − 2 dropped + 2 split = 8``."""
+    """Describe how input rows become output rows: ``8 rows − 2 dropped + 2 split = 8``."""
     counts = operation_counts(trace)
     dropped = counts.get("N") or 0
     split = after - (before - dropped)

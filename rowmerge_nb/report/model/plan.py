@@ -1,4 +1,4 @@
-"""The plan for display: operators with their rows, lanes through the CASE, and the rows of each writer."""
+"""The plan for display, with its rows, lanes and writers."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class Plan:
 
     @property
     def in_order(self) -> tuple[Operator, ...]:
-        """The operators in execution order: the target's side, the source's side, then the rest."""
+        """The operators in execution order, the target's side first."""
         ordered: list[Operator] = []
 
         def visit(operator: Operator) -> None:

@@ -55,7 +55,7 @@ class ShownRaised:
 
 
 def all_raised(raised: Iterable[Raised]) -> tuple[ShownRaised, ...]:
-    """Return all errors of a connector's code for display, in order; equal errors of several writers are merged."""
+    """Return all errors of a connector's code; equal errors of several writers are merged."""
     same: dict[Any, list[Raised]] = {}
     for one in raised:
         same.setdefault((one.method, one.caller, one.what, one.frames), []).append(one)

@@ -52,7 +52,7 @@ _ROOM: Final = 48
 
 @dataclass(frozen=True)
 class Example:
-    """Two hypothetical source rows that match one target row, and the result of either rule."""
+    """Two hypothetical matches of one target row, and the result of either rule."""
 
     rows: str
     trino: str
@@ -92,7 +92,7 @@ def build_repeated(trace: Trace) -> Repeated | None:
 
 
 def repeated_matches(trace: Trace) -> str:
-    """Describe the difference, the rule that applies, and both results; ``""`` if the plan has no duplicate check."""
+    """Describe both rules and their results; ``""`` without a duplicate check."""
     if not _is_checked(trace):
         return ""
     check = "Trino's check" if _is_in_place(trace) else "in Trino"
@@ -120,7 +120,7 @@ def _none(trace: Trace) -> str:
 
 
 def _examples(trace: Trace) -> Iterator[Example]:
-    """Yield examples from rows of the statement, each paired with a second row: same clause, another clause, no clause."""
+    """Yield examples from rows of the statement, each paired with a second row."""
     changing = [clause for clause in trace.clauses if clause.matched and clause.operation in {Operation.UPDATE, Operation.DELETE}]
     match = _matched(trace, [clause.number for clause in changing])
     first = next((one for one in changing if match is None or one.number == match.case_number), None)
@@ -154,7 +154,7 @@ def _row(journey: Journey | None, without: str) -> str:
 
 
 def _example(trace: Trace, rows: str, clauses: tuple[ClauseRecord | None, ClauseRecord | None]) -> Example:
-    """Apply both rules to two source rows that match one target row and take these clauses, or none."""
+    """Apply both rules to two source rows that take these clauses, or none."""
     acting = [clause for clause in clauses if clause is not None]
     deletes = sum(clause.operation is Operation.DELETE for clause in acting)
     pattern = MatchPattern(2, len(acting), len(acting) - deletes, deletes, clauses[0] is clauses[1], 1)

@@ -1,4 +1,4 @@
-"""What a report shows, without markup: the one source of all numbers for every renderer."""
+"""The content of a report: the one source of all numbers for every renderer."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def build_report(trace: Trace, other: Trace | None = None) -> Report:
 
 
 def notices_of(trace: Trace) -> tuple[Notice, ...]:
-    """Return the notices, then the results of the check and of the verification by another engine."""
+    """Return the notices, and the results of check and verification."""
     notices = [Notice(visible(notice.message), notice.line) for notice in trace.notices]
     if trace.check is not None and trace.check.state != "differs":
         notices.append(Notice(visible(trace.check.message), None))
@@ -161,7 +161,7 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
 
 
 def missing_parts(report: Report, show: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Return a sentence for each requested part that does not exist, and for journeys that are not shown by default."""
+    """Return a sentence for each requested part that does not exist, and for hidden journeys."""
     if show is not None:
         names = [name.strip() for name in show.split(",")] if isinstance(show, str) else list(show)
         return tuple(report.absences[name] for name in dict.fromkeys(names) if name in report.absences)

@@ -35,7 +35,7 @@ class CallRow:
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls of the contract, a summary for a closed fold, and their time span."""
+    """The calls of the contract, and their time span."""
 
     rows: tuple[CallRow, ...]
     summary: str
@@ -77,7 +77,7 @@ def _row(trace: Trace, call: Call) -> CallRow:
 
 
 def given_and_gave(trace: Trace, call: Call) -> tuple[str, str]:
-    """Return the arguments of a call without the session, and its result; ``""`` if empty or unknown."""
+    """Return the arguments of a call without the session, and its result."""
     method, arguments, gave = call.method, visible(call.given), visible(call.gave)
     if method.startswith("get_") and method.endswith(("_row_id_column_handle", "_paradigm", "_layout")):
         return _TABLE_HANDLE, gave
@@ -95,7 +95,7 @@ def given_and_gave(trace: Trace, call: Call) -> tuple[str, str]:
 
 
 def begun_with(trace: Trace) -> str:
-    """Describe the arguments of ``begin_merge``; in the current era they include the columns set by each UPDATE clause."""
+    """Describe the arguments of ``begin_merge``; only the current era has updated columns."""
     handle = f"{_TABLE_HANDLE} of {visible(trace.qualified or trace.target)}"
     if trace.era != Era.CURRENT:
         return handle

@@ -37,7 +37,7 @@ class Terms:
 
 
 def build_terms(trace: Trace) -> Terms | None:
-    """Explain the terms in the report of a finished row change; None for other statements."""
+    """Explain the terms in the report of a finished row change."""
     if trace.kind not in ROW_CHANGES or trace.state != StatementState.FINISHED:
         return None
     return Terms(tuple(_terms(trace)))

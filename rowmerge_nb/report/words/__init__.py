@@ -1,1 +1,1 @@
-"""Formatting for readers: sentences with roles, values, columns of fixed-width text."""
+"""Formatting for readers."""

@@ -1,4 +1,4 @@
-"""Sentences about unmatched rows: the nearest key of the other side, and the difference."""
+"""Sentences about unmatched rows and their nearest keys."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _without(kinds: tuple[Difference, ...], strange: str = "") -> str:
 
 
 def _strange_blanks(row: NearRow) -> str:
-    """Return the code points of blanks other than spaces at the ends of texts: they are invisible, and trim may keep them."""
+    """Return the code points of invisible blanks other than spaces, which trim may keep."""
     if not _BLANKS & set(row.kinds):
         return ""
     blanks: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Sentences as runs of text with a role, for text and HTML; and words for operations."""
+"""Sentences as runs of text with a role, and words for operations."""
 
 from __future__ import annotations
 

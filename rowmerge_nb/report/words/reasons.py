@@ -1,4 +1,4 @@
-"""Sentences about the result of each clause for a row, and the deciding part of its condition."""
+"""Sentences about the effect of each clause on a row."""
 
 from __future__ import annotations
 
@@ -88,10 +88,7 @@ def _unmatched(journey: Journey) -> str:
 
 
 def gist_of(journey: Journey) -> str:
-    """Return the reason in short: the clause that fired, or else the first one that was unknown or not true.
-
-    A NULL that prevents a match comes first.
-    """
+    """Return the reason in short: a NULL that prevents a match, the clause that fired, or the first one that was not true."""
     barred = "" if journey.barred is None else f"It has no partner: {_unmatched(journey)}. "
     fired = [verdict for verdict in journey.verdicts if verdict.fate is Fate.FIRES]
     tried_verdicts = [v for v in journey.verdicts if v.fate not in {Fate.NOT_REACHED, Fate.NOT_APPLICABLE}]
@@ -129,7 +126,7 @@ def _about(verdict: Verdict) -> str:
 
 
 def because_of(condition: TermTruth | None) -> str:
-    """Return the smallest deciding parts with the values that they read, and the parts that a NULL makes unknown, after a colon."""
+    """Return the smallest deciding parts with their values, and the parts that a NULL makes unknown, after a colon."""
     if condition is None:
         return ""
     deciding = tuple(dict.fromkeys(condition.deciding))
