@@ -1,6 +1,6 @@
-"""Random statements on the engine and on others, compared: what ``scripts/fuzz`` runs.
+"""Random statements on the engine and on others, compared, for ``scripts/fuzz``.
 
-Statement 17 of seed 5 is the same whatever is run beside it: ``scripts/fuzz --seed 5 --first 17 --statements 1``.
+Statement 17 of seed 5 does not depend on other statements: ``scripts/fuzz --seed 5 --first 17 --statements 1``.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ STORES: Final = ("memory", "hive", "sqlite")
 FORMS: Final = ("tasks", "paged", "large", "partitioned", "spark")
 AT_ONCE: Final = 2
 MOST_DIFFERENCES: Final = 50
-"""A run ends early that has found so many: then it is not the statements, the engine is gone."""
+"""The number of differences that ends a run: then the engine is broken, not a statement."""
 REDUCED: Final = 5
-"""So many failures are made smaller; each takes up to a hundred runs."""
+"""The maximum number of failures that are reduced; each takes up to a hundred runs."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Failure:
     differences: tuple[Difference, ...]
 
     def text(self, seed: int) -> str:
-        """Write a script that shows the difference."""
+        """Return a script that shows the difference."""
         settings = self.scenario.settings
         lines = [
             f"-- seed {seed}, statement {self.number}: scripts/fuzz --seed {seed} --first {self.number} --statements 1",
@@ -61,13 +61,13 @@ class Failure:
 
 @dataclass
 class Summary:
-    """What came of a run.
+    """The result of a run.
 
     Attributes:
         kinds: statements per kind.
-        endings: how many succeeded alike, failed alike, differ, or could not be said by the engine.
-        agreed: per reference how many statements it confirmed.
-        passed_over: per reference how many it could not be asked.
+        endings: the number that succeeded alike, failed alike, differ, or are not supported by the engine.
+        agreed: per reference, the number of confirmed statements.
+        passed_over: per reference, the number of skipped statements.
         failures: the statements that differ.
     """
 
@@ -94,7 +94,7 @@ class Summary:
             self.endings["failed alike" if verdict.outcome.errors else "succeeded alike"] += 1
 
     def line(self) -> str:
-        """Tell it in a line.
+        """Return the summary in one line.
 
         >>> Summary(5, 1.0).line()
         '0 statements of seed 5 in 1 s: 0 succeeded alike, 0 failed alike, 0 differ.'
@@ -123,12 +123,12 @@ def fuzz(
     """Run statements of a series and compare.
 
     Args:
-        make: gives an engine and its references; called once per thread.
+        make: returns an engine and its references; called once per thread.
         numbers: the statements' numbers.
         seed: the series.
         kinds: the kinds of statement.
-        at_once: how many statements run at the same time.
-        progress: is told after every statement.
+        at_once: the number of concurrent statements.
+        progress: called after every statement.
     """
     summary = Summary(seed)
     started = time.monotonic()
@@ -140,7 +140,7 @@ def fuzz(
             return number, scenario, _verdict(*backends.get(), scenario)
 
         pool = ThreadPoolExecutor(at_once)
-        # Stopped by its user, it tells what it has found by then.
+        # Report the findings so far when interrupted.
         with suppress(KeyboardInterrupt):
             for number, scenario, verdict in pool.map(run, numbers):
                 summary.add(number, scenario, verdict)
@@ -168,7 +168,6 @@ class _PerThread:
         self._known = threading.local()
 
     def get(self) -> tuple[Backend, Sequence[Backend]]:
-        """Return those of this thread."""
         if not hasattr(self._known, "made"):
             engine, references = self._make()
             for backend in (engine, *references):
@@ -178,7 +177,7 @@ class _PerThread:
 
 
 def smallest(failure: Failure, engine: Backend, references: Sequence[Backend], tries: int = 100) -> Failure:
-    """Make a failure's scenario smaller; what differs stays of the same kind."""
+    """Reduce a failure's scenario while keeping the kind of difference."""
     kind = _kind(failure.differences)
     last = failure.differences
 
@@ -206,7 +205,7 @@ def _kind(differences: tuple[Difference, ...]) -> frozenset[tuple[str, str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run ``scripts/fuzz``; gives 1 if something differs."""
+    """Run ``scripts/fuzz``; return 1 if something differs."""
     options = _parser().parse_args(arguments)
     if (options.flow, options.store) != ("merge", "memory"):
         options.kinds = ",".join(kind for kind in options.kinds.split(",") if kind != "MERGE")
@@ -259,7 +258,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _maker(options: argparse.Namespace, stack: ExitStack) -> Callable[[], tuple[Backend, Sequence[Backend]]]:
-    """Return what makes the engine and its references."""
     wanted = [name.strip() for name in options.against.split(",") if name.strip()] or list(REFERENCES)
     if unknown := sorted(set(wanted) - set(REFERENCES)):
         raise SystemExit(f"--against has no {unknown[0]!r}; there are: {', '.join(REFERENCES)}")
@@ -288,7 +286,7 @@ def _maker(options: argparse.Namespace, stack: ExitStack) -> Callable[[], tuple[
         }
         return made[name]()
 
-    # The older flow is compared with the other one as well.
+    # The older flow is also compared with the current one.
     flows = ["merge"] if options.flow != "merge" else []
     return lambda: (
         backend(options.engine),
@@ -297,7 +295,6 @@ def _maker(options: argparse.Namespace, stack: ExitStack) -> Callable[[], tuple[
 
 
 def _engine_under_test(store: str, flow: str, form: str, stack: ExitStack) -> EngineUnderTest:
-    """Make an engine with a store of its own."""
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.plan.rules import RuleSettings
 
@@ -320,7 +317,7 @@ def _engine_under_test(store: str, flow: str, form: str, stack: ExitStack) -> En
 
 
 def _told(summary: Summary, make: Callable[[], tuple[Backend, Sequence[Backend]]]) -> Iterator[str]:
-    """Yield the failures as scripts, the first ones made small."""
+    """Yield the failures as scripts, the first ones reduced."""
     engine, references = make()
     try:
         for position, failure in enumerate(summary.failures):
@@ -331,7 +328,7 @@ def _told(summary: Summary, make: Callable[[], tuple[Backend, Sequence[Backend]]
 
 
 class _Shown:
-    """A line for every difference, and a line of progress every ten seconds."""
+    """Prints a line per difference, and a progress line every ten seconds."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -339,7 +336,6 @@ class _Shown:
         self._last = time.monotonic()
 
     def progress(self, summary: Summary) -> None:
-        """Report how far it is."""
         for failure in summary.failures[self._told :]:
             for difference in failure.differences:
                 print(f"Statement {failure.number} differs from {difference.reference}: {difference.sentence}", flush=True)

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one's own, in a temporary directory, for as long as it is needed."""
+"""A private PostgreSQL server in a temporary directory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def find_server() -> Path:
     """Return the directory of the newest ``initdb`` and ``pg_ctl`` on this machine.
 
     Raises:
-        SetupError: there is none that has MERGE.
+        SetupError: no version with MERGE is installed.
     """
     on_path = shutil.which("initdb")
     found = [Path(on_path).resolve().parent] if on_path else []
@@ -48,15 +48,15 @@ def _version(directory: Path) -> int:
 
 @contextmanager
 def private_server() -> Iterator[str]:
-    """Start a server that listens on a socket in its own directory only; gives its connection string.
+    """Start a server that listens only on a socket in its own directory; yield its connection string.
 
-    The server refuses to run as root: there the user ``postgres`` or ``nobody`` runs it.
+    The server refuses to run as root; then it runs as the user ``postgres`` or ``nobody``.
 
     Raises:
-        SetupError: there is no server on this machine, or it does not start.
+        SetupError: no server is installed, or it does not start.
     """
     programs = find_server()
-    # Short, since the path of a socket may have 100 characters.
+    # A short name: the path of a socket may have at most 100 characters.
     with tempfile.TemporaryDirectory(prefix="pg", dir="/tmp", ignore_cleanup_errors=True) as name:
         directory = Path(name)
         user = _unprivileged()
@@ -78,7 +78,7 @@ def private_server() -> Iterator[str]:
 
 
 def _unprivileged() -> str | None:
-    """Return the user to become, or None where that is not needed."""
+    """Return the user to switch to, or None."""
     if os.geteuid() != 0:
         return None
     import pwd

@@ -36,9 +36,9 @@ def evaluate(expression: Expression, row: Environment, scenario: Scenario) -> An
     """Return the value of an expression.
 
     Args:
-        expression: what is evaluated.
+        expression: the expression.
         row: the values of the columns in scope.
-        scenario: holds the tables that subqueries read, as they were before the statement.
+        scenario: the tables that subqueries read, as they were before the statement.
 
     Raises:
         OutOfRangeError: a CAST does not fit.
@@ -80,7 +80,7 @@ def _scalar(expression: ScalarSubquery, row: Environment, scenario: Scenario) ->
 
 
 def aggregate(function: str, values: list[Any]) -> Any:
-    """Return ``max``, ``min`` or ``count`` of values; NULLs are passed over.
+    """Return ``max``, ``min`` or ``count`` of values, ignoring NULLs.
 
     >>> aggregate("max", [1, None, 3]), aggregate("count", [None]), aggregate("min", [])
     (3, 0, None)
@@ -92,7 +92,7 @@ def aggregate(function: str, values: list[Any]) -> Any:
 
 
 def coerce(value: Any, kind: Type) -> Any:
-    """Convert a value into a type, as an assignment does: decimals are rounded half away from zero.
+    """Convert a value to a type as an assignment does; decimals are rounded half away from zero.
 
     Raises:
         OutOfRangeError: it does not fit.

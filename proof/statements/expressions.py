@@ -1,7 +1,7 @@
 """Random values and expressions of the statement model.
 
-Every expression can be written alike for Trino, PostgreSQL and DuckDB, and none of them can fail: divisors are never zero, and
-numbers are small enough not to overflow. What can fail is the assignment of a value to a narrower column.
+Trino, PostgreSQL and DuckDB can all express them, and none of them fails: divisors are never zero, and numbers are too small to
+overflow. Only the assignment of a value to a narrower column may fail.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ASSIGNABLE: Final = {
     "timestamp": ("timestamp", "timestamp", "date"),
     "boolean": ("boolean",),
 }
-"""Per type the types of the expressions that are assigned to it, the usual ones more than once."""
+"""Per type, the assignable types of expressions, the usual ones more than once."""
 
 COMPARABLE: Final = {
     "integer": ("integer", "bigint", "decimal"),
@@ -59,7 +59,7 @@ def random_type(random: Random) -> Type:
 
 
 def random_value(random: Random, kind: Type) -> Any:
-    """Return a value of a type, not NULL: one out of few, so that rows meet."""
+    """Return a non-NULL value of a type from a small set, so that rows match."""
     if kind.base == "decimal":
         return coerce(Decimal(random.randint(-9_999, 9_999)) / 100, kind)
     if kind.base == "integer":
@@ -75,7 +75,7 @@ def random_value(random: Random, kind: Type) -> Any:
     day = date(2023, 12, 1) + timedelta(days=random.randint(0, 120))
     if kind.base == "date":
         return day
-    # Whole days now and then, as dates become.
+    # Sometimes whole days, like converted dates.
     microsecond = random.choice((0, random.randint(0, 86_399_999_999)))
     return datetime.combine(day, datetime.min.time()) + timedelta(microseconds=microsecond)
 
@@ -85,10 +85,10 @@ class Expressions:
     """Draws expressions over the columns in scope.
 
     Args:
-        random: where the choices come from.
-        scope: the columns in scope, with the name of their relation.
-        tables: the tables that subqueries may read; none for expressions without subqueries.
-        correlated: subqueries may read the columns in scope as well.
+        random: the source of choices.
+        scope: the columns in scope, with their relation's name.
+        tables: the tables for subqueries.
+        correlated: subqueries may read the columns in scope.
     """
 
     random: Random
@@ -97,12 +97,7 @@ class Expressions:
     correlated: bool = True
 
     def of(self, kind: str, depth: int = 2) -> Expression:
-        """Draw an expression of a type.
-
-        Args:
-            kind: the type's name without parameters.
-            depth: how deep it may be nested.
-        """
+        """Draw an expression of a type, given without parameters, nested up to ``depth``."""
         if depth <= 0 or self._often(2):
             return self.leaf(kind)
         if kind != "boolean" and self._often(3):
@@ -123,7 +118,7 @@ class Expressions:
     def literal(self, kind: str) -> Literal:
         """Draw a constant, rarely NULL.
 
-        Numbers are small: what is constant is computed by some engines before the statement runs, and must not fail there.
+        Numbers are small: some engines fold constants before the statement runs, which must not fail.
         """
         declared = _TYPES[kind]
         if self._often(10):
@@ -158,7 +153,7 @@ class Expressions:
         return ScalarSubquery(function, table.name, column.name, self._one(keys).name, outer)
 
     def _common(self, kind: str, depth: int) -> Expression:
-        """Draw what there is for all types."""
+        """Draw an expression that exists for all types."""
         name = self._one(("CASE", "COALESCE", "NULLIF", "IF", "GREATEST", "LEAST"))
         first, second = self.of(kind, depth), self.of(kind, depth)
         if name == "CASE":
@@ -177,7 +172,7 @@ class Expressions:
         if name in {"NEGATE", "ABS"}:
             return Call(name, (self.of(kind, depth),))
         if name == "*":
-            # A product of products would leave the type.
+            # A product of products would overflow.
             right = Literal(self._one((-3, -1, 0, 2, 7)), INTEGER) if kind == "bigint" else self.leaf(kind)
             return Call(name, (self.leaf(kind), right))
         return Call(name, (self.of(kind, depth), self.of(kind, depth))) if name else None

@@ -56,11 +56,11 @@ class Printer:
     # -- expressions ------------------------------------------------------------------------------------------------------
 
     def type(self, kind: Type) -> str:
-        """Write a type's name."""
+        """Return a type's name."""
         return _TYPES[self.dialect].get(kind.base, str(kind))
 
     def expression(self, expression: Expression) -> str:
-        """Write an expression; what needs parentheses has them."""
+        """Return an expression with the necessary parentheses."""
         if isinstance(expression, Literal):
             return self._literal(expression)
         if isinstance(expression, Column):
@@ -99,7 +99,7 @@ class Printer:
             return "TRUE" if value else "FALSE"
         if isinstance(value, str):
             text = "'" + value.replace("'", "''") + "'"
-            # A bare text is of unknown type in PostgreSQL, which some functions do not take.
+            # A bare text has an unknown type in PostgreSQL, which some functions reject.
             return f"CAST({text} AS varchar)" if self.dialect == "postgresql" else text
         if kind.base == "timestamp":
             assert isinstance(value, datetime)
@@ -127,18 +127,18 @@ class Printer:
         return f"CAST({number} AS {self.type(kind)})"
 
     def row(self, row: Row, kinds: Iterable[Type]) -> str:
-        """Write a row of literals."""
+        """Return a row of literals."""
         return f"({', '.join(self._literal(Literal(value, kind)) for value, kind in zip(row, kinds, strict=True))})"
 
     # -- statements -------------------------------------------------------------------------------------------------------
 
     def statement(self, scenario: Scenario) -> str:
-        """Write a scenario's statement."""
+        """Return a scenario's statement."""
         statement = scenario.statement
         if isinstance(statement, MergeStatement):
             clauses = statement.clauses
             if self.dialect == "spark":
-                # There the clauses of matched rows come first. Which clause takes a row does not change: it is of one of both kinds.
+                # Spark requires the clauses of matched rows first. This does not change which clause takes a row.
                 clauses = tuple(sorted(clauses, key=lambda clause: not clause.matched))
             lines = [
                 f"MERGE INTO {statement.target} AS {statement.alias}",
@@ -159,7 +159,7 @@ class Printer:
             kinds = [column.type for column in source.columns]
             rows = ", ".join(self.row(row, kinds) for row in source.rows)
             names = f"{source.alias} ({', '.join(column.name for column in source.columns)})"
-            # There the columns of a MERGE's source cannot be named beside its alias.
+            # Spark does not support column aliases of a MERGE's source.
             return f"(VALUES {rows} AS {names}) AS {source.alias}" if self.dialect == "spark" else f"(VALUES {rows}) AS {names}"
         query = self._query(source) if isinstance(source, QuerySource) else self._grouped(source)
         return f"({query}) AS {source.alias}"
@@ -181,7 +181,7 @@ class Printer:
         if clause.condition is not None:
             head += f" AND {self.expression(clause.condition)}"
         elif self.dialect == "spark":
-            # Without a condition it has to be the last one of its kind.
+            # Without a condition, it must be the last one of its kind.
             head += " AND TRUE"
         action = clause.action
         if isinstance(action, UpdateAction):
@@ -198,18 +198,18 @@ class Printer:
     # -- tables -----------------------------------------------------------------------------------------------------------
 
     def create(self, table: Table, words: str = "CREATE TABLE") -> str:
-        """Write a CREATE TABLE."""
+        """Return a CREATE TABLE."""
         columns = ", ".join(f"{c.name} {self.type(c.type)}{'' if c.nullable else ' NOT NULL'}" for c in table.columns)
         return f"{words} {table.name} ({columns})"
 
     def insert(self, table: Table) -> str:
-        """Write an INSERT of all of a table's rows, of which there must be one at least."""
+        """Return an INSERT of all rows of a nonempty table."""
         kinds = [column.type for column in table.columns]
         return f"INSERT INTO {table.name} VALUES {', '.join(self.row(row, kinds) for row in table.rows)}"
 
 
 def script(scenario: Scenario, dialect: str = "trino") -> str:
-    """Write a scenario as a script: its tables, their rows, the statement."""
+    """Return a scenario as a script: its tables, their rows, the statement."""
     printer = Printer(dialect)
     statements: list[str] = []
     for table in scenario.tables:
