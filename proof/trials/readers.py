@@ -1,4 +1,4 @@
-"""Independent readers: what the tables hold without a line of the connectors under test."""
+"""Independent readers: the content of tables, without code of the connectors under test."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MissingTableError(Exception):
 
 
 def read_sqlite(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:
-    """Read a table of a file by Python's own SQLite.
+    """Read a table of a file with Python's own SQLite.
 
     Raises:
         MissingTableError: the table does not exist.
@@ -41,7 +41,7 @@ def read_sqlite(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Ro
 
 
 def read_postgresql(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:
-    """Read a table by ``psql``."""
+    """Read a table with ``psql``."""
     beside = find_server() / "psql"
     program = str(beside) if beside.is_file() else str(shutil.which("psql"))
     command = [
@@ -64,7 +64,7 @@ def read_postgresql(where: str, table: str, columns: Sequence[str] = _COLUMNS) -
 
 
 def read_iceberg(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:
-    """Read a table by pyiceberg, from the metadata file that the catalog names now.
+    """Read a table with pyiceberg, from the catalog's current metadata file.
 
     Raises:
         MissingTableError: the table does not exist.
@@ -73,7 +73,7 @@ def read_iceberg(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> R
 
 
 def unreadable_snapshots(where: str, table: str) -> list[str]:
-    """Return what is wrong with the snapshots that the table's metadata has: each must be readable."""
+    """Return problems of the snapshots in the table's metadata, each of which must be readable."""
     current, problems = _iceberg(where, table), []
     for snapshot in current.metadata.snapshots:
         try:
@@ -99,7 +99,7 @@ def _iceberg(where: str, table: str) -> Any:
 
 
 def read_hive(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:
-    """Read a transactional table by pyorc, with Hive's rules of which directories count; a partition column is the last one.
+    """Read a transactional table with pyorc, by Hive's rules for valid directories; a partition column is the last one.
 
     Raises:
         MissingTableError: the table does not exist.
@@ -128,11 +128,11 @@ def read_hive(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows
 
 @dataclass(frozen=True)
 class _WriteIds:
-    """Which write ids count.
+    """Valid write ids.
 
     Args:
         high: the largest one.
-        open: those of transactions that run.
+        open: those of running transactions.
         hidden: those, and those of aborted transactions.
     """
 
@@ -141,11 +141,11 @@ class _WriteIds:
     hidden: frozenset[int]
 
     def is_valid(self, number: int) -> bool:
-        """Return whether rows of a write id count."""
+        """Return whether rows of a write id are visible."""
         return number <= self.high and number not in self.hidden
 
     def is_valid_base(self, number: int, *, compacted: bool) -> bool:
-        """Return whether a base counts: a compacted one may span aborted write ids, but no open one."""
+        """Return whether a base is valid: a compacted one may span aborted write ids, but no open one."""
         if compacted:
             return number <= self.high and all(number < running for running in self.open)
         return self.is_valid(number)
@@ -173,7 +173,7 @@ def _hive_partition(folder: Path, partition: str, ids: _WriteIds, states: dict[i
 
 
 def _directories(folder: Path, states: dict[int, str]) -> list[tuple[str, int, int, Path]]:
-    """Return the directories whose compaction has been committed, as kind, lowest and highest write id, and path."""
+    """Return directories of committed compactions: kind, lowest and highest write id, and path."""
     directories = []
     for path in folder.iterdir():
         name = _DIRECTORY.fullmatch(path.name)
@@ -184,7 +184,7 @@ def _directories(folder: Path, states: dict[int, str]) -> list[tuple[str, int, i
 
 
 def _chosen(directories: list[tuple[str, int, int, Path]], base: int, ids: _WriteIds) -> list[Path]:
-    """Choose among overlapping deltas the widest, as Hive does."""
+    """Select the widest of overlapping deltas, as Hive does."""
     chosen: list[Path] = []
     current = base
     last = (0, 0)
@@ -213,4 +213,4 @@ READERS: Final[dict[str, Callable[..., Rows]]] = {
     "sqlite": read_sqlite,
     "postgresql": read_postgresql,
 }
-"""The independent reader of every store whose tables outlive the process."""
+"""The independent readers of persistent stores."""

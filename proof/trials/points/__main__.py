@@ -1,4 +1,4 @@
-"""``scripts/kill-trials --every-point``: prints a table of counts; the exit code is 1 if anything was not as it has to be."""
+"""``scripts/kill-trials --every-point``: prints a table of counts; the exit code is 1 after a problem."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEADS: Final = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run trials; gives 1 if one was not as it has to be."""
+    """Run trials; return 1 after a problem."""
     parser = argparse.ArgumentParser(
         prog="scripts/kill-trials --every-point",
         description="Faults at every disk or database operation of a statement, without Spark.",
@@ -79,7 +79,7 @@ def _faults(trials: Trials, options: argparse.Namespace) -> list[Fault]:
 
 
 def table_lines(reports: list[PointReport]) -> list[str]:
-    """Write reports as a table.
+    """Return reports as a table.
 
     >>> print(table_lines([PointReport("hive", "MERGE", "kill", 168, 10, 7, 3)])[2])
     | hive | MERGE | kill | 168 | 10 | 7 | 3 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |

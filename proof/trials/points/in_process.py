@@ -21,7 +21,7 @@ MERGE: Final = (
 
 
 def after_merge(rows: dict[int, tuple[int, str]], news: dict[int, tuple[int, str]]) -> dict[int, tuple[int, str]]:
-    """Return the rows that `MERGE` leaves, by their keys.
+    """Return the rows after `MERGE`, by key.
 
     >>> after_merge({1: (5, "a"), 2: (6, "a")}, {1: (10, "a"), 2: (1, "a"), 3: (4, "b")})
     {2: (7, 'a'), 3: (4, 'b')}
@@ -41,9 +41,7 @@ class InProcessEngine(LocalEngine):
     def merge(self, news: pa.Table, progress: Callable[[str], None] | None = None) -> Any:
         """Run `MERGE` with a source; return the engine's result.
 
-        Args:
-            news: the source.
-            progress: is called with each step as it begins.
+        ``progress`` is called with each step.
 
         Raises:
             RowMergeError: as `Engine.run` does.

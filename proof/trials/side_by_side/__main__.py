@@ -1,4 +1,4 @@
-"""``python -m proof.trials.side_by_side``: prints counts per kind of statement; the exit code is 1 if anything was lost, doubled or unreadable."""
+"""``python -m proof.trials.side_by_side``: prints counts per kind of statement; the exit code is 1 if rows were lost, doubled or unreadable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHOWN = 12
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the trial on some stores; return 1 if something was not as it must be."""
+    """Run the trial on some stores; return 1 after a violation."""
     parser = argparse.ArgumentParser(
         prog="python -m proof.trials.side_by_side",
         description="Random statements of several writers side by side, without Spark, and a ledger of what must be there.",

@@ -1,4 +1,4 @@
-"""``python -m proof.trials.system``: prints a table of counts; the exit code is 1 if anything was not as it must be."""
+"""``python -m proof.trials.system``: prints a table of counts; the exit code is 1 after a problem."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STORES = [name for name, kind in STORES.items() if kind.survives]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run trials; return 1 if one was not as it must be."""
+    """Run trials; return 1 after a problem."""
     parser = argparse.ArgumentParser(
         prog="python -m proof.trials.system",
         description="Faults of the machine at random moments of statements of the real engine.",
