@@ -69,9 +69,9 @@ class Trials:
         """Return the summary in one line."""
         by = ", ".join(f"{name} {count}" for name, count in sorted(self.by.items()))
         kinds = ", ".join(f"{name} {count}" for name, count in sorted(self.found.items()))
-        otherwise = f"{len(self.differing)} are executed otherwise and told so, " if self.differing else ""
+        deviations = f"{len(self.differing)} are executed otherwise and told so, " if self.differing else ""
         return (
-            f"{self.by.total()} statements ({by}) in {self.seconds:.0f} s: {self.agreed} agree, {otherwise}"
+            f"{self.by.total()} statements ({by}) in {self.seconds:.0f} s: {self.agreed} agree, {deviations}"
             f"{len(self.false_alarms)} false alarms, "
             f"{self.passed_over} passed over; {self.found.total()} mutations found ({kinds}), {len(self.missed)} missed."
         )
@@ -98,41 +98,41 @@ def trials(
         executed: returns the implementation and the rows of a statement, or None if it fails; None for DuckDB, or the oracle.
         progress: called after every statement.
     """
-    done, duck, started = Trials(), DuckDB(), time.monotonic()
+    result, duck, started = Trials(), DuckDB(), time.monotonic()
     committer = committer or Frames()
     number = -1
     try:
-        while done.by.total() < statements:
+        while result.by.total() < statements:
             number += 1
             scenario = numbered_scenario(seed, number)
-            found = _executed(duck, scenario) if executed is None else executed(scenario)
-            if found is None:
-                done.passed_over += 1
+            execution = _executed(duck, scenario) if executed is None else executed(scenario)
+            if execution is None:
+                result.passed_over += 1
                 continue
-            name, rows = found
-            done.by[name] += 1
+            name, rows = execution
+            result.by[name] += 1
             audit = committer.audit(engine, scenario, rows)
             # Another engine may deviate from the standard, which the audit must report.
-            otherwise = executed is not None and multiset(rows) != predict(scenario, "standard").rows
-            if not audit.agrees and otherwise:
-                done.differing.append(f"seed {seed}, statement {number}, by {name}:\n{audit}")
-            elif audit.agrees and not otherwise:
-                done.agreed += 1
+            deviates = executed is not None and multiset(rows) != predict(scenario, "standard").rows
+            if not audit.agrees and deviates:
+                result.differing.append(f"seed {seed}, statement {number}, by {name}:\n{audit}")
+            elif audit.agrees and not deviates:
+                result.agreed += 1
             else:
-                done.false_alarms.append(f"seed {seed}, statement {number}, by {name}:\n{audit}")
-            if not otherwise and done.found.total() + len(done.missed) < mutations:
+                result.false_alarms.append(f"seed {seed}, statement {number}, by {name}:\n{audit}")
+            if not deviates and result.found.total() + len(result.missed) < mutations:
                 random = Random(f"{seed} {number} mutations")  # noqa: S311 - nothing is secret here
                 _mutate(
                     partial(committer.audit, engine, scenario),
                     Committed(scenario, rows, random),
                     number,
-                    done,
+                    result,
                 )
-            done.seconds = time.monotonic() - started
-            progress(done)
+            result.seconds = time.monotonic() - started
+            progress(result)
     finally:
         duck.close()
-    return done
+    return result
 
 
 def _executed(duck: DuckDB, scenario: Scenario) -> tuple[str, Rows] | None:
@@ -199,8 +199,8 @@ class Committed:
         if not self.rows or not columns:
             return None
         at, column = self.random.randrange(len(self.rows)), self.random.choice(columns)
-        kind = _NUMBERS[self.scenario.target.columns[column].type.base]
-        return self._other_value(at, column, kind(1) if self.rows[at][column] != 1 else kind(2))
+        number_type = _NUMBERS[self.scenario.target.columns[column].type.base]
+        return self._other_value(at, column, number_type(1) if self.rows[at][column] != 1 else number_type(2))
 
     def other_case(self) -> Mutation | None:
         """Change the case of a text."""
@@ -219,9 +219,9 @@ class Committed:
         row = self.random.choice(changed or new)
         if changed:
             return Mutation([*self.rows, row], (row,))
-        left = list(self.rows)
-        left.remove(row)
-        return Mutation(left, (row,))
+        rows = list(self.rows)
+        rows.remove(row)
+        return Mutation(rows, (row,))
 
     def wrong_clause(self) -> Mutation | None:
         """Omit the effect of the last clause."""
@@ -245,10 +245,10 @@ class Committed:
         if not pairs:
             return None
         one, other = self.random.choice(pairs)
-        left = list(self.rows)
-        left.remove(one)
-        left.remove(other)
-        return _as_others(self.rows, [*left, (other[0], *one[1:]), (one[0], *other[1:])])
+        rows = list(self.rows)
+        rows.remove(one)
+        rows.remove(other)
+        return _as_others(self.rows, [*rows, (other[0], *one[1:]), (one[0], *other[1:])])
 
     def _other_value(self, at: int, column: int, value: Any) -> Mutation:
         row = (*self.rows[at][:column], value, *self.rows[at][column + 1 :])
@@ -277,17 +277,17 @@ MUTATIONS: Final = (
 """The mutations: methods of `Committed`."""
 
 
-def _mutate(audited: Callable[[Rows], Audit], committed: Committed, number: int, done: Trials) -> None:
+def _mutate(audited: Callable[[Rows], Audit], committed: Committed, number: int, result: Trials) -> None:
     for name in committed.random.sample(MUTATIONS, len(MUTATIONS)):
         mutation: Mutation | None = getattr(committed, name)()
         if mutation is None or Counter(mutation.rows) == Counter(committed.rows):
             continue
         audit = audited(mutation.rows)
-        named = {_text(row.values()) for told in audit.rows for row in (*told.missing, *told.unexpected)}
-        if not audit.agrees and all(_text(row) in named for row in mutation.wrong):
-            done.found[name] += 1
+        reported = {_text(row.values()) for audited_row in audit.rows for row in (*audited_row.missing, *audited_row.unexpected)}
+        if not audit.agrees and all(_text(row) in reported for row in mutation.wrong):
+            result.found[name] += 1
         else:
-            done.missed.append(f"statement {number}, {name}, {mutation.wrong}:\n{audit}")
+            result.missed.append(f"statement {number}, {name}, {mutation.wrong}:\n{audit}")
         return
 
 
@@ -329,19 +329,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
         executed = committer.executed if isinstance(committer, SparkIceberg) else None
         with closing(committer):
-            done = trials(
+            result = trials(
                 engine, options.statements, options.mutations, seed=options.seed, committer=committer, executed=executed
             )
-    for text in _failures(done):
+    for text in _failures(result):
         print(text, end="\n\n", file=sys.stderr)
-    print(done.line())
-    return 1 if done.false_alarms or done.missed else 0
+    print(result.line())
+    return 1 if result.false_alarms or result.missed else 0
 
 
-def _failures(done: Trials) -> Iterator[str]:
-    yield from (f"EXECUTED OTHERWISE: {text}" for text in done.differing)
-    yield from (f"FALSE ALARM: {text}" for text in done.false_alarms)
-    yield from (f"MISSED: {text}" for text in done.missed)
+def _failures(result: Trials) -> Iterator[str]:
+    yield from (f"EXECUTED OTHERWISE: {text}" for text in result.differing)
+    yield from (f"FALSE ALARM: {text}" for text in result.false_alarms)
+    yield from (f"MISSED: {text}" for text in result.missed)
 
 
 if __name__ == "__main__":

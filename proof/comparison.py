@@ -54,21 +54,21 @@ def judge(engine: Backend, references: Sequence[Backend], scenario: Scenario) ->
     Raises:
         InexpressibleError: the engine cannot express it.
     """
-    got = engine.run(scenario)
+    outcome = engine.run(scenario)
     differences: list[Difference] = []
     agreed: list[str] = []
     passed_over: list[str] = []
     for reference in references:
-        want = _asked(engine, reference, scenario, got)
+        want = _asked(engine, reference, scenario, outcome)
         if want is None:
             passed_over.append(reference.name)
             continue
-        sentence = compare(got, want, predict(scenario, engine.rule).errors)
+        sentence = compare(outcome, want, predict(scenario, engine.rule).errors)
         if sentence:
             differences.append(Difference(reference.name, sentence))
         else:
             agreed.append(reference.name)
-    return Verdict(got, tuple(differences), tuple(agreed), tuple(passed_over))
+    return Verdict(outcome, tuple(differences), tuple(agreed), tuple(passed_over))
 
 
 def _asked(engine: Backend, reference: Backend, scenario: Scenario, got: Outcome) -> Outcome | None:
@@ -104,8 +104,8 @@ def compare(got: Outcome, want: Outcome, possible: frozenset[str] = frozenset())
     if got.errors or want.errors:
         if got.errors & want.errors or (got.errors and want.errors and got.errors | want.errors <= possible):
             return ""
-        told = f" ({got.message})" if got.message else ""
-        return f"it ended with {_ending(got)}{told}, and was to end with {_ending(want)}"
+        message = f" ({got.message})" if got.message else ""
+        return f"it ended with {_ending(got)}{message}, and was to end with {_ending(want)}"
     parts = []
     assert got.rows is not None
     assert want.rows is not None
@@ -124,6 +124,6 @@ def _ending(outcome: Outcome) -> str:
 
 def _rows(ours: frozenset[tuple[Row, int]], theirs: frozenset[tuple[Row, int]]) -> str:
     """Describe rows that the first multiset has more often than the second."""
-    known = dict(theirs)
-    more = [(row, count - known.get(row, 0)) for row, count in ours if count > known.get(row, 0)]
+    rest = dict(theirs)
+    more = [(row, count - rest.get(row, 0)) for row, count in ours if count > rest.get(row, 0)]
     return ", ".join(f"{row}{f' ×{count}' if count > 1 else ''}" for row, count in sorted(more, key=repr))

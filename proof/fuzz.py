@@ -100,15 +100,15 @@ class Summary:
         '0 statements of seed 5 in 1 s: 0 succeeded alike, 0 failed alike, 0 differ.'
         """
         total = sum(self.kinds.values())
-        kinds = f" ({', '.join(f'{kind} {count}' for kind, count in sorted(self.kinds.items()))})" if self.kinds else ""
-        told = ", ".join(f"{self.endings[name]} {name}" for name in ("succeeded alike", "failed alike", "differ"))
-        asked = [
+        kinds = f" ({', '.join(f'{name} {count}' for name, count in sorted(self.kinds.items()))})" if self.kinds else ""
+        endings = ", ".join(f"{self.endings[name]} {name}" for name in ("succeeded alike", "failed alike", "differ"))
+        references = [
             f"{name} confirmed {self.agreed[name]}" + (f", passed over {skipped}" if (skipped := self.passed_over[name]) else "")
             for name in sorted({*self.agreed, *self.passed_over})
         ]
         unsaid = f"; the engine cannot say {self.endings['not said']}" if self.endings["not said"] else ""
-        answers = f" {'; '.join(asked)}." if asked else ""
-        return f"{total} statements of seed {self.seed}{kinds} in {self.seconds:.0f} s: {told}{unsaid}.{answers}"
+        answers = f" {'; '.join(references)}." if references else ""
+        return f"{total} statements of seed {self.seed}{kinds} in {self.seconds:.0f} s: {endings}{unsaid}.{answers}"
 
 
 def fuzz(
@@ -178,7 +178,7 @@ class _PerThread:
 
 def smallest(failure: Failure, engine: Backend, references: Sequence[Backend], tries: int = 100) -> Failure:
     """Reduce a failure's scenario while keeping the kind of difference."""
-    kind = _kind(failure.differences)
+    difference_kind = _kind(failure.differences)
     last = failure.differences
 
     def still(candidate: Scenario) -> bool:
@@ -187,7 +187,7 @@ def smallest(failure: Failure, engine: Backend, references: Sequence[Backend], t
             verdict = judge(engine, references, candidate)
         except Exception:  # noqa: BLE001 - a part that has another type cannot be evaluated: it shows nothing
             return False
-        if not verdict.differences or _kind(verdict.differences) != kind:
+        if not verdict.differences or _kind(verdict.differences) != difference_kind:
             return False
         last = verdict.differences
         return True
@@ -212,9 +212,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with ExitStack() as stack:
         make = _maker(options, stack)
         numbers = range(options.first, options.first + options.statements)
-        shown = _Shown(options.statements)
+        display = _Shown(options.statements)
         summary = fuzz(
-            make, numbers, options.seed, kinds=options.kinds.split(","), at_once=options.at_once, progress=shown.progress
+            make, numbers, options.seed, kinds=options.kinds.split(","), at_once=options.at_once, progress=display.progress
         )
         texts = list(_told(summary, make)) if summary.failures else []
     for text in texts:
@@ -258,39 +258,39 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _maker(options: argparse.Namespace, stack: ExitStack) -> Callable[[], tuple[Backend, Sequence[Backend]]]:
-    wanted = [name.strip() for name in options.against.split(",") if name.strip()] or list(REFERENCES)
-    if unknown := sorted(set(wanted) - set(REFERENCES)):
+    names = [name.strip() for name in options.against.split(",") if name.strip()] or list(REFERENCES)
+    if unknown := sorted(set(names) - set(REFERENCES)):
         raise SystemExit(f"--against has no {unknown[0]!r}; there are: {', '.join(REFERENCES)}")
     if not options.trino:
-        if options.engine == "trino" or (options.against and "trino" in wanted):
+        if options.engine == "trino" or (options.against and "trino" in names):
             raise SystemExit("Where Trino is has to be said: --trino http://user@127.0.0.1:8080/iceberg")
-        wanted = [name for name in wanted if name != "trino"]
+        names = [name for name in names if name != "trino"]
     uri = ""
-    if "postgresql" in {*wanted, options.engine}:
+    if "postgresql" in {*names, options.engine}:
         try:
             uri = os.environ.get("ROWMERGE_POSTGRES") or stack.enter_context(private_server())
         except SetupError as error:
             if options.against or options.engine == "postgresql":
                 raise SystemExit(str(error)) from error
             print(f"Without PostgreSQL: {error}", file=sys.stderr)
-            wanted.remove("postgresql")
+            names.remove("postgresql")
 
     def backend(name: str, flow: str = options.flow) -> Backend:
         if name == "rowmerge_nb":
             return _engine_under_test(options.store, flow, options.form, stack)
-        made: dict[str, Callable[[], Backend]] = {
+        makers: dict[str, Callable[[], Backend]] = {
             "postgresql": lambda: PostgreSQL(uri),
             "trino": lambda: Trino(options.trino),
             "duckdb": DuckDB,
             "oracle": Oracle,
         }
-        return made[name]()
+        return makers[name]()
 
     # The older flow is also compared with the current one.
     flows = ["merge"] if options.flow != "merge" else []
     return lambda: (
         backend(options.engine),
-        [*(backend("rowmerge_nb", flow) for flow in flows), *(backend(name) for name in wanted if name != options.engine)],
+        [*(backend("rowmerge_nb", flow) for flow in flows), *(backend(name) for name in names if name != options.engine)],
     )
 
 
@@ -343,10 +343,13 @@ class _Shown:
         if time.monotonic() - self._last < 10:
             return
         self._last = time.monotonic()
-        done = sum(summary.kinds.values())
-        pace = summary.seconds / done
-        left = (self._total - done) * pace / 60
-        print(f"{done} of {self._total}, {pace:.2f} s each, {summary.endings['differ']} differ, {left:.0f} min left", flush=True)
+        finished = sum(summary.kinds.values())
+        pace = summary.seconds / finished
+        remaining_minutes = (self._total - finished) * pace / 60
+        print(
+            f"{finished} of {self._total}, {pace:.2f} s each, {summary.endings['differ']} differ, {remaining_minutes:.0f} min left",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -91,10 +91,10 @@ def compare(
         variants = variants_of(trace)
         if variants.why:
             summary.without[variants.why] += 1
-        chosen = list(variants.traces)
+        selected = list(variants.traces)
         if most is not None:
-            chosen = Random(number).sample(chosen, min(most, len(chosen)))  # noqa: S311 - nothing is secret here
-        for values in chosen:
+            selected = Random(number).sample(selected, min(most, len(selected)))  # noqa: S311 - nothing is secret here
+        for values in selected:
             wrong = [*run.differences(variants, values, summary)]
             if wrong:
                 text = f"-- statement {number}, {trace.paradigm} {trace.era} {trace.duplicates} -> {values}: {'; '.join(wrong)}"
@@ -200,12 +200,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--most", type=int, default=None, help="so many variants of each statement; otherwise all")
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with Engine() as engine:
-        numbers = range(chosen.first, chosen.first + chosen.statements)
-        summary = compare(engine, numbers, chosen.seed, kinds=chosen.kinds.split(","), most=chosen.most)
-    told = [*summary.differences, *(f"{count} x {why}" for why, count in summary.without.items()), summary.line()]
-    sys.stdout.write("\n\n".join(told) + "\n")
+        numbers = range(options.first, options.first + options.statements)
+        summary = compare(engine, numbers, options.seed, kinds=options.kinds.split(","), most=options.most)
+    lines = [*summary.differences, *(f"{count} x {why}" for why, count in summary.without.items()), summary.line()]
+    sys.stdout.write("\n\n".join(lines) + "\n")
     return 1 if summary.differences else 0
 
 

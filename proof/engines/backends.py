@@ -139,14 +139,14 @@ class DuckDB:
 
 
 def _duckdb_class(error: Exception) -> str:
-    kind, text = type(error).__name__, str(error)
+    class_name, text = type(error).__name__, str(error)
     if "affect the same target row more than once" in text:
         return DUPLICATE
-    if kind == "ConstraintException" and "NOT NULL" in text:
+    if class_name == "ConstraintException" and "NOT NULL" in text:
         return NOT_NULL
-    if kind in {"ConversionException", "OutOfRangeException"}:
+    if class_name in {"ConversionException", "OutOfRangeException"}:
         return OUT_OF_RANGE
-    return kind
+    return class_name
 
 
 class PostgreSQL:
@@ -225,9 +225,9 @@ class Trino:
     def run(self, scenario: Scenario) -> Outcome:
         """Run a scenario's statement; failures of Trino itself are skipped."""
         _refuse_single_columns(scenario)
-        target, placed = scenario.target, scenario.settings.partitioned_by
+        target, partitioned_by = scenario.target, scenario.settings.partitioned_by
         for table in scenario.tables:
-            listed = ", ".join(f"'{column}'" for column in placed) if table is target else ""
+            listed = ", ".join(f"'{column}'" for column in partitioned_by) if table is target else ""
             self._client.run(f"DROP TABLE IF EXISTS {table.name}")
             self._client.run(self._printer.create(table) + (f" WITH (partitioning = ARRAY[{listed}])" if listed else ""))
             if table.rows:
@@ -263,7 +263,7 @@ def trino_class(error: TrinoError | RowMergeError) -> str:
     return _TRINO_CLASSES.get(error.code, error.code)
 
 
-def _from_json(value: Any, kind: Type) -> Value:
+def _from_json(value: Any, sql_type: Type) -> Value:
     """Return a value from its form in Trino's protocol.
 
     >>> from rowmerge_nb.spi.types import DATE
@@ -272,7 +272,7 @@ def _from_json(value: Any, kind: Type) -> Value:
     """
     if value is None:
         return None
-    read = _READ.get(kind.base)
+    read = _READ.get(sql_type.base)
     return value if read is None else read(value)
 
 
@@ -331,9 +331,9 @@ class EngineUnderTest:
         after = self._engine.table(target.name)
         if after.schema != before.schema:
             return Outcome(None, None, frozenset({f"the table's columns are now {after.schema}"}))
-        told = _told(scenario, result)
-        if told:
-            return Outcome(None, None, frozenset({told}))
+        problem = _told(scenario, result)
+        if problem:
+            return Outcome(None, None, frozenset({problem}))
         return Outcome(multiset(_rows(after, target)), result.count)
 
     def _pass_over(self, error: RowMergeError) -> None:

@@ -66,13 +66,13 @@ class Pyiceberg:
         """Create the tables, overwrite the target, and compare the two snapshots by an audit."""
         for table in scenario.tables[1:]:
             self._made(table)
-        made = self._made(scenario.target)
-        before = made.current_snapshot().snapshot_id
+        iceberg_table = self._made(scenario.target)
+        before = iceberg_table.current_snapshot().snapshot_id
         with warnings.catch_warnings():
             # An overwrite of an empty table.
             warnings.filterwarnings("ignore", message="Delete operation did not match any records")
-            made.overwrite(rows_as_table(scenario.target, rows))
-        after = made.current_snapshot().snapshot_id
+            iceberg_table.overwrite(rows_as_table(scenario.target, rows))
+        after = iceberg_table.current_snapshot().snapshot_id
         statement = Printer("trino").statement(scenario)
         return engine.audit(scenario.target.name, before=before, after=after, statement=statement)
 
@@ -80,9 +80,9 @@ class Pyiceberg:
         catalog, name, rows = self._connector.catalog, ("default", table.name), arrow_table(table)
         if catalog.table_exists(name):
             catalog.drop_table(name)
-        made = catalog.create_table(name, schema=rows.schema)
-        made.append(rows)
-        return made
+        iceberg_table = catalog.create_table(name, schema=rows.schema)
+        iceberg_table.append(rows)
+        return iceberg_table
 
     def close(self) -> None:
         """Close the connector."""
@@ -91,7 +91,7 @@ class Pyiceberg:
 
 def rows_as_table(target: Table, rows: Iterable[Row]) -> pa.Table:
     """Return rows of a table as Arrow data of its exact types."""
-    found = list(rows)
-    columns = [[row[place] for row in found] for place in range(len(target.columns))]
+    row_list = list(rows)
+    columns = [[row[index] for row in row_list] for index in range(len(target.columns))]
     arrays = [pa.array(values, column.type.arrow) for values, column in zip(columns, target.columns, strict=True)]
     return pa.table(arrays, names=list(target.names))

@@ -41,9 +41,9 @@ def main() -> None:
     spark.sql("USE lake.default")
     answer(None)
     for line in sys.stdin:
-        told: dict[str, Any] = json.loads(line)
+        order: dict[str, Any] = json.loads(line)
         try:
-            for statement in told["statements"]:
+            for statement in order["statements"]:
                 spark.sql(statement).collect()
         except Exception as error:  # noqa: BLE001 - whatever Spark says to a statement is its answer
             answer(f"{type(error).__name__}: {error}")

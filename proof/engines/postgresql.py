@@ -27,9 +27,9 @@ def find_server() -> Path:
         SetupError: no version with MERGE is installed.
     """
     on_path = shutil.which("initdb")
-    found = [Path(on_path).resolve().parent] if on_path else []
-    found += [path for place in _PLACES for path in Path("/").glob(place.lstrip("/")) if (path / "initdb").is_file()]
-    versions = {path: _version(path) for path in found}
+    directories = [Path(on_path).resolve().parent] if on_path else []
+    directories += [path for pattern in _PLACES for path in Path("/").glob(pattern.lstrip("/")) if (path / "initdb").is_file()]
+    versions = {path: _version(path) for path in directories}
     fitting = [path for path, version in versions.items() if version >= OLDEST]
     if not fitting:
         raise SetupError(
@@ -93,7 +93,7 @@ def _unprivileged() -> str | None:
 
 
 def _run(command: list[str | Path], directory: Path, user: str | None) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [str(part) for part in command],
         cwd=directory,
         user=user,
@@ -104,7 +104,8 @@ def _run(command: list[str | Path], directory: Path, user: str | None) -> None:
         text=True,
         check=False,
     )
-    if done.returncode:
+    if process.returncode:
         raise SetupError(
-            f"{Path(command[0]).name} failed ({done.returncode}): {done.stderr.strip()}", hint="The server's log may say more."
+            f"{Path(command[0]).name} failed ({process.returncode}): {process.stderr.strip()}",
+            hint="The server's log may say more.",
         )

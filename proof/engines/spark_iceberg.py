@@ -80,25 +80,25 @@ class SparkIceberg:
         # Alternate between modes, but always the same one for a statement.
         mode = _MODES[len(Printer("spark").statement(scenario)) % len(_MODES)]
         for table in scenario.tables:
-            placed = scenario.settings.partitioned_by if table is scenario.target else ()
-            failed = self._asked(self._making(table, mode, placed))
-            if failed is not None:
+            partitioned_by = scenario.settings.partitioned_by if table is scenario.target else ()
+            failure = self._asked(self._making(table, mode, partitioned_by))
+            if failure is not None:
                 return None
         self._before = self._known(scenario.target.name)
-        failed = self._asked([Printer("spark").statement(scenario)])
-        if failed is not None:
-            self.refused[Printer("spark").statement(scenario)] = failed.splitlines()[0]
+        failure = self._asked([Printer("spark").statement(scenario)])
+        if failure is not None:
+            self.refused[Printer("spark").statement(scenario)] = failure.splitlines()[0]
             return None
         for table in scenario.tables[1:]:
             self._known(table.name)
         self._known(scenario.target.name)
         try:
-            found = self._connector.catalog.load_table(("default", scenario.target.name)).scan().to_arrow()
+            result = self._connector.catalog.load_table(("default", scenario.target.name)).scan().to_arrow()
         except TypeError as error:
             # It is partitioned by two columns of one type of decimals, which pyiceberg does not read.
             self.refused[Printer("spark").statement(scenario)] = str(error)
             return None
-        self._left = [tuple(row.values()) for row in found.to_pylist()]
+        self._left = [tuple(row.values()) for row in result.to_pylist()]
         return f"Spark, {mode}", self._left
 
     def audit(self, engine: Engine, scenario: Scenario, rows: Sequence[Row]) -> Audit:
@@ -106,22 +106,22 @@ class SparkIceberg:
         name = scenario.target.name
         if rows is not self._left:
             path = self._written("other", rows_as_table(scenario.target, rows))
-            failed = self._asked([f"INSERT OVERWRITE {name} SELECT * FROM parquet.`{path}`"])
-            assert failed is None, failed
+            failure = self._asked([f"INSERT OVERWRITE {name} SELECT * FROM parquet.`{path}`"])
+            assert failure is None, failure
         after = self._known(name)
         return engine.audit(name, before=self._before, after=after, statement=Printer("trino").statement(scenario))
 
-    def _making(self, table: Table, mode: str, placed: Sequence[str]) -> list[str]:
+    def _making(self, table: Table, mode: str, partitioned_by: Sequence[str]) -> list[str]:
         """Return the statements that recreate a table with its rows."""
-        modes = ", ".join(f"'write.{kind}.mode' = '{mode}'" for kind in ("merge", "update", "delete"))
-        by = f" PARTITIONED BY ({', '.join(placed)})" if placed else ""
-        made = Printer("spark").create(table)
+        modes = ", ".join(f"'write.{operation}.mode' = '{mode}'" for operation in ("merge", "update", "delete"))
+        by = f" PARTITIONED BY ({', '.join(partitioned_by)})" if partitioned_by else ""
+        create = Printer("spark").create(table)
         path = self._written(table.name, arrow_table(table))
         return [
             f"DROP TABLE IF EXISTS {table.name}",
             # Overwriting is static: the table then has exactly the written rows.
             "SET spark.sql.sources.partitionOverwriteMode = static",
-            f"{made} USING iceberg{by} TBLPROPERTIES ('format-version' = '2', {modes})",
+            f"{create} USING iceberg{by} TBLPROPERTIES ('format-version' = '2', {modes})",
             f"INSERT INTO {table.name} SELECT * FROM parquet.`{path}`",
         ]
 

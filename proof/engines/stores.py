@@ -74,8 +74,8 @@ class StoreUnderTest(EngineUnderTest):
         except RowMergeError as error:
             self._pass_over(error)
             same = read_rows(self._connector, name, target.names) == before
-            kind = trino_class(error) if same else f"{error.code}, and the table was changed"
-            return Outcome(None, None, frozenset({kind}), str(error))
+            error_class = trino_class(error) if same else f"{error.code}, and the table was changed"
+            return Outcome(None, None, frozenset({error_class}), str(error))
         return Outcome(read_rows(self._connector, name, target.names), result.count)
 
     def _make(self, name: SchemaTableName, scenario: Scenario) -> None:
@@ -131,10 +131,10 @@ def read_rows(connector: Connector, name: SchemaTableName, columns: Sequence[str
     metadata = connector.get_metadata(transaction)
     handle = metadata.get_table_handle(session, name)
     assert handle is not None
-    wanted = [column for column in metadata.get_column_handles(session, handle) if column.name in columns]
+    handles = [column for column in metadata.get_column_handles(session, handle) if column.name in columns]
     rows: list[tuple[Any, ...]] = []
     for split in connector.get_split_manager().get_splits(transaction, session, handle, Constraint()):
-        source = connector.get_page_source_provider().create_page_source(transaction, session, split, handle, wanted)
+        source = connector.get_page_source_provider().create_page_source(transaction, session, split, handle, handles)
         while (page := source.get_next_page()) is not None:
             rows += zip(*(column.to_pylist() for column in page.columns), strict=True)
         source.close()

@@ -55,8 +55,8 @@ class TrinoClient:
                 f"Not the URL of a catalog of a Trino server: {url}",
                 hint="It is written like http://user@127.0.0.1:8080/iceberg.",
             )
-        place = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
-        self._statements = f"{parts.scheme}://{place}/v1/statement"
+        address = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
+        self._statements = f"{parts.scheme}://{address}/v1/statement"
         self._headers = {
             "X-Trino-User": unquote(parts.username or "rowmerge"),
             "X-Trino-Catalog": self.catalog,

@@ -142,14 +142,14 @@ def source_rows(source: Source, scenario: Scenario) -> list[Row]:
     table = scenario.table(source.table)
     if isinstance(source, QuerySource):
         rows = [row for row in rows_in_scope(table) if _Work(scenario).true(source.where, row)]
-        made = [
+        scopes = [
             tuple(
                 coerce(evaluate(value, row, scenario), column.type)
                 for value, column in zip(source.values, source.columns, strict=True)
             )
             for row in rows
         ]
-        return made * 2 if source.doubled else made
+        return scopes * 2 if source.doubled else scopes
     return _grouped(source, scenario)
 
 
@@ -171,7 +171,7 @@ def _merge(work: _Work, statement: MergeStatement, rule: str) -> tuple[list[Row]
     names = [column.name for column in statement.source.columns]
     no_target = {(statement.alias, name): None for name in target.names}
     # Per target row, the case number and the row in scope for each matching source row.
-    taken: dict[int, list[tuple[int, Mapping[tuple[str, str], Any]]]] = {}
+    matches: dict[int, list[tuple[int, Mapping[tuple[str, str], Any]]]] = {}
     inserts: list[Row] = []
     for values in source_rows(statement.source, scenario):
         source = {(statement.source.alias, name): value for name, value in zip(names, values, strict=True)}
@@ -181,7 +181,7 @@ def _merge(work: _Work, statement: MergeStatement, rule: str) -> tuple[list[Row]
             both = of_target | source
             if work.true(statement.on, both):
                 matched = True
-                taken.setdefault(number, []).append((_case_number(work, statement.clauses, both, matched=True), both))
+                matches.setdefault(number, []).append((_case_number(work, statement.clauses, both, matched=True), both))
         if not matched:
             case = _case_number(work, statement.clauses, no_target | source, matched=False)
             if case != NO_CASE:
@@ -191,8 +191,8 @@ def _merge(work: _Work, statement: MergeStatement, rule: str) -> tuple[list[Row]
     rows: list[Row] = []
     count = len(inserts)
     for number, old in enumerate(target.rows):
-        acting = [(case, row) for case, row in taken.get(number, ()) if case != NO_CASE]
-        _check_duplicates(work, [case for case, _ in taken.get(number, ())], rule)
+        acting = [(case, row) for case, row in matches.get(number, ()) if case != NO_CASE]
+        _check_duplicates(work, [case for case, _ in matches.get(number, ())], rule)
         count += len(acting)
         rows += [] if acting else [old]
         for case, row in acting:
@@ -235,5 +235,5 @@ def _update(work: _Work, statement: UpdateStatement) -> tuple[list[Row], int]:
 def _delete(work: _Work, statement: DeleteStatement) -> tuple[list[Row], int]:
     target = work.scenario.target
     pairs = zip(target.rows, rows_in_scope(target), strict=True)
-    kept = [old for old, row in pairs if not work.true(statement.where, row)]
-    return kept, len(target.rows) - len(kept)
+    rest = [old for old, row in pairs if not work.true(statement.where, row)]
+    return rest, len(target.rows) - len(rest)

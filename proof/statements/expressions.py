@@ -58,22 +58,22 @@ def random_type(random: Random) -> Type:
     return random.choice((*decimals, INTEGER, INTEGER, BIGINT, VARCHAR, VARCHAR, DOUBLE, DATE, TIMESTAMP, BOOLEAN))
 
 
-def random_value(random: Random, kind: Type) -> Any:
+def random_value(random: Random, sql_type: Type) -> Any:
     """Return a non-NULL value of a type from a small set, so that rows match."""
-    if kind.base == "decimal":
-        return coerce(Decimal(random.randint(-9_999, 9_999)) / 100, kind)
-    if kind.base == "integer":
+    if sql_type.base == "decimal":
+        return coerce(Decimal(random.randint(-9_999, 9_999)) / 100, sql_type)
+    if sql_type.base == "integer":
         return random.randint(-20, 20)
-    if kind.base == "bigint":
+    if sql_type.base == "bigint":
         return random.choice((3_000_000_000, -3_000_000_000)) if random.randint(1, 8) == 8 else random.randint(-20, 20)
-    if kind.base == "double":
+    if sql_type.base == "double":
         return random.randint(-100, 100) / 4
-    if kind.base == "boolean":
+    if sql_type.base == "boolean":
         return random.randint(0, 1) == 1
-    if kind.base == "varchar":
+    if sql_type.base == "varchar":
         return random.choice(TEXTS)
     day = date(2023, 12, 1) + timedelta(days=random.randint(0, 120))
-    if kind.base == "date":
+    if sql_type.base == "date":
         return day
     # Sometimes whole days, like converted dates.
     microsecond = random.choice((0, random.randint(0, 86_399_999_999)))
@@ -197,16 +197,16 @@ class Expressions:
             return Call(choice, (self.of("date", depth), *more))
         if choice == "integer":
             return Call(self._one(("+", "-")), (self.of("integer", depth), self.of("bigint", depth)))
-        found = self._numbers("bigint", depth) if choice == "numbers" else None
-        return found or Call("DIV", (self.of("bigint", depth), self._not_zero("integer", Literal(0, INTEGER))))
+        expression = self._numbers("bigint", depth) if choice == "numbers" else None
+        return expression or Call("DIV", (self.of("bigint", depth), self._not_zero("integer", Literal(0, INTEGER))))
 
     def _decimal(self, depth: int) -> Expression:
-        found = self._numbers("decimal", depth)
-        return found or Call(self._one(("+", "-")), (self.of("decimal", depth), self.of("integer", depth)))
+        expression = self._numbers("decimal", depth)
+        return expression or Call(self._one(("+", "-")), (self.of("decimal", depth), self.of("integer", depth)))
 
     def _double(self, depth: int) -> Expression:
-        found = self._numbers("double", depth)
-        return found or Call("/", (self.of("double", depth), self._not_zero("double", Literal(0.0, DOUBLE))))
+        expression = self._numbers("double", depth)
+        return expression or Call("/", (self.of("double", depth), self._not_zero("double", Literal(0.0, DOUBLE))))
 
     def _varchar(self, depth: int) -> Expression:
         name = self._one(
@@ -261,25 +261,25 @@ class Expressions:
             return Call(name, (self.of("boolean", depth), *more))
         if name == "LIKE":
             return self._like(depth)
-        kind = self._compared_kind()
-        first = self.of(kind, depth)
+        compared_type = self._compared_kind()
+        first = self.of(compared_type, depth)
         if name == "NULL":
             return Call(self._one(("IS NULL", "IS NOT NULL")), (first,))
         if name == "BETWEEN":
-            return Call("BETWEEN", (first, self.leaf(kind), self.of(kind, depth)))
+            return Call("BETWEEN", (first, self.leaf(compared_type), self.of(compared_type, depth)))
         if name == "IN":
-            items = [self.leaf(kind) for _ in range(self.random.randint(1, 4))]
+            items = [self.leaf(compared_type) for _ in range(self.random.randint(1, 4))]
             return Call(self._one(("IN", "NOT IN")), (first, *items))
-        read = [(table, column) for table in self.tables for column in table.columns if column.type.base == kind]
+        read = [(table, column) for table in self.tables for column in table.columns if column.type.base == compared_type]
         if name == "SUBQUERY" and read:
             table, column = self._one(read)
             return InSubquery(first, table.name, column.name, self._often(3))
-        return self.equality(first, self.of(self._one(COMPARABLE.get(kind, (kind,))), depth))
+        return self.equality(first, self.of(self._one(COMPARABLE.get(compared_type, (compared_type,))), depth))
 
     def _compared_kind(self) -> str:
         """Draw a type to compare, mostly that of a column in scope."""
-        known = sorted({column.type.base for _, column in self.scope})
-        return self._one(known) if known and not self._often(6) else self._one(tuple(_TYPES))  # type: ignore[no-any-return]
+        types_in_scope = sorted({column.type.base for _, column in self.scope})
+        return self._one(types_in_scope) if types_in_scope and not self._often(6) else self._one(tuple(_TYPES))  # type: ignore[no-any-return]
 
     def _like(self, depth: int) -> Expression:
         text = self.of("varchar", depth)

@@ -48,14 +48,14 @@ Value: TypeAlias = object
 Row: TypeAlias = tuple[Value, ...]
 
 
-def kind_of(kind: Type) -> str:
+def kind_of(sql_type: Type) -> str:
     """Return a type without its parameters.
 
     >>> from rowmerge_nb.spi.types import decimal_of
     >>> kind_of(decimal_of(9, 2))
     'decimal'
     """
-    return kind.base
+    return sql_type.base
 
 
 # -- expressions ------------------------------------------------------------------------------------------------------

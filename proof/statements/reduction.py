@@ -36,15 +36,15 @@ def reduced(scenario: Scenario, still: Callable[[Scenario], bool], tries: int = 
     >>> len(reduced(scenario, lambda smaller: len(smaller.target.rows) > 0).target.rows)
     1
     """
-    found = True
-    while found:
-        found = False
+    smaller_exists = True
+    while smaller_exists:
+        smaller_exists = False
         for candidate in _smaller(scenario):
             if tries <= 0:
                 return scenario
             tries -= 1
             if still(candidate):
-                scenario, found = candidate, True
+                scenario, smaller_exists = candidate, True
                 break
     return scenario
 
@@ -110,11 +110,11 @@ def _smaller_actions(action: Any) -> Iterator[Any]:
             for value in _smaller_expressions(assignment.value):
                 yield UpdateAction((*before, replace(assignment, value=value), *after))
     elif isinstance(action, InsertAction):
-        for position, given in enumerate(action.values):
+        for position, old_value in enumerate(action.values):
             first, last = action.values[:position], action.values[position + 1 :]
             if action.columns is not None and (first or last):
                 yield InsertAction(action.columns[:position] + action.columns[position + 1 :], first + last)
-            for value in _smaller_expressions(given):
+            for value in _smaller_expressions(old_value):
                 yield InsertAction(action.columns, (*first, value, *last))
 
 

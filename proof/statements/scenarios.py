@@ -67,18 +67,18 @@ def numbered_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS) -> S
 def random_scenario(random: Random, kinds: Sequence[str] = KINDS) -> Scenario:
     """Return a scenario of one of the kinds ``MERGE``, ``UPDATE`` and ``DELETE``."""
     # A MERGE has more features than the others.
-    kind = random.choice([*kinds, *(["MERGE"] * 4 if "MERGE" in kinds else [])])
+    statement_kind = random.choice([*kinds, *(["MERGE"] * 4 if "MERGE" in kinds else [])])
     target = _table(random, "target", is_target=True)
     tables = (target, _table(random, "changes", is_target=False))
-    chosen = _settings(random, target)
-    if kind == "MERGE":
-        return Scenario(tables, _merge(random, tables), chosen)
+    settings = _settings(random, target)
+    if statement_kind == "MERGE":
+        return Scenario(tables, _merge(random, tables), settings)
     scope = tuple((target.name, column) for column in target.columns)
     expressions = Expressions(random, scope, tables if _one_in(random, 3) else ())
     where = None if _one_in(random, 8) else expressions.condition()
-    if kind == "DELETE":
-        return Scenario(tables, DeleteStatement(target.name, where), chosen)
-    return Scenario(tables, UpdateStatement(target.name, _assignments(expressions, target), where), chosen)
+    if statement_kind == "DELETE":
+        return Scenario(tables, DeleteStatement(target.name, where), settings)
+    return Scenario(tables, UpdateStatement(target.name, _assignments(expressions, target), where), settings)
 
 
 def _one_in(random: Random, number: int) -> bool:
@@ -127,15 +127,15 @@ def _cell(random: Random, column: ColumnDefinition) -> Any:
 def _settings(random: Random, target: Table) -> Settings:
     # Doubles are no partition keys: -0.0 and 0.0 are equal.
     placing = [column.name for column in target.columns if column.type.base != "double"]
-    chosen = tuple(_sample(random, placing, 2))
-    placed = random.choice(["none", "none", "partitioned", "bucketed"])
+    place_columns = tuple(_sample(random, placing, 2))
+    storage = random.choice(["none", "none", "partitioned", "bucketed"])
     return Settings(
         paradigm=random.choice(["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"]),
         era=random.choice(["documents", "current"]),
         duplicates=random.choice(["trino", "standard"]),
         trace=random.choice(["auto", "off"]),
-        partitioned_by=chosen if placed == "partitioned" else (),
-        bucketed_by=chosen if placed == "bucketed" else (),
+        partitioned_by=place_columns if storage == "partitioned" else (),
+        bucketed_by=place_columns if storage == "bucketed" else (),
         rules=not _one_in(random, 4),
     )
 
@@ -159,12 +159,12 @@ def _merge(random: Random, tables: tuple[Table, ...]) -> MergeStatement:
 
 def _reachable(clauses: list[Clause], both: Expressions, inserting: Expressions) -> list[Clause]:
     """Add conditions to clauses that would hide later ones, which Trino accepts and most others reject."""
-    made = []
+    result = []
     for number, clause in enumerate(clauses):
         hides = clause.condition is None and any(later.matched is clause.matched for later in clauses[number + 1 :])
         expressions = both if clause.matched else inserting
-        made.append(replace(clause, condition=expressions.condition()) if hides else clause)
-    return made
+        result.append(replace(clause, condition=expressions.condition()) if hides else clause)
+    return result
 
 
 def _on(random: Random, both: Expressions, source: Source) -> Expression:
@@ -202,25 +202,25 @@ def _like(one: ColumnDefinition, other: ColumnDefinition) -> bool:
 
 
 def _clause(random: Random, both: Expressions, inserting: Expressions, target: Table) -> Clause:
-    kind = random.choice(["UPDATE", "UPDATE", "DELETE", "INSERT", "INSERT"])
-    expressions = inserting if kind == "INSERT" else both
+    action_kind = random.choice(["UPDATE", "UPDATE", "DELETE", "INSERT", "INSERT"])
+    expressions = inserting if action_kind == "INSERT" else both
     condition = None if _one_in(random, 3) else expressions.condition()
-    if kind == "UPDATE":
+    if action_kind == "UPDATE":
         return Clause(condition, UpdateAction(_assignments(both, target)))
-    if kind == "DELETE":
+    if action_kind == "DELETE":
         return Clause(condition, DeleteAction())
     listed = None if _one_in(random, 3) else _some(random, target)
-    named = listed if listed is not None else target.columns
-    given = tuple(_value(inserting, column) for column in named)
-    return Clause(condition, InsertAction(None if listed is None else tuple(column.name for column in named), given))
+    insert_columns = listed if listed is not None else target.columns
+    values = tuple(_value(inserting, column) for column in insert_columns)
+    return Clause(condition, InsertAction(None if listed is None else tuple(column.name for column in insert_columns), values))
 
 
 def _some(random: Random, target: Table) -> tuple[ColumnDefinition, ...]:
     """Draw columns in any order, mostly with the NOT NULL ones."""
-    chosen = _sample(random, target.columns, len(target.columns))
+    columns = _sample(random, target.columns, len(target.columns))
     if not _one_in(random, 4):
-        chosen = [*chosen, *(column for column in target.columns if not column.nullable and column not in chosen)]
-    return tuple(chosen)
+        columns = [*columns, *(column for column in target.columns if not column.nullable and column not in columns)]
+    return tuple(columns)
 
 
 def _assignments(expressions: Expressions, target: Table) -> tuple[Assignment, ...]:
@@ -264,19 +264,19 @@ def _query(random: Random, table: Table, tables: tuple[Table, ...]) -> QuerySour
     scope = tuple((table.name, column) for column in table.columns)
     expressions = Expressions(random, scope, tables if _one_in(random, 4) else ())
     columns = [ColumnDefinition("k", INTEGER)]
-    made: list[Expression] = [Column(table.name, "k")]
+    expressions_list: list[Expression] = [Column(table.name, "k")]
     for column in _sample(random, [c for c in table.columns if c.name != "k"], 3):
         columns.append(ColumnDefinition(column.name, column.type))
         plain = _one_in(random, 2)
-        made.append(Column(table.name, column.name) if plain else _typed(expressions, column))
+        expressions_list.append(Column(table.name, column.name) if plain else _typed(expressions, column))
     where = None if _one_in(random, 2) else expressions.condition(1)
-    return QuerySource(table.name, SOURCE_ALIAS, tuple(columns), tuple(made), where, doubled=_one_in(random, 6))
+    return QuerySource(table.name, SOURCE_ALIAS, tuple(columns), tuple(expressions_list), where, doubled=_one_in(random, 6))
 
 
 def _typed(expressions: Expressions, column: ColumnDefinition) -> Expression:
     """Draw an expression and cast it to exactly the column's type, except decimals, which may not fit."""
     if column.type.base == "decimal":
-        return Column(next(relation for relation, known in expressions.scope if known is column), column.name)
+        return Column(next(relation for relation, scope_column in expressions.scope if scope_column is column), column.name)
     return Cast(expressions.of(column.type.base, 1), column.type)
 
 

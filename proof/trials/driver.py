@@ -54,14 +54,14 @@ class StoreLocation:
         """Open the store."""
         import rowmerge_nb as rm
 
-        made: Connector
+        connector: Connector
         if self.store == "sqlite":
-            made = rm.SqliteConnector(f"{self.where}/shop.db", create=True)
+            connector = rm.SqliteConnector(f"{self.where}/shop.db", create=True)
         elif self.store == "postgresql":
-            made = rm.PostgresConnector(self.where)
+            connector = rm.PostgresConnector(self.where)
         else:
-            made = getattr(rm, {"hive": "HiveAcidConnector"}.get(self.store, f"{self.store.title()}Connector"))(self.where)
-        return made
+            connector = getattr(rm, {"hive": "HiveAcidConnector"}.get(self.store, f"{self.store.title()}Connector"))(self.where)
+        return connector
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ def initial_rows(count: int) -> pa.Table:
 def news(ids: np.ndarray[Any, Any], changes: int, number: int) -> pa.Table:
     """Return the source of a MERGE: nine changes of existing rows to one new row."""
     random = np.random.default_rng(number)
-    known = random.choice(ids, size=min(len(ids), changes * 9 // 10), replace=False)
-    added = int(ids.max(initial=0)) + 1 + np.arange(changes - len(known))
-    keys = np.concatenate([known, added])
+    changed_ids = random.choice(ids, size=min(len(ids), changes * 9 // 10), replace=False)
+    added = int(ids.max(initial=0)) + 1 + np.arange(changes - len(changed_ids))
+    keys = np.concatenate([changed_ids, added])
     values = random.integers(0, 1000, len(keys))
     return pa.table({"id": keys, "v": values, "name": pa.array([f"changed {number}"] * len(keys))})
 
@@ -126,15 +126,15 @@ def merged_rows(table: pa.Table, source: pa.Table) -> pa.Table:
     """
     ids, keys = table.column("id").to_numpy(), source.column("id").to_numpy()
     order = np.argsort(keys)
-    place = np.searchsorted(keys[order], ids).clip(max=len(keys) - 1)
-    matched = keys[order][place] == ids
-    partner = source.take(order[place])
-    gone = matched & (partner.column("v").to_numpy() % 10 == 0)
+    index = np.searchsorted(keys[order], ids).clip(max=len(keys) - 1)
+    matched = keys[order][index] == ids
+    partner = source.take(order[index])
+    deleted = matched & (partner.column("v").to_numpy() % 10 == 0)
     values = np.where(matched, table.column("v").to_numpy() + partner.column("v").to_numpy(), table.column("v").to_numpy())
     names = pc.if_else(pa.array(matched), partner.column("name"), table.column("name"))
-    kept = pa.table({"id": ids, "v": values, "name": names}).filter(pa.array(~gone))
+    retained = pa.table({"id": ids, "v": values, "name": names}).filter(pa.array(~deleted))
     added = source.filter(pa.array(~np.isin(keys, ids)))
-    return pa.concat_tables([kept, added]).combine_chunks()
+    return pa.concat_tables([retained, added]).combine_chunks()
 
 
 def read(connector: Connector, schema: str, table: str = "t") -> pa.Table:

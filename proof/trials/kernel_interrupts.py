@@ -132,9 +132,9 @@ def named_statements(reply: Reply) -> int | None:
         return sys.maxsize
     if "outcome is unknown" in reply.text:
         return None
-    counted = _DONE.search(reply.text)
-    if counted:
-        return int(counted[1])
+    match = _DONE.search(reply.text)
+    if match:
+        return int(match[1])
     return int("change is there" in reply.text)
 
 
@@ -174,15 +174,15 @@ class Tally:
             there: the number of them that changed the store.
         """
         self.trials += 1
-        named = named_statements(reply)
+        reported = named_statements(reply)
         is_bare = reply.name == "KeyboardInterrupt"
         self.undisturbed += reply.status == "ok"
         self.bare += is_bare
-        self.unknown += named is None
-        if reply.status == "error" and not is_bare and named is not None:
-            self.changed += named > 0
-            self.unchanged += named == 0
-        if reply.status == "none" or (named is not None and min(named, statements) != there):
+        self.unknown += reported is None
+        if reply.status == "error" and not is_bare and reported is not None:
+            self.changed += reported > 0
+            self.unchanged += reported == 0
+        if reply.status == "none" or (reported is not None and min(reported, statements) != there):
             self.problems.append(f"{what}: {there} of {statements} statements are in the store, and the cell says {reply}")
 
 
@@ -196,14 +196,14 @@ def interrupt_cells(place: StoreLocation, trials: int, seed: int, report: Callab
         report: called with a line after every trial.
     """
     tally, began = Tally(place.store), time.monotonic()
-    chosen = random.Random(seed)  # noqa: S311 - no secret
+    random_source = random.Random(seed)  # noqa: S311 - no secret
     with closing(Kernel()) as kernel:
         table = _prepare(kernel, place)
         usual = {index: _seconds(kernel, cell, table) for index, cell in enumerate(CELLS)}
         for number in range(1, trials + 1):
-            index = chosen.randrange(len(CELLS))
+            index = random_source.randrange(len(CELLS))
             cell = _filled(CELLS[index], table, number)
-            delay = chosen.uniform(LATE if number % 2 else 0.0, 1.05) * usual[index]
+            delay = random_source.uniform(LATE if number % 2 else 0.0, 1.05) * usual[index]
             reply = kernel.run(cell, delay)
             last = kernel.value("last()")
             statements = cell.count(";") + 1

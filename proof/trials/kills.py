@@ -119,8 +119,8 @@ class Child:
         if not line:
             self._log.seek(0)
             raise RuntimeError(f"The process of the trial died: {self._log.read()[-3000:].decode(errors='replace')}")
-        answered: dict[str, Any] = json.loads(line)
-        return answered
+        answer: dict[str, Any] = json.loads(line)
+        return answer
 
     def ask(self, order: str, **arguments: Any) -> dict[str, Any]:
         """Send an order and wait for the answer."""
@@ -179,8 +179,8 @@ class Child:
 def _session(leader: int) -> dict[int, tuple[int, str]]:
     """Return the parent and the command of every live process in the child's session."""
     command = ["ps", "-ww", "-eo", "pid=,ppid=,sid=,stat=,args="]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    rows = [line.split(None, 4) for line in told.splitlines()]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 4) for line in listing.splitlines()]
     alive = [row for row in rows if row[2] == str(leader) and not row[3].startswith("Z")]
     return {int(row[0]): (int(row[1]), row[4] if len(row) > 4 else "") for row in alive}
 
@@ -218,9 +218,9 @@ class Trials:
         _succeeded(child.ask("merge", source=str(self._source)))
         self._seconds = time.monotonic() - began
         self._table = after
-        told = self._look(remove=False)
-        if told["digest"] != _digest(after) or told["orphans"]:
-            raise RuntimeError(f"The MERGE that nobody disturbed left {told}")
+        state = self._look(remove=False)
+        if state["digest"] != _digest(after) or state["orphans"]:
+            raise RuntimeError(f"The MERGE that nobody disturbed left {state}")
 
     def close(self) -> None:
         """Shut the driver down, and remove temporary files."""
@@ -359,25 +359,25 @@ class Trials:
     def _judge(self, report: Report, after: pa.Table, what: str) -> bool:
         """Inspect the table and leftovers; return whether it has the new rows."""
         report.trials += 1
-        left = _traces(self._place)
-        told = self._look(remove=False)
+        traces = _traces(self._place)
+        state = self._look(remove=False)
         end = time.monotonic() + PATIENCE_SECONDS
         # A server notices with a delay that its client is gone.
-        while left and not told["orphans"] and time.monotonic() < end:
-            told = self._look(remove=False)
-        new = self._see(report, told, what, (self._table, after)) == 1
+        while traces and not state["orphans"] and time.monotonic() < end:
+            state = self._look(remove=False)
+        new = self._see(report, state, what, (self._table, after)) == 1
         report.old, report.new = report.old + (not new), report.new + new
-        if left and not told["orphans"]:
-            report.problems.append(f"{what}, and {left} are not listed")
-        removed = self._look(remove=True) if told["orphans"] else told
+        if traces and not state["orphans"]:
+            report.problems.append(f"{what}, and {traces} are not listed")
+        removed = self._look(remove=True) if state["orphans"] else state
         report.orphans += len(removed["orphans"])
-        if removed["digest"] != told["digest"]:
+        if removed["digest"] != state["digest"]:
             report.problems.append(f"{what}, and removing {removed['orphans']} has changed the table")
         if still := _traces(self._place):
             report.problems.append(f"{what}, and {still} cannot be removed")
         if new:
             self._table = after
-        line = f"{report.store}, {report.kind} {report.trials}: {what}: {'new' if new else 'old'} rows, {len(told['orphans'])} leftovers"
+        line = f"{report.store}, {report.kind} {report.trials}: {what}: {'new' if new else 'old'} rows, {len(state['orphans'])} leftovers"
         self._told(f"{line}; {len(report.problems)} problems")
         return new
 
@@ -406,8 +406,8 @@ def _child(place: StoreLocation) -> Iterator[Child]:
 
 
 def _digest(table: pa.Table) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(json.dumps(asdict(digest(table))))
-    return told
+    result: dict[str, Any] = json.loads(json.dumps(asdict(digest(table))))
+    return result
 
 
 def _succeeded(answer: dict[str, Any]) -> None:
@@ -427,10 +427,10 @@ def _traces(place: StoreLocation) -> list[str]:
 
         session = PostgresStore(place.where).connect()
         try:
-            found = session.query("SELECT relname::text AS name FROM pg_class WHERE relname LIKE 'rowmerge\\_nb%'")
+            tables = session.query("SELECT relname::text AS name FROM pg_class WHERE relname LIKE 'rowmerge\\_nb%'")
         finally:
             session.close()
-        return [row["name"] for row in found]
+        return [row["name"] for row in tables]
     pattern = {"sqlite": ".shop.db-*", "hive": "_tmp_*"}.get(place.store, "")
     return [str(path) for path in Path(place.where).rglob(pattern)] if pattern else []
 
@@ -451,11 +451,11 @@ def places(store: str) -> Iterator[StoreLocation]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run ``scripts/kill-trials``; return 1 after a wrong result."""
-    given = sys.argv[1:] if arguments is None else arguments
-    if "--every-point" in given:
+    words = sys.argv[1:] if arguments is None else arguments
+    if "--every-point" in words:
         from proof.trials.points.__main__ import main as every_point
 
-        return every_point([argument for argument in given if argument != "--every-point"])
+        return every_point([argument for argument in words if argument != "--every-point"])
     parser = argparse.ArgumentParser(
         prog="scripts/kill-trials",
         description="Kills and interrupts processes in the middle of a MERGE. With --every-point: faults at every operation; see its --help.",
@@ -467,7 +467,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--trials", type=int, default=10, help="kills per store and kind (%(default)s)")
     parser.add_argument("--interrupts", type=int, default=10, help="interrupts per store (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="decides about the times (%(default)s)")
-    options = parser.parse_args(given)
+    options = parser.parse_args(words)
     reports = []
     for store in options.stores.split(","):
         try:

@@ -76,8 +76,8 @@ class LocalFrame:
 
     def selectExpr(self, *texts: str) -> LocalFrame:  # noqa: N802 - Spark's name
         """Return columns, optionally renamed by AS."""
-        named = [[part.strip("`") for part in text.rsplit(" AS ", 1)] for text in texts]
-        pairs = [(name[0], name[-1]) for name in named]
+        name_pairs = [[part.strip("`") for part in text.rsplit(" AS ", 1)] for text in texts]
+        pairs = [(name[0], name[-1]) for name in name_pairs]
         schema = None if self._schema is None else pa.schema([self._schema.field(old).with_name(new) for old, new in pairs])
         return LocalFrame(self._spark, [_selected(part, pairs) for part in self._partitions], schema)
 

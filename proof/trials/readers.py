@@ -42,8 +42,8 @@ def read_sqlite(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Ro
 
 def read_postgresql(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:
     """Read a table with ``psql``."""
-    beside = find_server() / "psql"
-    program = str(beside) if beside.is_file() else str(shutil.which("psql"))
+    psql = find_server() / "psql"
+    program = str(psql) if psql.is_file() else str(shutil.which("psql"))
     command = [
         program,
         "-X",
@@ -158,17 +158,17 @@ def _hive_partition(folder: Path, partition: str, ids: _WriteIds, states: dict[i
     compacted = {path for *_, path in directories if "_v" in path.name}
     bases = [
         (lowest, path)
-        for kind, lowest, _, path in directories
-        if kind == "base" and ids.is_valid_base(lowest, compacted=path in compacted)
+        for directory_kind, lowest, _, path in directories
+        if directory_kind == "base" and ids.is_valid_base(lowest, compacted=path in compacted)
     ]
-    base, chosen = max(bases, default=(0, None))
+    base, base_path = max(bases, default=(0, None))
     deltas = _chosen([d for d in directories if d[0] == "delta"], base, ids)
     deletes = _chosen([d for d in directories if d[0] == "delete_delta"], base, ids)
-    gone = {row[1:4] for path in deletes for row in _orc_rows(pyorc, path) if ids.is_valid(row[4])}
+    deleted = {row[1:4] for path in deletes for row in _orc_rows(pyorc, path) if ids.is_valid(row[4])}
     name = urllib.parse.unquote(partition.partition("=")[2])
-    for path in [*([chosen] if chosen is not None else []), *deltas]:
+    for path in [*([base_path] if base_path is not None else []), *deltas]:
         for row in _orc_rows(pyorc, path):
-            if row[1:4] not in gone and (path == chosen or ids.is_valid(row[4])):
+            if row[1:4] not in deleted and (path == base_path or ids.is_valid(row[4])):
                 yield (*row[5], name) if partition else row[5]
 
 
@@ -185,7 +185,7 @@ def _directories(folder: Path, states: dict[int, str]) -> list[tuple[str, int, i
 
 def _chosen(directories: list[tuple[str, int, int, Path]], base: int, ids: _WriteIds) -> list[Path]:
     """Select the widest of overlapping deltas, as Hive does."""
-    chosen: list[Path] = []
+    selected: list[Path] = []
     current = base
     last = (0, 0)
     for _, lowest, highest, path in sorted(directories, key=lambda d: (d[1], -d[2], d[3].name)):
@@ -193,11 +193,11 @@ def _chosen(directories: list[tuple[str, int, int, Path]], base: int, ids: _Writ
             continue
         if highest > current:
             current, last = highest, (lowest, highest)
-            chosen.append(path)
+            selected.append(path)
         elif (lowest, highest) == last and lowest == highest:
             # Another statement of the same transaction.
-            chosen.append(path)
-    return chosen
+            selected.append(path)
+    return selected
 
 
 def _orc_rows(pyorc: Any, directory: Path) -> Iterator[tuple[Any, ...]]:

@@ -104,8 +104,8 @@ class RowCheck:
     def rows(self) -> tuple[WrongRow, ...]:
         """The first wrong rows of each kind; rows with equal `by` are neighbors."""
         keyed_rows = [
-            (tuple(repr(row[name]) for name in self._by), WrongRow(kind, tuple(map(cell, row.values())), self._about(row)))
-            for kind, table in (("missing", self.missing), ("unexpected", self.unexpected))
+            (tuple(repr(row[name]) for name in self._by), WrongRow(label, tuple(map(cell, row.values())), self._about(row)))
+            for label, table in (("missing", self.missing), ("unexpected", self.unexpected))
             for row in _rows(table.slice(0, SHOWN))
         ]
         order = {key: index for index, key in enumerate(dict.fromkeys(key for key, _ in keyed_rows))}
@@ -116,7 +116,7 @@ class RowCheck:
         import pandas as pd
 
         tables = (("missing", self.missing), ("unexpected", self.unexpected))
-        rows = [(kind, *row.values()) for kind, table in tables for row in _rows(table)]
+        rows = [(label, *row.values()) for label, table in tables for row in _rows(table)]
         return pd.DataFrame(rows, columns=["row", *self.missing.column_names], dtype=object)
 
     @cached_property

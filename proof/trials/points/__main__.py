@@ -54,10 +54,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _of_store(name: str, options: argparse.Namespace) -> list[PointReport]:
-    chosen = [STATEMENTS[word] for word in options.statements_of.split(",") if word] or statements_of(name)
+    statements = [STATEMENTS[word] for word in options.statements_of.split(",") if word] or statements_of(name)
     reports: list[PointReport] = []
     with store_of(name) as store:
-        for statement in [statement for statement in chosen if name in statement.stores]:
+        for statement in [statement for statement in statements if name in statement.stores]:
             if options.lines and statement.name != "MERGE":
                 continue
             trials = Trials(store, statement, lambda line: print(line, file=sys.stderr, flush=True))
@@ -71,8 +71,8 @@ def _of_store(name: str, options: argparse.Namespace) -> list[PointReport]:
 
 def _faults(trials: Trials, options: argparse.Namespace) -> list[Fault]:
     if options.only:
-        kind, number, when = options.only.split(":")
-        return [Fault(kind, int(number), when == "after")]
+        fault_kind, number, when = options.only.split(":")
+        return [Fault(fault_kind, int(number), when == "after")]
     if options.lines:
         return trials.lines(options.sample, options.seed)
     return trials.faults(options.sample, options.seed, options.faults.split(","))
@@ -86,8 +86,8 @@ def table_lines(reports: list[PointReport]) -> list[str]:
     """
     lines = [_HEADS, ("---",) * len(_HEADS)]
     for r in reports:
-        said = [r.said[word] for word in ("done", "failed", "changed", "unknown")]
-        numbers = (r.points, r.trials, r.before, r.after, *said, r.leftovers, len(r.problems), round(r.seconds))
+        report_counts = [r.said[word] for word in ("done", "failed", "changed", "unknown")]
+        numbers = (r.points, r.trials, r.before, r.after, *report_counts, r.leftovers, len(r.problems), round(r.seconds))
         lines.append((r.store, r.statement, r.fault, *map(str, numbers)))
     return [f"| {' | '.join(line)} |" for line in lines]
 

@@ -26,13 +26,13 @@ def after_merge(rows: dict[int, tuple[int, str]], news: dict[int, tuple[int, str
     >>> after_merge({1: (5, "a"), 2: (6, "a")}, {1: (10, "a"), 2: (1, "a"), 3: (4, "b")})
     {2: (7, 'a'), 3: (4, 'b')}
     """
-    left = dict(rows)
+    result = dict(rows)
     for key, (value, name) in news.items():
         if key in rows and value % 10 == 0:
-            del left[key]
+            del result[key]
         else:
-            left[key] = (rows[key][0] + value if key in rows else value, name)
-    return left
+            result[key] = (rows[key][0] + value if key in rows else value, name)
+    return result
 
 
 class InProcessEngine(LocalEngine):

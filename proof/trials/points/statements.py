@@ -75,7 +75,7 @@ def observe(connector: Connector, schema: str) -> Seen:
     """Return the content of the store, read with our connector."""
     from rowmerge_nb.spi import ConnectorSession, SchemaTableName
 
-    seen: Seen = {}
+    content: Seen = {}
     for name in _TABLES:
         session, transaction = ConnectorSession("look"), connector.begin_transaction()
         try:
@@ -85,16 +85,16 @@ def observe(connector: Connector, schema: str) -> Seen:
         finally:
             connector.rollback(transaction)
         if handle is None:
-            seen[name] = None
+            content[name] = None
             continue
         rows = read(connector, schema, name)
         values = sorted((list(row.values()) for row in rows.to_pylist()), key=repr)
-        seen[name] = {
+        content[name] = {
             "columns": rows.column_names,
             "rows": values,
             "properties": sorted(str(p) for p in properties.items() if p[0] != "location"),
         }
-    return seen
+    return content
 
 
 def rows_of(seen: Seen) -> list[list[Any]]:

@@ -113,9 +113,9 @@ class Store:
 
     def rows(self, connector: Connector) -> dict[int, tuple[int, str]] | list[Any]:
         """Read the table; return a list of rows if keys repeat."""
-        found = read(connector, self.schema).to_pylist()
-        rows = {row["id"]: (row["v"], row["name"]) for row in found}
-        return rows if len(rows) == len(found) else found
+        records = read(connector, self.schema).to_pylist()
+        rows = {row["id"]: (row["v"], row["name"]) for row in records}
+        return rows if len(rows) == len(records) else records
 
     def things(self) -> list[str]:
         """List all objects, files and database objects, without the connector.
@@ -174,9 +174,9 @@ class Memory(Store):
 
         reading.INLINE_BYTES = -1
         tempfile.tempdir = str(self.live)
-        made = MemoryConnector()
-        self.fill(self.engine(made))
-        return made
+        connector = MemoryConnector()
+        self.fill(self.engine(connector))
+        return connector
 
 
 class Hive(Store):
@@ -269,8 +269,8 @@ class Postgresql(Store):
 
     def things(self) -> list[str]:
         """List the tables."""
-        found = self._run("SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'")
-        return sorted(row[0] for row in found)
+        tables = self._run("SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'")
+        return sorted(row[0] for row in tables)
 
     def _run(self, *statements: str) -> list[Any]:
         """Run statements over a persistent connection: connecting takes longer than all of them."""

@@ -91,13 +91,13 @@ class Trials:
         if self._store.survives and not self._store.is_saved:
             _asked(self._fill)
             self._store.save()
-        told = _asked(lambda: self._statement(None))
-        if told.get("said") != "done" or told.get("problems"):
-            raise RuntimeError(f"{self._case.name} on {self._store.name} that nobody disturbs came to this: {told}")
-        self.points = [Point(**point) for point in told["points"]]
-        self._lines = told["lines"]
-        self._things = told["things"]
-        self.states = told["states"]
+        answers = _asked(lambda: self._statement(None))
+        if answers.get("said") != "done" or answers.get("problems"):
+            raise RuntimeError(f"{self._case.name} on {self._store.name} that nobody disturbs came to this: {answers}")
+        self.points = [Point(**point) for point in answers["points"]]
+        self._lines = answers["lines"]
+        self._things = answers["things"]
+        self.states = answers["states"]
 
     def faults(self, sample: int | None = None, seed: int = 1, kinds: Sequence[str] = FAULTS) -> list[Fault]:
         """Return all faults, or a reproducible sample."""
@@ -146,23 +146,23 @@ class Trials:
 
     def _trial(self, fault: Fault, report: PointReport) -> list[str]:
         report.trials += 1
-        told = _asked(lambda: self._statement(fault))
-        if _NOT_REACHED in told.get("problems", ()):
+        answers = _asked(lambda: self._statement(fault))
+        if _NOT_REACHED in answers.get("problems", ()):
             # Garbage collection would add points at random times.
-            told = _asked(lambda: self._statement(fault))
-        problems = list(told.get("problems", ()))
-        left = _asked(lambda: {"left": self._store.swept()})["left"]
-        problems += [f"{left} are left when the process is gone"] if left else []
-        if fault.kind in ENDING and told.get("died") and self._store.survives:
-            told = {**_asked(lambda: self._look(None)), "said": "nothing"}
-            problems += told.get("problems", ())
-        elif self._store.survives and "rows" in told:
-            again = _asked(lambda: self._look_again(told["further"]))
+            answers = _asked(lambda: self._statement(fault))
+        problems = list(answers.get("problems", ()))
+        swept = _asked(lambda: {"left": self._store.swept()})["left"]
+        problems += [f"{swept} are left when the process is gone"] if swept else []
+        if fault.kind in ENDING and answers.get("died") and self._store.survives:
+            answers = {**_asked(lambda: self._look(None)), "said": "nothing"}
+            problems += answers.get("problems", ())
+        elif self._store.survives and "rows" in answers:
+            again = _asked(lambda: self._look_again(answers["further"]))
             problems += [f"another process sees: {problem}" for problem in again.get("problems", ())]
-        report.said[told.get("said", "nothing")] += told.get("said", "nothing") != "nothing"
-        report.leftovers += told.get("leftovers", 0)
-        report.before += told.get("rows") == "before"
-        report.after += told.get("rows") == "after"
+        report.said[answers.get("said", "nothing")] += answers.get("said", "nothing") != "nothing"
+        report.leftovers += answers.get("leftovers", 0)
+        report.before += answers.get("rows") == "before"
+        report.after += answers.get("rows") == "after"
         return problems
 
     # -- in a process of their own ------------------------------------------------------------------------------------
@@ -181,9 +181,9 @@ class Trials:
     def _statement(self, fault: Fault | None) -> dict[str, Any]:
         """Run the statement, and inspect the result."""
         self._store.lay()
-        beside: list[dict[str, Any]] = []
+        neighbour_answers: list[dict[str, Any]] = []
         neighbour = Neighbour(self._neighbour) if fault is not None and fault.kind in BESIDE else None
-        watch = Watch(fault, lambda: beside.extend(neighbour.ask({"do": watch.fault.kind}, _MEETING)))  # type: ignore[union-attr]
+        watch = Watch(fault, lambda: neighbour_answers.extend(neighbour.ask({"do": watch.fault.kind}, _MEETING)))  # type: ignore[union-attr]
         watch_process(watch, self._store.directories)
         with without_spark():
             connector = self._store.connector()
@@ -191,33 +191,33 @@ class Trials:
             acting = Acting(self._store, connector, engine, version_of(connector, self._store.schema))
             self._case.prepare(acting)
             before = self._store.things(), observe(connector, self._store.schema)
-            told = _said(self._case, acting, watch)
-            problems = told.pop("problems")
+            report = _said(self._case, acting, watch)
+            problems = report.pop("problems")
             if fault is not None and not watch.struck:
                 problems.append(_NOT_REACHED)
             if not self._things:
-                told["things"] = {"before": before[0], "after": self._store.things()}
-                told["states"] = {"before": before[1], "after": observe(connector, self._store.schema)}
-                told["lines"] = watch.lines
-                told["points"] = [vars(point) for point in watch.points]
+                report["things"] = {"before": before[0], "after": self._store.things()}
+                report["states"] = {"before": before[1], "after": observe(connector, self._store.schema)}
+                report["lines"] = watch.lines
+                report["points"] = [vars(point) for point in watch.points]
             if neighbour is not None:
-                problems += self._judged([*beside, *neighbour.answers(_PATIENCE)])
+                problems += self._judged([*neighbour_answers, *neighbour.answers(_PATIENCE)])
                 neighbour.close()
-            looked = self._look(acting, told["said"])
+            looked = self._look(acting, report["said"])
             problems += looked.pop("problems")
-            problems += self._truth(told["said"], looked["rows"])
+            problems += self._truth(report["said"], looked["rows"])
             if (
                 fault is not None
                 and fault.kind in BESIDE
-                and told["said"] != "done"
-                and "TRANSACTION_CONFLICT" not in told["words"]
+                and report["said"] != "done"
+                and "TRANSACTION_CONFLICT" not in report["words"]
             ):
-                problems.append(f"it failed beside another process: {told['words']}")
-            if fault is not None and fault.kind in {"interrupt", LINE} and watch.struck and told["said"] == "done":
+                problems.append(f"it failed beside another process: {report['words']}")
+            if fault is not None and fault.kind in {"interrupt", LINE} and watch.struck and report["said"] == "done":
                 problems.append("the interrupt was lost")
             connector.close()
         problems = [f"{watch.place} {problem}".strip() for problem in problems]
-        return {**told, **looked, "problems": problems}
+        return {**report, **looked, "problems": problems}
 
     def _neighbour(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
         """Open the store in another process, which reads or removes leftovers at the point."""
@@ -251,7 +251,7 @@ class Trials:
 
     def state_of(self, seen: Seen) -> str | None:
         """Return whether the store is in the old or the new state; None if neither."""
-        return next((state for state, known in self.states.items() if known == seen), None)
+        return next((state for state, content in self.states.items() if content == seen), None)
 
     def look_anew(self) -> dict[str, Any]:
         """Inspect the store in a new process after that of the statement has ended."""
@@ -271,15 +271,15 @@ class Trials:
         problems: list[str] = []
         with without_spark():
             connector = self._store.connector() if acting is None else acting.connector
-            seen = json.loads(json.dumps(observe(connector, self._store.schema)))
-            state = self.state_of(seen) if self.states else "after"
+            content = json.loads(json.dumps(observe(connector, self._store.schema)))
+            state = self.state_of(content) if self.states else "after"
             if state is None:
-                return {"rows": "neither", "problems": [f"the store holds {seen}"], "further": None}
-            problems += self._foreign(rows_of(seen), "an independent reader sees")
+                return {"rows": "neither", "problems": [f"the store holds {content}"], "further": None}
+            problems += self._foreign(rows_of(content), "an independent reader sees")
             listed = self._removed(connector, state, said, problems)
-            if seen != json.loads(json.dumps(observe(connector, self._store.schema))):
+            if content != json.loads(json.dumps(observe(connector, self._store.schema))):
                 problems.append("removing leftovers has changed the store")
-            further = self._further(connector, seen, problems)
+            further = self._further(connector, content, problems)
             if acting is None:
                 connector.close()
         return {"rows": state, "leftovers": listed, "problems": problems, "further": further}
@@ -313,9 +313,9 @@ class Trials:
             engine.merge(table_of(FURTHER))
         except Exception as error:  # noqa: BLE001 - it is told
             problems.append(f"a further statement fails: {error!r}")
-        left = rows_of(observe(connector, self._store.schema))
-        if left != further:
-            problems.append(f"after a further statement the table holds {left}, and not {further}")
+        present_rows = rows_of(observe(connector, self._store.schema))
+        if present_rows != further:
+            problems.append(f"after a further statement the table holds {present_rows}, and not {further}")
         return further
 
     def _removed(self, connector: Connector, state: str, said: str, problems: list[str]) -> int:
@@ -325,10 +325,10 @@ class Trials:
         self._store.age()
         # A statement that changes no row may be visible in its files only.
         states = [state] if self.states["before"] != self.states["after"] else ["before", "after"]
-        wanted = [shape(self._things[possible]) for possible in states]
+        expected = [shape(self._things[possible]) for possible in states]
 
         def strays() -> list[str]:
-            return min((_more(shape(self._store.things()), shapes) for shapes in wanted), key=len)
+            return min((_more(shape(self._store.things()), shapes) for shapes in expected), key=len)
 
         orphans = connector.orphans()
         end = time.monotonic() + 20
@@ -336,12 +336,12 @@ class Trials:
         while self._store.name == "postgresql" and strays() and not orphans and time.monotonic() < end:
             time.sleep(0.02)
             orphans = connector.orphans()
-        if (left := strays()) and not orphans:
-            problems.append(f"{left} are not listed")
+        if (rest := strays()) and not orphans:
+            problems.append(f"{rest} are not listed")
         removed = connector.remove_orphans()
-        if left := strays():
-            problems.append(f"{left} are left, {len(removed)} leftovers were removed")
-        if missing := min((_more(shapes, shape(self._store.things())) for shapes in wanted), key=len):
+        if rest := strays():
+            problems.append(f"{rest} are left, {len(removed)} leftovers were removed")
+        if missing := min((_more(shapes, shape(self._store.things())) for shapes in expected), key=len):
             problems.append(f"{missing} are missing")
         return len(removed)
 
@@ -349,8 +349,8 @@ class Trials:
         """Return whether the report is true, as far as visible."""
         if not self.states or self.states["before"] == self.states["after"]:
             return []
-        wanted = {"done": "after", "changed": "after", "failed": "before"}.get(said)
-        return [f"it said '{said}', and the store is as {rows}"] if wanted not in {None, rows} else []
+        expected_state = {"done": "after", "changed": "after", "failed": "before"}.get(said)
+        return [f"it said '{said}', and the store is as {rows}"] if expected_state not in {None, rows} else []
 
 
 def _distinct(points: list[Point]) -> list[Point]:
@@ -380,20 +380,20 @@ def _said(statement: PointStatement, acting: Acting, watch: Watch) -> dict[str, 
         try:
             result = statement.run(acting)
         except RowMergeError as error:
-            said, words = _state(error), str(error)
+            report, words = _state(error), str(error)
             if watch.fault is not None and watch.fault.kind in {"error", *LASTING}:
                 problems += [] if _names_cause(error) else [f"the cause is not told: {error}"]
         except BaseException as error:  # noqa: BLE001 - it is told
-            said, words = "nothing", f"{error!r}"
+            report, words = "nothing", f"{error!r}"
             if isinstance(error, KeyboardInterrupt) and statement.name == "remove_orphans":
                 # A Python method, not a statement: it is not shielded, and makes no report.
-                return {"said": said, "words": words, "problems": []}
+                return {"said": report, "words": words, "problems": []}
             problems.append(f"it raised {error!r}: {''.join(traceback.format_exception(error)[-4:])}")
         else:
             # Later interrupts come after the statement.
             watch.end()
-            said, words = "done", str(getattr(result, "count", None))
-    return {"said": said, "words": words, "problems": problems}
+            report, words = "done", str(getattr(result, "count", None))
+    return {"said": report, "words": words, "problems": problems}
 
 
 def _state(error: RowMergeError) -> str:
@@ -418,7 +418,7 @@ def asked_together(asks: Sequence[Callable[[], dict[str, Any]]]) -> list[dict[st
     """Run functions concurrently in child processes; return their results, ``died`` for a process killed by a signal."""
     # Freeze the parent's objects, so that children do not collect them.
     gc.freeze()
-    return [_answered(*begun) for begun in [_begun(ask) for ask in asks]]
+    return [_answered(*process) for process in [_begun(ask) for ask in asks]]
 
 
 def _begun(ask: Callable[[], dict[str, Any]]) -> tuple[int, int]:
@@ -468,8 +468,8 @@ def _answer(ask: Callable[[], dict[str, Any]], writing: int) -> None:
 def _read(reading: int) -> tuple[bytes, bool]:
     """Read to the end; return False on a timeout."""
     content, end = b"", time.monotonic() + _PATIENCE
-    while (left := end - time.monotonic()) > 0:
-        if select.select([reading], [], [], left)[0]:
+    while (remaining := end - time.monotonic()) > 0:
+        if select.select([reading], [], [], remaining)[0]:
             part = os.read(reading, 1 << 16)
             if not part:
                 return content, True

@@ -199,7 +199,7 @@ class Watch:
         if (fault.number == number and not fault.after) or (self.struck and self._lasts(fault, operation)):
             self._strike(fault, operation)
         try:
-            given = self._done(function, *arguments, **more)
+            result = self._done(function, *arguments, **more)
         except Exception:
             # An operation that fails by itself keeps its error.
             if fault.number == number and fault.after:
@@ -208,10 +208,10 @@ class Watch:
                     self._strike(fault, operation)
             raise
         if fault.number == number and fault.after:
-            if fault.kind not in BESIDE and all(given is not argument for argument in arguments):
-                _lost(given)
+            if fault.kind not in BESIDE and all(result is not argument for argument in arguments):
+                _lost(result)
             self._strike(fault, operation)
-        return given
+        return result
 
     def _done(self, function: Callable[..., T], *arguments: Any, **more: Any) -> T:
         self._within.inside = True
@@ -261,9 +261,9 @@ def _is_between(frame: FrameType, entered: set[tuple[int, int]]) -> bool:
     at = id(frame), frame.f_lineno
     if not linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with "):
         return False
-    known = at in entered
+    is_entered = at in entered
     entered.add(at)
-    return known
+    return is_entered
 
 
 def _is_ours(frame: FrameType) -> bool:

@@ -152,8 +152,8 @@ def _wrap_files(watch: Watch, scope: _Scope) -> None:
         if path is None:
             return real(file, mode, *arguments, **more)
         writes = bool(set(mode) & set("wxa+"))
-        given = watch.call(_disk("open", path, writes=writes), real, file, mode, *arguments, **more)
-        return _File(given, watch, path, "file") if writes else given
+        file_object = watch.call(_disk("open", path, writes=writes), real, file, mode, *arguments, **more)
+        return _File(file_object, watch, path, "file") if writes else file_object
 
     io.open = opened
     builtins.open = opened
@@ -214,8 +214,8 @@ def _opened(
     path = scope.path(place)
     if path is None:
         return function(*arguments, **more)
-    given = watch.call(_disk(name, path, writes=writes), function, *arguments, **more)
-    return _File(given, watch, path, name) if writes else given
+    file_object = watch.call(_disk(name, path, writes=writes), function, *arguments, **more)
+    return _File(file_object, watch, path, name) if writes else file_object
 
 
 def _wrap_method(watch: Watch, kind: type, method: str, name: str, *, writes: bool) -> None:
@@ -295,10 +295,10 @@ def _wrap_sqlite(watch: Watch) -> None:
     real = sqlite3.connect
 
     def connect(*arguments: Any, **more: Any) -> sqlite3.Connection:
-        told = Operation(
+        operation_of_connect = Operation(
             "sqlite3.connect", str(arguments[:1]), lambda: sqlite3.OperationalError(watch.database_words), lasts=False
         )
-        return watch.call(told, real, *arguments, **{"factory": Connection, **more})
+        return watch.call(operation_of_connect, real, *arguments, **{"factory": Connection, **more})
 
     sqlite3.connect = connect  # type: ignore[assignment]
     sqlite3.dbapi2.connect = connect  # type: ignore[assignment]
@@ -351,8 +351,8 @@ def _wrap_cursor(watch: Watch, kind: type, method: str, operation: Callable[...,
     real = getattr(kind, method)
 
     def call(self: Any, *arguments: Any, **more: Any) -> Any:
-        told = operation(self, method, str(arguments[0]) if arguments else "")
-        return watch.call(told, real, self, *arguments, **more)
+        watched = operation(self, method, str(arguments[0]) if arguments else "")
+        return watch.call(watched, real, self, *arguments, **more)
 
     setattr(kind, method, call)
 

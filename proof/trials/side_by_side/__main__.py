@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="decides about the statements (%(default)s)")
     options = parser.parse_args(arguments)
     warm()
-    failed = False
+    has_failed = False
     for store in options.store.split(","):
         try:
             summary = run_trial(store, options.seconds, options.processes, options.seed)
@@ -33,11 +33,11 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         print(*summary.lines(), sep="\n", flush=True)
         if summary.violations:
-            failed = True
+            has_failed = True
             print(*(f"VIOLATION {text}" for text in summary.violations[:_SHOWN]), sep="\n")
             command = f"--store {store} --seconds {options.seconds:g} --processes {options.processes} --seed {options.seed}"
             print(f"Run again: python -m proof.trials.side_by_side {command}", flush=True)
-    return int(failed)
+    return int(has_failed)
 
 
 if __name__ == "__main__":

@@ -213,24 +213,24 @@ def check_rows(table: str, rows: list[Row], states: Mapping[int, list[State]]) -
     for key, owner, value, _ in rows:
         by_owner.setdefault(owner, {})[key] = value
     for writer, possible in states.items():
-        seen = by_owner.get(writer, {})
-        if all(dict(state.rows(table)) != seen for state in possible):
-            problems.append(f"table '{table}', writer {writer}: {_difference(seen, dict(possible[-1].rows(table)))}")
+        actual = by_owner.get(writer, {})
+        if all(dict(state.rows(table)) != actual for state in possible):
+            problems.append(f"table '{table}', writer {writer}: {_difference(actual, dict(possible[-1].rows(table)))}")
     return problems
 
 
 def check_counters(rows: list[Row], states: Mapping[int, list[State]]) -> Iterator[str]:
     """Yield the problems of shared counters: each must be the number of successful increments."""
-    seen = {row[0]: row[2] for row in rows if row[1] == -1}
+    actual = {row[0]: row[2] for row in rows if row[1] == -1}
     for key in range(SHARED):
         counts = [[state.shared.get(key, 0) for state in possible] for possible in states.values()]
         least, most = sum(map(min, counts)), sum(map(max, counts))
-        if not least <= seen.get(key, -1) <= most:
-            yield f"counter {key} is {seen.get(key)}, and must be {least} to {most}"
+        if not least <= actual.get(key, -1) <= most:
+            yield f"counter {key} is {actual.get(key)}, and must be {least} to {most}"
 
 
-def _difference(seen: Mapping[int, int], expected: Mapping[int, int]) -> str:
-    lost = sorted(expected.keys() - seen.keys())
-    more = sorted(seen.keys() - expected.keys())
-    other = [(key, seen[key], expected[key]) for key in sorted(seen.keys() & expected.keys()) if seen[key] != expected[key]]
-    return f"lost {lost[:5]} ({len(lost)}), not expected {more[:5]} ({len(more)}), other values (key, seen, expected) {other[:5]} ({len(other)})"
+def _difference(actual: Mapping[int, int], expected: Mapping[int, int]) -> str:
+    missing = sorted(expected.keys() - actual.keys())
+    more = sorted(actual.keys() - expected.keys())
+    other = [(key, actual[key], expected[key]) for key in sorted(actual.keys() & expected.keys()) if actual[key] != expected[key]]
+    return f"lost {missing[:5]} ({len(missing)}), not expected {more[:5]} ({len(more)}), other values (key, seen, expected) {other[:5]} ({len(other)})"

@@ -135,9 +135,9 @@ class Writer:
         own_rows = list(self.state.rows(table))
         if not own_rows:
             return None
-        gone = self.random.sample(own_rows, min(len(own_rows), self.random.randint(1, 4)))
-        text = f"DELETE FROM {table} WHERE id IN ({', '.join(map(str, gone))})"
-        return Statement("DELETE", text, Effect(table, dict.fromkeys(gone)))
+        keys = self.random.sample(own_rows, min(len(own_rows), self.random.randint(1, 4)))
+        text = f"DELETE FROM {table} WHERE id IN ({', '.join(map(str, keys))})"
+        return Statement("DELETE", text, Effect(table, dict.fromkeys(keys)))
 
     def _increment(self) -> Statement:
         key = self.random.randrange(SHARED)
@@ -153,9 +153,9 @@ class Writer:
         rows: list[tuple[int, int, int, int]] = []
         own_rows = self.state.rows(table)
         for key in self.random.sample(list(own_rows), min(len(own_rows), 4)):
-            gone = self.random.random() < 0.4
-            own[key] = None if gone else own_rows[key] + 5
-            rows.append((key, self._number, 5, int(gone)))
+            is_deleted = self.random.random() < 0.4
+            own[key] = None if is_deleted else own_rows[key] + 5
+            rows.append((key, self._number, 5, int(is_deleted)))
         for _ in range(self.random.randint(0, 3)):
             key = self._new_key()
             own[key] = 1
@@ -289,14 +289,14 @@ class Writer:
 
 
 def _source(rows: list[tuple[int, int, int, int]]) -> pa.Table:
-    keys, owners, values, gone = zip(*rows, strict=True)
+    keys, owners, values, deleted = zip(*rows, strict=True)
     return pa.table(
         {
             "id": pa.array(keys, pa.int64()),
             "owner": pa.array(owners, pa.int64()),
             "n": pa.array(values, pa.int64()),
             "name": pa.array([name_of(key) for key in keys], pa.string()),
-            "gone": pa.array(gone, pa.int64()),
+            "gone": pa.array(deleted, pa.int64()),
         }
     )
 

@@ -121,8 +121,8 @@ def _write_and_look(summary: Summary, where: str, tables: list[str], journals: l
 
     alive = {begin(number): number for number in range(len(journals))}
     while alive and time.monotonic() < end + _PATIENCE:
-        ended = [(pid, number) for pid, number in alive.items() if os.waitpid(pid, os.WNOHANG)[0]]
-        for pid, number in ended:
+        ended_processes = [(pid, number) for pid, number in alive.items() if os.waitpid(pid, os.WNOHANG)[0]]
+        for pid, number in ended_processes:
             del alive[pid]
             if time.monotonic() < end:
                 alive[begin(number)] = number
@@ -161,16 +161,16 @@ def _writing(store: str, where: str, number: int, journals: list[Path], end: flo
     is_outside = number > 0 and store in {"sqlite", "postgresql"}
 
     def task() -> None:
-        journal, former = Journal(journals[number]), journals[number].with_suffix(".writer")
+        journal, saved_writer = Journal(journals[number]), journals[number].with_suffix(".writer")
         writer = Writer("outside" if is_outside else store, number, len(journals), seed)
-        if former.exists():
-            writer = pickle.loads(former.read_bytes())  # noqa: S301 - the former process of this trial wrote it
+        if saved_writer.exists():
+            writer = pickle.loads(saved_writer.read_bytes())  # noqa: S301 - the former process of this trial wrote it
             writer.last = None  # what can be undone is in the engine that has ended
         seconds = min(writer.random.uniform(_SHORTEST_LIFE, _LONGEST_LIFE), max(end - time.monotonic(), 0.0))
         try:
             write_as(writer, journal, seconds)
         finally:
-            former.write_bytes(pickle.dumps(writer))
+            saved_writer.write_bytes(pickle.dumps(writer))
 
     def write_as(writer: Writer, journal: Journal, seconds: float) -> None:
         if is_outside:

@@ -38,18 +38,18 @@ def open_store(store: str, where: str) -> Connector:
     """Open a store; Iceberg's maintenance may remove unused files at once."""
     import rowmerge_nb as rm
 
-    opened: Connector
+    connector: Connector
     if store == "sqlite":
-        opened = rm.SqliteConnector(f"{where}/shop.db", create=True)
+        connector = rm.SqliteConnector(f"{where}/shop.db", create=True)
     elif store == "postgresql":
-        opened = rm.PostgresConnector(where)
+        connector = rm.PostgresConnector(where)
     elif store == "iceberg":
-        opened = rm.IcebergConnector(where, min_retention=timedelta(0))
+        connector = rm.IcebergConnector(where, min_retention=timedelta(0))
     elif store == "memory":
-        opened = rm.MemoryConnector()
+        connector = rm.MemoryConnector()
     else:
-        opened = rm.HiveAcidConnector(where)
-    return opened
+        connector = rm.HiveAcidConnector(where)
+    return connector
 
 
 def read_rows(connector: Connector, store: str, table: str) -> list[Row]:
@@ -145,8 +145,8 @@ def last_lines(error: BaseException) -> str:
     root = error
     while root.__cause__ is not None:
         root = root.__cause__
-    place = traceback.extract_tb(root.__traceback__)[-1]
-    where = f"{place.filename.rpartition('/rowmerge_nb/')[2]}:{place.lineno}"
+    frame = traceback.extract_tb(root.__traceback__)[-1]
+    where = f"{frame.filename.rpartition('/rowmerge_nb/')[2]}:{frame.lineno}"
     return f"{type(error).__name__}: {error}; first {root!r} at {where}"
 
 
@@ -210,11 +210,11 @@ def _resolved(runner: OurWriter | OutsideWriter, statement: Statement, writer: W
     if not table:
         return FAILED
     with suppress(Exception):
-        seen = {key: value for key, owner, value, _ in runner.rows(table) if owner == number}
+        actual = {key: value for key, owner, value, _ in runner.rows(table) if owner == number}
         before = dict(writer.state.rows(table))
         after = dict(writer.state.after(statement.effect).rows(table))
         if before != after:
-            return {True: OK, False: FAILED}[seen == after]
+            return {True: OK, False: FAILED}[actual == after]
     return UNKNOWN
 
 

@@ -43,12 +43,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _of_store(name: str, options: argparse.Namespace) -> list[SystemReport]:
-    chosen = [STATEMENTS[word] for word in options.statements.split(",") if word] or statements_of(name)
+    statements = [STATEMENTS[word] for word in options.statements.split(",") if word] or statements_of(name)
     with store_of(name) as store:
         trials = SystemTrials(store, options.seed, options.stopped)
         try:
             reports = []
-            for statement in [statement for statement in chosen if name in statement.stores]:
+            for statement in [statement for statement in statements if name in statement.stores]:
                 for fault in options.faults.split(","):
                     reports.append(trials.run(statement, fault, options.trials))
                     print(table_lines(reports)[-1], file=sys.stderr, flush=True)

@@ -59,8 +59,8 @@ class SystemDriver:
 
     def further(self) -> dict[str, Any]:
         """Run another statement, which must work."""
-        seen = observe(self._acting.connector, self._store.schema)
-        if seen["t"] is None:
+        content = observe(self._acting.connector, self._store.schema)
+        if content["t"] is None:
             return {"said": "done", "words": "the table does not exist"}
         return self._said(
             lambda: self._acting.sql(
@@ -71,8 +71,8 @@ class SystemDriver:
 
     def look(self) -> dict[str, Any]:
         """Return the content of the store."""
-        seen: dict[str, Any] = json.loads(json.dumps(observe(self._acting.connector, self._store.schema)))
-        return seen
+        content: dict[str, Any] = json.loads(json.dumps(observe(self._acting.connector, self._store.schema)))
+        return content
 
     def clock(self, seconds: float) -> dict[str, Any]:
         """Move the clock of this process forward, or back for negative seconds; 0 resets it."""

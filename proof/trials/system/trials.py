@@ -199,7 +199,7 @@ def table_lines(reports: list[SystemReport]) -> list[str]:
     """
     lines: list[tuple[str, ...]] = [_HEADS, ("---",) * len(_HEADS)]
     for r in reports:
-        said = [r.said[word] for word in ("done", "failed", "changed", "unknown")]
-        numbers = (r.trials, r.states["before"], r.states["after"], *said, len(r.problems), round(r.seconds))
+        report_counts = [r.said[word] for word in ("done", "failed", "changed", "unknown")]
+        numbers = (r.trials, r.states["before"], r.states["after"], *report_counts, len(r.problems), round(r.seconds))
         lines.append((r.store, r.statement, r.fault, *map(str, numbers)))
     return [f"| {' | '.join(line)} |" for line in lines]

@@ -523,8 +523,8 @@ def _after(report: Report, pages: PageSample, placements: Sequence[str]) -> dict
         for at, (index, operation, row) in enumerate(zip(origins, operations, values, strict=True))
     ]
     # Sinks receive the channels before this one.
-    handed = pages.layout.after.insert_from_update if pages.transformed else page.num_columns
-    return {"channels": [_channel(channel) for channel in channels], "rows": rows, "handed": handed}
+    handed_count = pages.layout.after.insert_from_update if pages.transformed else page.num_columns
+    return {"channels": [_channel(channel) for channel in channels], "rows": rows, "handed": handed_count}
 
 
 def _writers(report: Report, trace: Trace) -> list[dict[str, Any]]:

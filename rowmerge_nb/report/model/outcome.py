@@ -135,9 +135,9 @@ def _would(trace: Trace) -> Phrase:
     reads = [(record, record.would) for record in trace.plan if record.would is not None and not record.sources]
     words = join([f"{rows} of {_name_read(record)}" for record, rows in reads])
     below = {record.sources[0] for record in trace.plan if record.kind in {"MergeWriter", "TableWriter"}}
-    stored = next((record.would for record in trace.plan if record.id in below), None)
+    stored_rows = next((record.would for record in trace.plan if record.id in below), None)
     verb = {"INSERT": "insert", "DELETE": "delete"}.get(trace.kind)
-    changes = f" and {verb} {stored}" if verb and stored is not None and trace.flow != Flow.UPDATABLE else ""
+    changes = f" and {verb} {stored_rows}" if verb and stored_rows is not None and trace.flow != Flow.UPDATABLE else ""
     return (Run(f" It would read {words}{changes}."),) if words else ()
 
 

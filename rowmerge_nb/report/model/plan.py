@@ -188,8 +188,10 @@ def build_plan(trace: Trace) -> Plan | None:
     if not trace.plan:
         return None
     outputs = _outputs(trace)
-    counted = any(lane.rows is not None for lane in build_lanes(trace)) or any(out is not None for _, out in trace.rows.values())
-    legend = "rows on the edges; D delete, U update, I insert, · none" if counted and trace.clauses else ""
+    has_counts = any(lane.rows is not None for lane in build_lanes(trace)) or any(
+        out is not None for _, out in trace.rows.values()
+    )
+    legend = "rows on the edges; D delete, U update, I insert, · none" if has_counts and trace.clauses else ""
     unrun = trace.state in {StatementState.PLANNED, StatementState.EXPLAINED}
     if trace.state == StatementState.PLANNED:
         legend = "dashed: the sinks are not reached"
@@ -199,7 +201,7 @@ def build_plan(trace: Trace) -> Plan | None:
         branches=case_branches(trace.plan),
         outputs=outputs,
         writers=tuple(_writer(record) for record in trace.writers),
-        counted=counted,
+        counted=has_counts,
         dashed=trace.state == StatementState.PLANNED,
         matched=trace.matched,
         unmatched=trace.unmatched,

@@ -126,7 +126,7 @@ def raised_text(raised: ShownRaised, width: int) -> list[str]:
         lines.append(f"  {raised.place}")
     lines += [f"  {'>' if marked else ' '} {at}  {text}".rstrip() for at, text, marked in raised.code]
     for words, places in raised.causes:
-        lines += [*textwrap.wrap(words, width), *(f"  {place}" for place in places)]
+        lines += [*textwrap.wrap(words, width), *(f"  {frame_text}" for frame_text in places)]
     if raised.page is not None:
         lines += ["", raised.page.title]
         if raised.page.columns:

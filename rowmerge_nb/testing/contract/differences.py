@@ -125,21 +125,21 @@ def _of_key(
     if same_rows(expected_rows, seen_rows):
         return
     if not expected_rows and existed:
-        kind, sentence = Kind.NOT_DELETED, f"row {key!r} was to be deleted and is there"
+        row_kind, sentence = Kind.NOT_DELETED, f"row {key!r} was to be deleted and is there"
     elif not expected_rows and all(value is None for row in seen_rows for value in row):
-        kind, sentence = Kind.UNEXPECTED, f"{plural(len(seen_rows), 'row')} of NULLs that nobody asked for"
+        row_kind, sentence = Kind.UNEXPECTED, f"{plural(len(seen_rows), 'row')} of NULLs that nobody asked for"
     elif not expected_rows:
-        kind, sentence = Kind.UNEXPECTED, f"row {seen_rows[0]!r} is there, and nobody asked for it"
+        row_kind, sentence = Kind.UNEXPECTED, f"row {seen_rows[0]!r} is there, and nobody asked for it"
     elif not seen_rows:
         what = "is missing" if existed else "was to be inserted and is not there"
-        kind, sentence = Kind.MISSING, f"row {key!r} {what}: {expected_rows[0]!r}"
+        row_kind, sentence = Kind.MISSING, f"row {key!r} {what}: {expected_rows[0]!r}"
     elif len(seen_rows) > len(expected_rows):
-        kind, sentence = (
+        row_kind, sentence = (
             Kind.DOUBLED,
             f"row {key!r} is there {_times(len(seen_rows))} and must be there {_times(len(expected_rows))}",
         )
     elif len(seen_rows) < len(expected_rows):
-        kind, sentence = (
+        row_kind, sentence = (
             Kind.MISSING,
             f"row {key!r} is there {_times(len(seen_rows))} and must be there {_times(len(expected_rows))}",
         )
@@ -150,8 +150,8 @@ def _of_key(
             for name, value, other in zip(columns, row, right, strict=True)
             if identity(value) != identity(other)
         ]
-        kind, sentence = Kind.VALUES, f"row {key!r}: {', '.join(wrong)}"
-    yield Difference(kind, sentence, tuple(expected_rows), tuple(seen_rows))
+        row_kind, sentence = Kind.VALUES, f"row {key!r}: {', '.join(wrong)}"
+    yield Difference(row_kind, sentence, tuple(expected_rows), tuple(seen_rows))
 
 
 def _unequal_pair(seen_rows: Sequence[Row], expected_rows: Sequence[Row]) -> tuple[Row, Row]:
