@@ -111,7 +111,7 @@ def explorer_page(trace: Trace, untouched: pa.Table | None = None, variants: Var
     state = explorer_state(trace, untouched)
     if variants is not None:
         state["otherwise"] = otherwise(state, variants, untouched)
-    # A script is not unescaped, but must not contain its end tag.
+    # Entities are not decoded within a script, but its end tag must not occur.
     state_json = json.dumps(state).replace("<", "\\u003c")
     row, step = opening(state)
     script = explorer_module().replace(_EXPORT, _START.replace("ROW", str(row)).replace("STEP", json.dumps(step)))

@@ -40,7 +40,8 @@ class Mark:
 class JourneyRow:
     """A journey as text.
 
-    ``gist`` is the reason in one sentence, ``reasons`` all of them; further sentences cover clauses about other rows, and the nearest target key.
+    ``gist`` is the reason in one sentence, ``reasons`` all of them.
+    The unfolded row adds clauses about other rows, and the nearest target key.
     ``by_null``: the gist is about a NULL that made a condition unknown.
     """
 

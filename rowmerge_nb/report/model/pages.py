@@ -408,7 +408,7 @@ def _witness(witness: pa.RecordBatch | None, count: int) -> list[tuple[int | Non
         return [(None, None)] * count
     names = witness.schema.names
     numbers = witness.column("source_row").to_pylist() if "source_row" in names else [None] * count
-    # Without a source a row is recognised by what the target has.
+    # Without a source, the target's values identify a row.
     sources = struct_rows(witness.column("source" if "source" in names else "target"))
     return [(at, cell(with_ends(values[0]), 24) if values else None) for at, values in zip(numbers, sources, strict=True)]
 
@@ -480,6 +480,6 @@ def row_limit(columns: int) -> int:
 
 def _drawn(sample: PageSample, limit: int) -> PageSample:
     """Return up to ``limit`` rows, with some of each clause."""
-    # The order of rows in a run is Spark's; that of the source is the reader's.
+    # Spark's order of rows varies; the source's order is stable.
     order = source_order(sample)
     return rows_of(sample, order[first_of_each(case_numbers(sample)[order], limit)])

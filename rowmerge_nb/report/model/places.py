@@ -46,7 +46,7 @@ class Place:
             return _EVENLY, "", number(self.writer) if self.writer >= 0 else ""
         if self.writer < 0:
             return f"{self.values}: {NOT_SHOWN}", "", ""
-        # As the channel `hash` has it, without marks between thousands.
+        # Like the channel `hash`, without thousands separators.
         return self.values, "" if self.number is None else str(self.number).replace("-", MINUS), number(self.writer)
 
     @property

@@ -35,7 +35,7 @@ FAULTS = [
     pytest.param(step, after, id=f"{step} {'after it worked' if after else 'before it works'}")
     for step in STEPS
     for after in (False, True)
-    if step != "commit" or not after  # what fails after the commit is committed
+    if step != "commit" or not after  # a failure after the commit cannot be undone
 ]
 
 
