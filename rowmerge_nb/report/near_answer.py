@@ -51,13 +51,13 @@ class Near(ShownSequence[NearRow]):
             return cls(keys, sources, targets)
         if keys.source is None:
             raise RowMergeError(
-                keys.problem.removesuffix("."), code="NOT_SUPPORTED", hint="result.why() tells why a row went the way it did."
+                keys.problem.removesuffix("."), code="NOT_SUPPORTED", hint="result.why() explains what became of a row."
             )
         if not sources and not targets:
             raise RowMergeError(
                 summary_of(keys).removesuffix("."),
                 code="INVALID_ARGUMENTS",
-                hint="result.why() tells why a row went the way it did.",
+                hint="result.why() explains what became of a row.",
             )
         check_columns(columns, (row.columns for row in (*sources, *targets)))
 
@@ -77,7 +77,7 @@ class Near(ShownSequence[NearRow]):
             raise RowMergeError(
                 f"None of the {plural(len(sources), 'source row')} without a partner that the trace holds is {in_words(source_row, columns)}",
                 code="INVALID_ARGUMENTS",
-                hint="result.why() tells of rows that have one. Of many rows without a partner the trace holds the first ones, those with a near key before others.",
+                hint="result.why() has the rows with a partner. Of many rows without one, the trace keeps the first, and those with a near key before others.",
             )
         return matches
 
@@ -144,7 +144,7 @@ def _keys_of(trace: Trace) -> NearKeys:
     if trace.kind != "MERGE":
         msg, hint = f"{trace.kind} has no source whose rows could have a partner", "Ask it of a MERGE."
     else:
-        msg, hint = "It was not looked for the nearest keys of this MERGE", "Run it with near=True, or --near in a cell."
+        msg, hint = "The nearest keys of this MERGE were not searched for", "Run it with near=True, or --near in a cell."
     raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
 
 

@@ -57,17 +57,15 @@ def _reason(trace: Trace, part: str) -> str:
     if trace.joined == 0 and part in _ROWS:
         return "there were no rows to do anything about"
     if part == "journeys":
-        return f"of large statements the trace has not both sides' values; {code('--why CONDITION')} asks for rows, {code('--trace full')} keeps all"
+        return f"the trace of a large statement lacks the values of both sides; {code('--why CONDITION')} requests rows, {code('--trace full')} keeps all"
     if part == "pages" and (trace.flow == Flow.UPDATABLE or trace.kind == "DELETE"):
         return "there is no transform_page"
-    return "nothing was recorded of them"
+    return "they were not recorded"
 
 
 def _no_near(trace: Trace) -> str:
     if trace.kind != "MERGE":
         return f"a {trace.kind} has no source whose rows could have a partner"
     if trace.near is None:
-        return "every source row has a partner" if trace.unmatched == 0 else f"it was not looked for them; {code('--near')} does"
-    return (
-        trace.near.problem.removesuffix(".") or f"no row without a partner is near to one; {code('result.near()')} tells of all"
-    )
+        return "every source row has a partner" if trace.unmatched == 0 else f"they were not looked for; {code('--near')} does"
+    return trace.near.problem.removesuffix(".") or f"no row without a partner is near to one; {code('result.near()')} has all"

@@ -190,7 +190,7 @@ def _remark(request: AskedRows | None) -> str:
     if request is None:
         return ""
     if request.more:
-        return "There are more such rows; so many are told at most."
+        return "There are more such rows than are shown."
     return request.problem or ("" if request.pages is not None else "No row is like this.")
 
 

@@ -113,9 +113,9 @@ def reason_of(verdict: Verdict, *, chosen: bool = False) -> str:
             return f"{name} fires" + ("" if clause.conditional else ": it has no condition")
         return f"{name} fires" + because_of(condition)
     if condition is None:
-        return f"{name} is not true; whether it is false or unknown is not told"
+        return f"{name} is not true; whether false or unknown is not known"
     if condition.answer is Answer.FAILED:
-        return f"{name} cannot be computed once more"
+        return f"{name} cannot be recomputed"
     return f"{name} is {_WORDS[condition.answer]}" + because_of(condition)
 
 

@@ -275,6 +275,6 @@ def check_contract(contract: type[ContractStore], *, spark: bool = False, only: 
         raise RowMergeError(
             f"No check of {contract.__name__} was run. pytest says: {' '.join(printed.getvalue().split())[-400:]}",
             code="INVALID_ARGUMENTS",
-            hint="Leave 'only' out, or give a subclass of ConnectorContract.",
+            hint="Omit 'only', or pass a subclass of ConnectorContract.",
         )
     return Checked(contract.__name__, collector.checks)
