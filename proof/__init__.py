@@ -1,1 +1,1 @@
-"""What proves the project, and only this project runs: random statements, an oracle, other engines, and trials with processes that are killed."""
+"""Proofs of the project that only the project runs: random statements, an oracle, other engines, and trials with killed processes."""

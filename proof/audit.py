@@ -1,9 +1,10 @@
-"""Trials of the audit: random statements that another implementation has executed, and what it has left, changed on purpose.
+"""Trials of the audit: random statements executed by another implementation, and deliberate mutations of their results.
 
-``python -m proof.audit --by frames --statements 200 --mutations 50`` runs them. DuckDB is the other engine, and the oracle where DuckDB cannot
-say the statement; neither shares code with the engine. What they leave is handed over as Arrow tables, or committed to an Iceberg table by
-pyiceberg. With ``--by spark`` Spark executes and commits by Iceberg's own library. Of what is left the audit must say that it agrees; of every
-mutation that it differs, and name the row; and so of what Spark leaves otherwise than the standard has it, which the oracle tells.
+``python -m proof.audit --by frames --statements 200 --mutations 50`` runs them. The other implementation is DuckDB, or the oracle if DuckDB
+cannot express the statement; neither shares code with the engine. Results are passed as Arrow tables, or committed to an Iceberg table
+by pyiceberg. With ``--by spark``, Spark executes and commits by Iceberg's own library.
+
+The audit must agree with a result. It must find every mutation and name the row, and every deviation of Spark from the oracle.
 """
 
 from __future__ import annotations
@@ -43,16 +44,16 @@ _NUMBERS: Final[dict[str, Any]] = {"integer": int, "bigint": int, "double": floa
 
 @dataclass
 class Trials:
-    """What came of trials.
+    """The result of trials.
 
     Attributes:
-        by: how many statements each implementation has executed.
-        agreed: how many audits agreed, as they must.
+        by: the number of statements per implementation.
+        agreed: the number of audits that agreed, as they must.
         passed_over: statements that fail, or that the other engine does not execute.
-        differing: the statements of which the other engine has left what the oracle does not predict, and the audit says so.
-        false_alarms: the statements of which the audit says that they differ.
-        found: mutations that were found, and whose rows were named.
-        missed: mutations that were not: which, and of which statement.
+        differing: statements whose result differs from the prediction, and which the audit reports.
+        false_alarms: statements that the audit reports wrongly.
+        found: mutations that were found with their rows.
+        missed: the other mutations, with their statements.
     """
 
     by: Counter[str] = field(default_factory=Counter)
@@ -65,12 +66,12 @@ class Trials:
     seconds: float = 0.0
 
     def line(self) -> str:
-        """Tell it in a line."""
+        """Return the summary in one line."""
         by = ", ".join(f"{name} {count}" for name, count in sorted(self.by.items()))
         kinds = ", ".join(f"{name} {count}" for name, count in sorted(self.found.items()))
-        otherwise = f"{len(self.differing)} are executed otherwise and told so, " if self.differing else ""
+        deviations = f"{len(self.differing)} are executed otherwise and told so, " if self.differing else ""
         return (
-            f"{self.by.total()} statements ({by}) in {self.seconds:.0f} s: {self.agreed} agree, {otherwise}"
+            f"{self.by.total()} statements ({by}) in {self.seconds:.0f} s: {self.agreed} agree, {deviations}"
             f"{len(self.false_alarms)} false alarms, "
             f"{self.passed_over} passed over; {self.found.total()} mutations found ({kinds}), {len(self.missed)} missed."
         )
@@ -86,56 +87,56 @@ def trials(
     executed: Callable[[Scenario], tuple[str, Rows] | None] | None = None,
     progress: Callable[[Trials], None] = lambda _: None,
 ) -> Trials:
-    """Audit random statements, and mutations of what they have left.
+    """Audit random statements, and mutations of their results.
 
     Args:
         engine: the engine.
-        statements: how many statements.
-        mutations: how many mutations, of the first statements that leave rows.
+        statements: the number of statements.
+        mutations: the number of mutations, of the first statements with rows.
         seed: the series of statements.
-        committer: who commits what a statement leaves; None for Arrow tables.
-        executed: gives who has executed a statement, and the rows that it has left, or None where it fails; None for DuckDB, or the oracle.
-        progress: is told after every statement.
+        committer: commits results; None for Arrow tables.
+        executed: returns the implementation and the rows of a statement, or None if it fails; None for DuckDB, or the oracle.
+        progress: called after every statement.
     """
-    done, duck, started = Trials(), DuckDB(), time.monotonic()
+    result, duck, started = Trials(), DuckDB(), time.monotonic()
     committer = committer or Frames()
     number = -1
     try:
-        while done.by.total() < statements:
+        while result.by.total() < statements:
             number += 1
             scenario = numbered_scenario(seed, number)
-            found = _executed(duck, scenario) if executed is None else executed(scenario)
-            if found is None:
-                done.passed_over += 1
+            execution = _executed(duck, scenario) if executed is None else executed(scenario)
+            if execution is None:
+                result.passed_over += 1
                 continue
-            name, rows = found
-            done.by[name] += 1
+            name, rows = execution
+            result.by[name] += 1
             audit = committer.audit(engine, scenario, rows)
-            # Of one's own accord another engine may do otherwise than the standard, and then the audit has to tell it.
-            otherwise = executed is not None and multiset(rows) != predict(scenario, "standard").rows
-            if not audit.agrees and otherwise:
-                done.differing.append(f"seed {seed}, statement {number}, by {name}:\n{audit}")
-            elif audit.agrees and not otherwise:
-                done.agreed += 1
+            # Another engine may deviate from the standard, which the audit must report.
+            deviates = executed is not None and multiset(rows) != predict(scenario, "standard").rows
+            if not audit.agrees and deviates:
+                result.differing.append(f"seed {seed}, statement {number}, by {name}:\n{audit}")
+            elif audit.agrees and not deviates:
+                result.agreed += 1
             else:
-                done.false_alarms.append(f"seed {seed}, statement {number}, by {name}:\n{audit}")
-            if not otherwise and done.found.total() + len(done.missed) < mutations:
+                result.false_alarms.append(f"seed {seed}, statement {number}, by {name}:\n{audit}")
+            if not deviates and result.found.total() + len(result.missed) < mutations:
                 random = Random(f"{seed} {number} mutations")  # noqa: S311 - nothing is secret here
                 _mutate(
                     partial(committer.audit, engine, scenario),
                     Committed(scenario, rows, random),
                     number,
-                    done,
+                    result,
                 )
-            done.seconds = time.monotonic() - started
-            progress(done)
+            result.seconds = time.monotonic() - started
+            progress(result)
     finally:
         duck.close()
-    return done
+    return result
 
 
 def _executed(duck: DuckDB, scenario: Scenario) -> tuple[str, Rows] | None:
-    """Return who has executed a statement, and the rows that it has left; None where it fails."""
+    """Return the implementation and the resulting rows of a statement; None if it fails."""
     predicted = predict(scenario, "standard")
     if predicted.errors:
         return None
@@ -156,7 +157,7 @@ def _executed(duck: DuckDB, scenario: Scenario) -> tuple[str, Rows] | None:
 
 @dataclass(frozen=True)
 class Mutation:
-    """Rows as a defect would have left them, and the rows that are wrong then.
+    """Rows as after a defect.
 
     Args:
         rows: the rows.
@@ -169,12 +170,12 @@ class Mutation:
 
 @dataclass(frozen=True)
 class Committed:
-    """What another engine has left, which may be changed; each way gives None where it cannot be done.
+    """A result to mutate; a mutation is None if it is not applicable.
 
     Args:
         scenario: the statement and its tables.
-        rows: what it has left.
-        random: where choices come from.
+        rows: its result.
+        random: the source of choices.
     """
 
     scenario: Scenario
@@ -182,27 +183,27 @@ class Committed:
     random: Random
 
     def row_missing(self) -> Mutation | None:
-        """Leave a row out."""
+        """Omit a row."""
         if not self.rows:
             return None
         at = self.random.randrange(len(self.rows))
         return Mutation([*self.rows[:at], *self.rows[at + 1 :]], (self.rows[at],))
 
     def row_doubled(self) -> Mutation | None:
-        """Leave a row twice."""
+        """Duplicate a row."""
         return Mutation([*self.rows, row := self.random.choice(self.rows)], (row,)) if self.rows else None
 
     def value_changed(self) -> Mutation | None:
-        """Leave another number in a row."""
+        """Change a number."""
         columns = [at for at, column in enumerate(self.scenario.target.columns) if column.type.base in _NUMBERS]
         if not self.rows or not columns:
             return None
         at, column = self.random.randrange(len(self.rows)), self.random.choice(columns)
-        kind = _NUMBERS[self.scenario.target.columns[column].type.base]
-        return self._other_value(at, column, kind(1) if self.rows[at][column] != 1 else kind(2))
+        number_type = _NUMBERS[self.scenario.target.columns[column].type.base]
+        return self._other_value(at, column, number_type(1) if self.rows[at][column] != 1 else number_type(2))
 
     def other_case(self) -> Mutation | None:
-        """Leave a text in another case."""
+        """Change the case of a text."""
         texts = [(at, column, value) for at, row in enumerate(self.rows) for column, value in enumerate(row) if _has_case(value)]
         if not texts:
             return None
@@ -210,7 +211,7 @@ class Committed:
         return self._other_value(at, column, str(value).swapcase())
 
     def not_applied(self) -> Mutation | None:
-        """Leave a target row as it was beside what the statement makes of it, or a new row out."""
+        """Keep an updated target row as it was, or omit a new row."""
         changed = list((Counter(self.scenario.target.rows) - Counter(self.rows)).elements())
         new = list((Counter(self.rows) - Counter(self.scenario.target.rows)).elements())
         if not changed and not new:
@@ -218,12 +219,12 @@ class Committed:
         row = self.random.choice(changed or new)
         if changed:
             return Mutation([*self.rows, row], (row,))
-        left = list(self.rows)
-        left.remove(row)
-        return Mutation(left, (row,))
+        rows = list(self.rows)
+        rows.remove(row)
+        return Mutation(rows, (row,))
 
     def wrong_clause(self) -> Mutation | None:
-        """Leave what the statement makes without its last clause."""
+        """Omit the effect of the last clause."""
         statement = self.scenario.statement
         if not isinstance(statement, MergeStatement) or len(statement.clauses) < 2:
             return None
@@ -233,21 +234,21 @@ class Committed:
         return _as_others(self.rows, [row for row, count in other.rows for _ in range(count)])
 
     def second_version(self) -> Mutation | None:
-        """Leave a second version of a new row, as if a further source row had made it."""
+        """Add a second version of a new row, as if by another source row."""
         new = [row for row in self.rows if row not in self.scenario.target.rows]
         changed = replace(self, rows=new[:1]).value_changed()
         return None if changed is None else _as_others(self.rows, [*self.rows, *changed.rows])
 
     def keys_swapped(self) -> Mutation | None:
-        """Leave the first values of two rows in each other's place."""
+        """Swap the first values of two rows."""
         pairs = [(one, other) for one in self.rows for other in self.rows if one[0] != other[0] and one[1:] != other[1:]]
         if not pairs:
             return None
         one, other = self.random.choice(pairs)
-        left = list(self.rows)
-        left.remove(one)
-        left.remove(other)
-        return _as_others(self.rows, [*left, (other[0], *one[1:]), (one[0], *other[1:])])
+        rows = list(self.rows)
+        rows.remove(one)
+        rows.remove(other)
+        return _as_others(self.rows, [*rows, (other[0], *one[1:]), (one[0], *other[1:])])
 
     def _other_value(self, at: int, column: int, value: Any) -> Mutation:
         row = (*self.rows[at][:column], value, *self.rows[at][column + 1 :])
@@ -273,25 +274,25 @@ MUTATIONS: Final = (
     "wrong_clause",
     "second_version",
 )
-"""The ways in which what was left is changed: methods of `Committed`."""
+"""The mutations: methods of `Committed`."""
 
 
-def _mutate(audited: Callable[[Rows], Audit], committed: Committed, number: int, done: Trials) -> None:
+def _mutate(audited: Callable[[Rows], Audit], committed: Committed, number: int, result: Trials) -> None:
     for name in committed.random.sample(MUTATIONS, len(MUTATIONS)):
         mutation: Mutation | None = getattr(committed, name)()
         if mutation is None or Counter(mutation.rows) == Counter(committed.rows):
             continue
         audit = audited(mutation.rows)
-        named = {_text(row.values()) for told in audit.rows for row in (*told.missing, *told.unexpected)}
-        if not audit.agrees and all(_text(row) in named for row in mutation.wrong):
-            done.found[name] += 1
+        reported = {_text(row.values()) for audited_row in audit.rows for row in (*audited_row.missing, *audited_row.unexpected)}
+        if not audit.agrees and all(_text(row) in reported for row in mutation.wrong):
+            result.found[name] += 1
         else:
-            done.missed.append(f"statement {number}, {name}, {mutation.wrong}:\n{audit}")
+            result.missed.append(f"statement {number}, {name}, {mutation.wrong}:\n{audit}")
         return
 
 
 def _text(row: Any) -> str:
-    # Of doubles there is one zero; a decimal has more digits where its column holds it.
+    # Doubles count 0.0 and -0.0 as one; a decimal has the scale of its column.
     return repr([_plain(value) for value in row])
 
 
@@ -305,7 +306,7 @@ def _plain(value: Any) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run trials; gives 1 if one ends as it must not, and 2 if the other engine is not there."""
+    """Run trials; return 1 after a wrong result, and 2 if the other engine is missing."""
     from rowmerge_nb.engine.engine import Engine
 
     parser = argparse.ArgumentParser(
@@ -328,19 +329,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
         executed = committer.executed if isinstance(committer, SparkIceberg) else None
         with closing(committer):
-            done = trials(
+            result = trials(
                 engine, options.statements, options.mutations, seed=options.seed, committer=committer, executed=executed
             )
-    for text in _failures(done):
+    for text in _failures(result):
         print(text, end="\n\n", file=sys.stderr)
-    print(done.line())
-    return 1 if done.false_alarms or done.missed else 0
+    print(result.line())
+    return 1 if result.false_alarms or result.missed else 0
 
 
-def _failures(done: Trials) -> Iterator[str]:
-    yield from (f"EXECUTED OTHERWISE: {text}" for text in done.differing)
-    yield from (f"FALSE ALARM: {text}" for text in done.false_alarms)
-    yield from (f"MISSED: {text}" for text in done.missed)
+def _failures(result: Trials) -> Iterator[str]:
+    yield from (f"EXECUTED OTHERWISE: {text}" for text in result.differing)
+    yield from (f"FALSE ALARM: {text}" for text in result.false_alarms)
+    yield from (f"MISSED: {text}" for text in result.missed)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Whether engines agree on a scenario."""
+"""Comparison of engines on a scenario."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["Difference", "Verdict", "compare", "judge"]
 
 @dataclass(frozen=True)
 class Difference:
-    """Where an engine and a reference part ways.
+    """A difference between an engine and a reference.
 
     Args:
         reference: the reference's name.
-        sentence: what is different.
+        sentence: the difference.
     """
 
     reference: str
@@ -33,13 +33,13 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the references say of one run.
+    """The comparison of one run with the references.
 
     Args:
-        outcome: what the engine gave.
-        differences: what is not alike; empty if all is well.
-        agreed: the references that gave the same.
-        passed_over: the references that could not be asked: they cannot say it, or follow another rule for duplicates.
+        outcome: the engine's outcome.
+        differences: the differences; empty on success.
+        agreed: the references with the same outcome.
+        passed_over: the references that cannot express the scenario, or follow another rule for duplicates.
     """
 
     outcome: Outcome
@@ -52,27 +52,27 @@ def judge(engine: Backend, references: Sequence[Backend], scenario: Scenario) ->
     """Run a scenario on an engine and on references, and compare.
 
     Raises:
-        InexpressibleError: the engine itself cannot say it.
+        InexpressibleError: the engine cannot express it.
     """
-    got = engine.run(scenario)
+    outcome = engine.run(scenario)
     differences: list[Difference] = []
     agreed: list[str] = []
     passed_over: list[str] = []
     for reference in references:
-        want = _asked(engine, reference, scenario, got)
+        want = _asked(engine, reference, scenario, outcome)
         if want is None:
             passed_over.append(reference.name)
             continue
-        sentence = compare(got, want, predict(scenario, engine.rule).errors)
+        sentence = compare(outcome, want, predict(scenario, engine.rule).errors)
         if sentence:
             differences.append(Difference(reference.name, sentence))
         else:
             agreed.append(reference.name)
-    return Verdict(got, tuple(differences), tuple(agreed), tuple(passed_over))
+    return Verdict(outcome, tuple(differences), tuple(agreed), tuple(passed_over))
 
 
 def _asked(engine: Backend, reference: Backend, scenario: Scenario, got: Outcome) -> Outcome | None:
-    """Ask a reference; None where its answer says nothing about the engine."""
+    """Compare with a reference; None if its outcome is no evidence about the engine."""
     rules = {backend.rule or scenario.settings.duplicates for backend in (engine, reference)}
     if len({predict(scenario, rule) for rule in rules}) > 1:
         return None
@@ -85,17 +85,17 @@ def _asked(engine: Backend, reference: Backend, scenario: Scenario, got: Outcome
 
 
 def _early(outcome: Outcome, backend: Backend) -> bool:
-    """Return whether a backend may have failed on a value that no row is given."""
+    """Return whether a backend may have failed on a value that no row receives."""
     return bool(outcome.errors) and outcome.errors <= backend.eager
 
 
 def compare(got: Outcome, want: Outcome, possible: frozenset[str] = frozenset()) -> str:
-    """Return how an outcome differs from the one that was to be; ``""`` if it does not.
+    """Return how an outcome differs from the expected one, or ``""``.
 
     Args:
         got: the outcome of the engine.
         want: the outcome of the reference.
-        possible: the errors that the statement can end with: of several, an engine may meet any first.
+        possible: the errors that the statement may end with; an engine may meet any of them first.
 
     >>> from proof.oracle.oracle import Outcome, multiset
     >>> compare(Outcome(multiset([(1,)]), 1), Outcome(multiset([(2,)]), 1))
@@ -104,8 +104,8 @@ def compare(got: Outcome, want: Outcome, possible: frozenset[str] = frozenset())
     if got.errors or want.errors:
         if got.errors & want.errors or (got.errors and want.errors and got.errors | want.errors <= possible):
             return ""
-        told = f" ({got.message})" if got.message else ""
-        return f"it ended with {_ending(got)}{told}, and was to end with {_ending(want)}"
+        message = f" ({got.message})" if got.message else ""
+        return f"it ended with {_ending(got)}{message}, and was to end with {_ending(want)}"
     parts = []
     assert got.rows is not None
     assert want.rows is not None
@@ -123,7 +123,7 @@ def _ending(outcome: Outcome) -> str:
 
 
 def _rows(ours: frozenset[tuple[Row, int]], theirs: frozenset[tuple[Row, int]]) -> str:
-    """Name the rows that the first has more often than the second."""
-    known = dict(theirs)
-    more = [(row, count - known.get(row, 0)) for row, count in ours if count > known.get(row, 0)]
+    """Describe rows that the first multiset has more often than the second."""
+    rest = dict(theirs)
+    more = [(row, count - rest.get(row, 0)) for row, count in ours if count > rest.get(row, 0)]
     return ", ".join(f"{row}{f' ×{count}' if count > 1 else ''}" for row, count in sorted(more, key=repr))

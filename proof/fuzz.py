@@ -1,6 +1,6 @@
-"""Random statements on the engine and on others, compared: what ``scripts/fuzz`` runs.
+"""Random statements on the engine and on others, compared, for ``scripts/fuzz``.
 
-Statement 17 of seed 5 is the same whatever is run beside it: ``scripts/fuzz --seed 5 --first 17 --statements 1``.
+Statement 17 of seed 5 does not depend on other statements: ``scripts/fuzz --seed 5 --first 17 --statements 1``.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ STORES: Final = ("memory", "hive", "sqlite")
 FORMS: Final = ("tasks", "paged", "large", "partitioned", "spark")
 AT_ONCE: Final = 2
 MOST_DIFFERENCES: Final = 50
-"""A run ends early that has found so many: then it is not the statements, the engine is gone."""
+"""The number of differences that ends a run: then the engine is broken, not a statement."""
 REDUCED: Final = 5
-"""So many failures are made smaller; each takes up to a hundred runs."""
+"""The maximum number of failures that are reduced; each takes up to a hundred runs."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Failure:
     differences: tuple[Difference, ...]
 
     def text(self, seed: int) -> str:
-        """Write a script that shows the difference."""
+        """Return a script that shows the difference."""
         settings = self.scenario.settings
         lines = [
             f"-- seed {seed}, statement {self.number}: scripts/fuzz --seed {seed} --first {self.number} --statements 1",
@@ -61,13 +61,13 @@ class Failure:
 
 @dataclass
 class Summary:
-    """What came of a run.
+    """The result of a run.
 
     Attributes:
         kinds: statements per kind.
-        endings: how many succeeded alike, failed alike, differ, or could not be said by the engine.
-        agreed: per reference how many statements it confirmed.
-        passed_over: per reference how many it could not be asked.
+        endings: the number that succeeded alike, failed alike, differ, or are not supported by the engine.
+        agreed: per reference, the number of confirmed statements.
+        passed_over: per reference, the number of skipped statements.
         failures: the statements that differ.
     """
 
@@ -94,21 +94,21 @@ class Summary:
             self.endings["failed alike" if verdict.outcome.errors else "succeeded alike"] += 1
 
     def line(self) -> str:
-        """Tell it in a line.
+        """Return the summary in one line.
 
         >>> Summary(5, 1.0).line()
         '0 statements of seed 5 in 1 s: 0 succeeded alike, 0 failed alike, 0 differ.'
         """
         total = sum(self.kinds.values())
-        kinds = f" ({', '.join(f'{kind} {count}' for kind, count in sorted(self.kinds.items()))})" if self.kinds else ""
-        told = ", ".join(f"{self.endings[name]} {name}" for name in ("succeeded alike", "failed alike", "differ"))
-        asked = [
+        kinds = f" ({', '.join(f'{name} {count}' for name, count in sorted(self.kinds.items()))})" if self.kinds else ""
+        endings = ", ".join(f"{self.endings[name]} {name}" for name in ("succeeded alike", "failed alike", "differ"))
+        references = [
             f"{name} confirmed {self.agreed[name]}" + (f", passed over {skipped}" if (skipped := self.passed_over[name]) else "")
             for name in sorted({*self.agreed, *self.passed_over})
         ]
         unsaid = f"; the engine cannot say {self.endings['not said']}" if self.endings["not said"] else ""
-        answers = f" {'; '.join(asked)}." if asked else ""
-        return f"{total} statements of seed {self.seed}{kinds} in {self.seconds:.0f} s: {told}{unsaid}.{answers}"
+        answers = f" {'; '.join(references)}." if references else ""
+        return f"{total} statements of seed {self.seed}{kinds} in {self.seconds:.0f} s: {endings}{unsaid}.{answers}"
 
 
 def fuzz(
@@ -123,12 +123,12 @@ def fuzz(
     """Run statements of a series and compare.
 
     Args:
-        make: gives an engine and its references; called once per thread.
+        make: returns an engine and its references; called once per thread.
         numbers: the statements' numbers.
         seed: the series.
         kinds: the kinds of statement.
-        at_once: how many statements run at the same time.
-        progress: is told after every statement.
+        at_once: the number of concurrent statements.
+        progress: called after every statement.
     """
     summary = Summary(seed)
     started = time.monotonic()
@@ -140,7 +140,7 @@ def fuzz(
             return number, scenario, _verdict(*backends.get(), scenario)
 
         pool = ThreadPoolExecutor(at_once)
-        # Stopped by its user, it tells what it has found by then.
+        # Report the findings so far when interrupted.
         with suppress(KeyboardInterrupt):
             for number, scenario, verdict in pool.map(run, numbers):
                 summary.add(number, scenario, verdict)
@@ -168,7 +168,6 @@ class _PerThread:
         self._known = threading.local()
 
     def get(self) -> tuple[Backend, Sequence[Backend]]:
-        """Return those of this thread."""
         if not hasattr(self._known, "made"):
             engine, references = self._make()
             for backend in (engine, *references):
@@ -178,8 +177,8 @@ class _PerThread:
 
 
 def smallest(failure: Failure, engine: Backend, references: Sequence[Backend], tries: int = 100) -> Failure:
-    """Make a failure's scenario smaller; what differs stays of the same kind."""
-    kind = _kind(failure.differences)
+    """Reduce a failure's scenario while keeping the kind of difference."""
+    difference_kind = _kind(failure.differences)
     last = failure.differences
 
     def still(candidate: Scenario) -> bool:
@@ -188,7 +187,7 @@ def smallest(failure: Failure, engine: Backend, references: Sequence[Backend], t
             verdict = judge(engine, references, candidate)
         except Exception:  # noqa: BLE001 - a part that has another type cannot be evaluated: it shows nothing
             return False
-        if not verdict.differences or _kind(verdict.differences) != kind:
+        if not verdict.differences or _kind(verdict.differences) != difference_kind:
             return False
         last = verdict.differences
         return True
@@ -206,16 +205,16 @@ def _kind(differences: tuple[Difference, ...]) -> frozenset[tuple[str, str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run ``scripts/fuzz``; gives 1 if something differs."""
+    """Run ``scripts/fuzz``; return 1 if something differs."""
     options = _parser().parse_args(arguments)
     if (options.flow, options.store) != ("merge", "memory"):
         options.kinds = ",".join(kind for kind in options.kinds.split(",") if kind != "MERGE")
     with ExitStack() as stack:
         make = _maker(options, stack)
         numbers = range(options.first, options.first + options.statements)
-        shown = _Shown(options.statements)
+        display = _Shown(options.statements)
         summary = fuzz(
-            make, numbers, options.seed, kinds=options.kinds.split(","), at_once=options.at_once, progress=shown.progress
+            make, numbers, options.seed, kinds=options.kinds.split(","), at_once=options.at_once, progress=display.progress
         )
         texts = list(_told(summary, make)) if summary.failures else []
     for text in texts:
@@ -259,45 +258,43 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _maker(options: argparse.Namespace, stack: ExitStack) -> Callable[[], tuple[Backend, Sequence[Backend]]]:
-    """Return what makes the engine and its references."""
-    wanted = [name.strip() for name in options.against.split(",") if name.strip()] or list(REFERENCES)
-    if unknown := sorted(set(wanted) - set(REFERENCES)):
+    names = [name.strip() for name in options.against.split(",") if name.strip()] or list(REFERENCES)
+    if unknown := sorted(set(names) - set(REFERENCES)):
         raise SystemExit(f"--against has no {unknown[0]!r}; there are: {', '.join(REFERENCES)}")
     if not options.trino:
-        if options.engine == "trino" or (options.against and "trino" in wanted):
+        if options.engine == "trino" or (options.against and "trino" in names):
             raise SystemExit("Where Trino is has to be said: --trino http://user@127.0.0.1:8080/iceberg")
-        wanted = [name for name in wanted if name != "trino"]
+        names = [name for name in names if name != "trino"]
     uri = ""
-    if "postgresql" in {*wanted, options.engine}:
+    if "postgresql" in {*names, options.engine}:
         try:
             uri = os.environ.get("ROWMERGE_POSTGRES") or stack.enter_context(private_server())
         except SetupError as error:
             if options.against or options.engine == "postgresql":
                 raise SystemExit(str(error)) from error
             print(f"Without PostgreSQL: {error}", file=sys.stderr)
-            wanted.remove("postgresql")
+            names.remove("postgresql")
 
     def backend(name: str, flow: str = options.flow) -> Backend:
         if name == "rowmerge_nb":
             return _engine_under_test(options.store, flow, options.form, stack)
-        made: dict[str, Callable[[], Backend]] = {
+        makers: dict[str, Callable[[], Backend]] = {
             "postgresql": lambda: PostgreSQL(uri),
             "trino": lambda: Trino(options.trino),
             "duckdb": DuckDB,
             "oracle": Oracle,
         }
-        return made[name]()
+        return makers[name]()
 
-    # The older flow is compared with the other one as well.
+    # The older flow is also compared with the current one.
     flows = ["merge"] if options.flow != "merge" else []
     return lambda: (
         backend(options.engine),
-        [*(backend("rowmerge_nb", flow) for flow in flows), *(backend(name) for name in wanted if name != options.engine)],
+        [*(backend("rowmerge_nb", flow) for flow in flows), *(backend(name) for name in names if name != options.engine)],
     )
 
 
 def _engine_under_test(store: str, flow: str, form: str, stack: ExitStack) -> EngineUnderTest:
-    """Make an engine with a store of its own."""
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.plan.rules import RuleSettings
 
@@ -320,7 +317,7 @@ def _engine_under_test(store: str, flow: str, form: str, stack: ExitStack) -> En
 
 
 def _told(summary: Summary, make: Callable[[], tuple[Backend, Sequence[Backend]]]) -> Iterator[str]:
-    """Yield the failures as scripts, the first ones made small."""
+    """Yield the failures as scripts, the first ones reduced."""
     engine, references = make()
     try:
         for position, failure in enumerate(summary.failures):
@@ -331,7 +328,7 @@ def _told(summary: Summary, make: Callable[[], tuple[Backend, Sequence[Backend]]
 
 
 class _Shown:
-    """A line for every difference, and a line of progress every ten seconds."""
+    """Prints a line per difference, and a progress line every ten seconds."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -339,7 +336,6 @@ class _Shown:
         self._last = time.monotonic()
 
     def progress(self, summary: Summary) -> None:
-        """Report how far it is."""
         for failure in summary.failures[self._told :]:
             for difference in failure.differences:
                 print(f"Statement {failure.number} differs from {difference.reference}: {difference.sentence}", flush=True)
@@ -347,10 +343,13 @@ class _Shown:
         if time.monotonic() - self._last < 10:
             return
         self._last = time.monotonic()
-        done = sum(summary.kinds.values())
-        pace = summary.seconds / done
-        left = (self._total - done) * pace / 60
-        print(f"{done} of {self._total}, {pace:.2f} s each, {summary.endings['differ']} differ, {left:.0f} min left", flush=True)
+        finished = sum(summary.kinds.values())
+        pace = summary.seconds / finished
+        remaining_minutes = (self._total - finished) * pace / 60
+        print(
+            f"{finished} of {self._total}, {pace:.2f} s each, {summary.endings['differ']} differ, {remaining_minutes:.0f} min left",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

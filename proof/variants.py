@@ -1,6 +1,6 @@
-"""What is derived of other options from a trace, compared with runs under these options: ``python -m proof.variants --statements 500``.
+"""Results derived for other options from a trace, compared with runs under these options: ``python -m proof.variants --statements 500``.
 
-Statement 17 of seed 5 is the same whatever is run beside it: ``python -m proof.variants --seed 5 --first 17 --statements 1``.
+Statement 17 of seed 5 does not depend on other statements: ``python -m proof.variants --seed 5 --first 17 --statements 1``.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ __all__ = ["Summary", "compare", "main"]
 
 @dataclass
 class Summary:
-    """What came of a run.
+    """The result of a run.
 
     Attributes:
-        statements: per kind how many statements were run.
-        compared: how many variants were compared with a run, and ``failed`` how many of these failed alike.
-        places: how many rows' writers were compared, and ``unknown`` how many were not known.
-        without: reasons why nothing was derived, or not all of it, and how often.
-        differences: what is not alike, with a script that shows it.
+        statements: the number of statements per kind.
+        compared: the number of compared variants; ``failed``: those that failed alike.
+        places: the number of compared writers of rows; ``unknown``: those that were not derived.
+        without: how often nothing or not everything was derived, by reason.
+        differences: the differences, each with a script that shows it.
     """
 
     seed: int
@@ -55,7 +55,7 @@ class Summary:
     differences: list[str] = field(default_factory=list)
 
     def line(self) -> str:
-        """Tell it in a line.
+        """Return the summary in one line.
 
         >>> Summary(5).line()
         '0 statements of seed 5: 0 variants compared (0 of them fail), 0 differ; 0 writers compared, 0 not known.'
@@ -76,7 +76,7 @@ def compare(
         numbers: the statements' numbers.
         seed: the series.
         kinds: the kinds of statement.
-        most: how many variants of each statement are run; None for all.
+        most: the maximum number of variants run per statement; None for all.
     """
     summary = Summary(seed)
     printer = Printer("trino")
@@ -91,10 +91,10 @@ def compare(
         variants = variants_of(trace)
         if variants.why:
             summary.without[variants.why] += 1
-        chosen = list(variants.traces)
+        selected = list(variants.traces)
         if most is not None:
-            chosen = Random(number).sample(chosen, min(most, len(chosen)))  # noqa: S311 - nothing is secret here
-        for values in chosen:
+            selected = Random(number).sample(selected, min(most, len(selected)))  # noqa: S311 - nothing is secret here
+        for values in selected:
             wrong = [*run.differences(variants, values, summary)]
             if wrong:
                 text = f"-- statement {number}, {trace.paradigm} {trace.era} {trace.duplicates} -> {values}: {'; '.join(wrong)}"
@@ -104,14 +104,14 @@ def compare(
 
 @dataclass(frozen=True)
 class _Run:
-    """A statement on tables of its own."""
+    """A statement on its own tables."""
 
     engine: Engine
     scenario: Scenario
     sql: str
 
     def trace(self, options: Mapping[str, Any]) -> Trace | None:
-        """Rehearse the statement; None where that ends before it begins."""
+        """Rehearse the statement; return None if it ends before it begins."""
         settings, target = self.scenario.settings, self.scenario.target
         self.engine.register(
             target.name,
@@ -136,7 +136,7 @@ class _Run:
             return error.result.trace if error.result is not None else None
 
     def differences(self, variants: Variants, values: tuple[str, ...], summary: Summary) -> Iterator[str]:
-        """Run the statement under other options, and say where that differs from what was derived."""
+        """Run the statement under other options, and yield differences from the derived results."""
         derived = variants.traces[values]
         options = {"paradigm": derived.paradigm, "era": derived.era, "duplicates": str(derived.duplicates)}
         ran = self.trace({**options, **dict(zip(variants.choices, values, strict=True))})
@@ -147,7 +147,7 @@ class _Run:
         if derived.error is not None and ran.error is not None:
             summary.failed += 1
             ours, theirs = derived.error, ran.error
-            # The line of ON, which an error names that no clause has to do with, is not in a trace.
+            # A trace lacks the line of ON, which errors without a clause name.
             line = theirs.line if ours.line is None else ours.line
             if (ours.code, ours.message, line) != (theirs.code, theirs.message, theirs.line):
                 yield f"the errors are {ours} and {theirs}"
@@ -191,7 +191,7 @@ def _stored(trace: Trace) -> dict[int, dict[int, int]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it from the command line; 1 if anything differs."""
+    """Run the comparison from the command line; return 1 if anything differs."""
     from rowmerge_nb import Engine
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -200,12 +200,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--most", type=int, default=None, help="so many variants of each statement; otherwise all")
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with Engine() as engine:
-        numbers = range(chosen.first, chosen.first + chosen.statements)
-        summary = compare(engine, numbers, chosen.seed, kinds=chosen.kinds.split(","), most=chosen.most)
-    told = [*summary.differences, *(f"{count} x {why}" for why, count in summary.without.items()), summary.line()]
-    sys.stdout.write("\n\n".join(told) + "\n")
+        numbers = range(options.first, options.first + options.statements)
+        summary = compare(engine, numbers, options.seed, kinds=options.kinds.split(","), most=options.most)
+    lines = [*summary.differences, *(f"{count} x {why}" for why, count in summary.without.items()), summary.line()]
+    sys.stdout.write("\n\n".join(lines) + "\n")
     return 1 if summary.differences else 0
 
 

@@ -1,4 +1,4 @@
-"""Makes or updates an environment; does nothing when it is up to date. Standard library only: it runs before anything is installed.
+"""Creates or updates a virtual environment if necessary, with the standard library only.
 
 Usage: python scripts/_environment.py EXTRA FOLDER
 """
@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main(extra: str, folder: str) -> int:
-    """Bring the environment up to date under a lock, so that two scripts may start at the same time."""
+    """Update the environment under a lock, so that two scripts may start at the same time."""
     venv = ROOT / folder
-    # Every extra brings what a user needs, so any of them will do for that.
+    # Every extra includes the user's requirements.
     stamps = [venv / f"installed-{name}" for name in ((extra,) if extra else ("base", "dev", "bench"))]
     with (ROOT / f"{folder}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -40,18 +40,18 @@ def main(extra: str, folder: str) -> int:
 
 
 def fingerprint(venv: Path) -> str:
-    """Tell apart states of what is to be installed."""
+    """Return a hash of the required packages."""
     content = b"".join((ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt"))
     return f"{maker(venv)}\n{hashlib.sha256(content).hexdigest()}\n"
 
 
 def maker(venv: Path) -> str:
-    """Name the Python that makes the environment, and the place."""
+    """Return the Python that creates the environment, and its location."""
     return f"{sys.version}\n{sys.base_prefix}\n{venv}\n"
 
 
 def run(command: list[str], environment: dict[str, str] | None = None) -> None:
-    """Run a command; what it says in failing is on the terminal already."""
+    """Run a command, which prints its own errors."""
     status = subprocess.run(command, check=False, env=environment).returncode
     if status:
         raise SystemExit(f"Failed ({status}): {' '.join(command)}")

@@ -1,6 +1,6 @@
 """Checks the English of the project: docstrings, names, sentences, and the subjects of commits.
 
-Each rule has a number of places that may break it, in ``[tool.language]`` of pyproject.toml. Lower the number when you mend some.
+``[tool.language]`` of pyproject.toml limits the number of findings per rule. Lower a limit after fixes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ PACKAGE = ROOT / "rowmerge_nb"
 LONGEST_SENTENCE = 35
 LONGEST_SUBJECT = 65
 OPENINGS = frozenset({"Give", "Gives", "Tell", "Tells", "Say", "Says", "Bring", "See", "Have", "Do", "Does", "Is", "Are", "Has"})
-"""Words that open no docstring."""
+"""Words that must not open a docstring."""
 WORDS = re.compile(
     r"\b(told|tells?|nobody|whoever|somebody|once more|goes by|leave out|leaves out|left out|stands|stand|so many|of which there)\b",
     re.IGNORECASE,
 )
-"""Words that docstrings, comments and pages do without."""
+"""Words to avoid in docstrings, comments and pages."""
 PARTICIPLES = frozenset(
     {
         "alone",
@@ -91,13 +91,13 @@ PARTICIPLES = frozenset(
         "written",
     }
 )
-"""Names that say what happened, and not what they hold."""
+"""Names that say what happened, not what they hold."""
 VAGUE = frozenset({"kind", "place"})
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A place that breaks a rule."""
+    """A violation of a rule."""
 
     rule: str
     path: Path
@@ -105,14 +105,14 @@ class Finding:
     text: str
 
     def __str__(self) -> str:
-        """Return the place and what is wrong with it."""
+        """Return the position and the text of the finding."""
         return f"{self.path.relative_to(ROOT)}:{self.line}: {self.rule}: {self.text}"
 
 
 def main() -> int:
     """Compare the findings of each rule with its limit; return the exit code.
 
-    Rules that are named as arguments have their findings printed.
+    Findings of rules named as arguments are printed.
     """
     limits: dict[str, int] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["language"]
     findings = [finding for check in CHECKS for finding in check()]
@@ -140,7 +140,7 @@ def _docstrings() -> Iterator[tuple[Path, int, str]]:
 
 
 def openings() -> Iterator[Finding]:
-    """Yield the docstrings that open with another verb than those of the trade."""
+    """Yield the docstrings that open with a verb of `OPENINGS`."""
     for path, line, text in _docstrings():
         first = re.match(r"\w+", text)
         if first and first[0] in OPENINGS:
@@ -164,7 +164,7 @@ def sentences() -> Iterator[Finding]:
 
 
 def words() -> Iterator[Finding]:
-    """Yield the lines of docstrings and comments with words that the project does without."""
+    """Yield the lines of docstrings and comments with words of `WORDS`."""
     for path, line, text in _docstrings():
         for match in WORDS.finditer(text):
             yield Finding("words", path, line + text[: match.start()].count("\n"), match[0])
@@ -176,7 +176,7 @@ def words() -> Iterator[Finding]:
 
 
 def names() -> Iterator[Finding]:
-    """Yield the variables and arguments that are named by what happened, or by a word that says nothing."""
+    """Yield variables and arguments named by a participle or a vague word."""
     for path, _, tree in _modules():
         for node in ast.walk(tree):
             name = node.arg if isinstance(node, ast.arg) else node.id if isinstance(node, ast.Name) else ""
@@ -189,7 +189,7 @@ def names() -> Iterator[Finding]:
 
 
 def modules() -> Iterator[Finding]:
-    """Yield the modules whose name two others have, and the classes whose name another class has."""
+    """Yield modules and classes whose names are not unique enough."""
     by_name: dict[str, list[Path]] = {}
     classes: dict[str, list[tuple[Path, int]]] = {}
     for path, _, tree in _modules():
@@ -206,7 +206,7 @@ def modules() -> Iterator[Finding]:
 
 
 def subjects() -> Iterator[Finding]:
-    """Yield the commits that are not pushed yet and whose subject is too long, or no imperative."""
+    """Yield the unpushed commits whose subject is too long, or not an imperative."""
     command = ["git", "-C", str(ROOT), "log", "--no-merges", "--format=%s", "@{upstream}.."]
     log = subprocess.run(command, capture_output=True, text=True, check=False)
     for subject in log.stdout.splitlines():

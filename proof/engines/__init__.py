@@ -1,1 +1,1 @@
-"""Engines that run a statement: the one under test, DuckDB, PostgreSQL."""
+"""Engines that run a statement: the one under test, DuckDB, PostgreSQL, Trino."""

@@ -1,4 +1,4 @@
-"""Engines that run a scenario: the engine under test, DuckDB, PostgreSQL and Trino, each with the same answer to give."""
+"""Engines that run a scenario: the engine under test, DuckDB, PostgreSQL and Trino, with comparable outcomes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _READ: Final[Mapping[str, Callable[[Any], Value]]] = {
 
 
 class InexpressibleError(Exception):
-    """The engine has no way to say this; the scenario is passed over."""
+    """The engine cannot express the scenario, which is skipped."""
 
 
 class Backend(Protocol):
@@ -61,9 +61,9 @@ class Backend(Protocol):
 
     Attributes:
         name: the engine's name.
-        rule: the rule for duplicates that it follows; None for that of the scenario's settings.
-        eager: classes of error that it also raises for values that no row is given, since it computes constants, or the values
-            of clauses that do not fire, beforehand. Nothing can be said of a statement that ends so.
+        rule: its rule for duplicates; None for that of the scenario's settings.
+        eager: classes of error that it may raise for values that no row receives, since it computes constants or the values of other
+            clauses in advance. Such an error is no evidence.
     """
 
     name: str
@@ -74,32 +74,32 @@ class Backend(Protocol):
         """Run a scenario's statement on fresh tables.
 
         Raises:
-            InexpressibleError: the engine cannot say it.
+            InexpressibleError: the engine cannot express it.
         """
 
     def close(self) -> None:
-        """Free what is held."""
+        """Release all resources."""
 
 
 class Oracle:
-    """The prediction, as an engine among others."""
+    """The prediction, as an engine."""
 
     name: str = "oracle"
     rule: str | None = None
     eager: frozenset[str] = frozenset()
 
     def run(self, scenario: Scenario) -> Outcome:
-        """Return what the statement must do."""
+        """Return the predicted outcome."""
         return predict(scenario)
 
     def close(self) -> None:
-        """Do nothing."""
+        """Release nothing."""
 
 
 class DuckDB:
     """DuckDB within this process.
 
-    Of a MERGE it asks what the standard asks: no target row may be changed twice.
+    For a MERGE it follows the standard's rule: no target row may be changed twice.
 
     >>> from proof.statements.scenarios import numbered_scenario
     >>> backend, scenario = DuckDB(), numbered_scenario(1, 2)
@@ -139,21 +139,21 @@ class DuckDB:
 
 
 def _duckdb_class(error: Exception) -> str:
-    kind, text = type(error).__name__, str(error)
+    class_name, text = type(error).__name__, str(error)
     if "affect the same target row more than once" in text:
         return DUPLICATE
-    if kind == "ConstraintException" and "NOT NULL" in text:
+    if class_name == "ConstraintException" and "NOT NULL" in text:
         return NOT_NULL
-    if kind in {"ConversionException", "OutOfRangeException"}:
+    if class_name in {"ConversionException", "OutOfRangeException"}:
         return OUT_OF_RANGE
-    return kind
+    return class_name
 
 
 class PostgreSQL:
     """A PostgreSQL server, version 15 or newer.
 
     Args:
-        uri: where it is; tables are made in the connection's temporary schema and leave nothing behind.
+        uri: its address; tables are created in the connection's temporary schema.
     """
 
     name: str = "postgresql"
@@ -193,7 +193,7 @@ class PostgreSQL:
 
 
 def _refuse_unreachable(scenario: Scenario) -> None:
-    """Refuse clauses behind one without a condition: Trino passes them by, DuckDB and PostgreSQL do not take them."""
+    """Refuse clauses after one without a condition: Trino ignores them, DuckDB and PostgreSQL reject them."""
     statement = scenario.statement
     if isinstance(statement, MergeStatement):
         for matched in (True, False):
@@ -203,12 +203,12 @@ def _refuse_unreachable(scenario: Scenario) -> None:
 
 
 class Trino:
-    """A Trino server with a catalog that has MERGE.
+    """A Trino server with a catalog that supports MERGE.
 
-    Its tables are made in a schema of this backend's own, which is dropped in the end.
+    Tables are created in a schema of this backend, which is dropped at the end.
 
     Args:
-        url: the server and the catalog, as `TrinoClient` takes it.
+        url: the server and the catalog, as for `TrinoClient`.
     """
 
     name: str = "trino"
@@ -223,11 +223,11 @@ class Trino:
         self._printer = Printer("trino")
 
     def run(self, scenario: Scenario) -> Outcome:
-        """Run a scenario's statement; what Trino fails at by itself says nothing."""
+        """Run a scenario's statement; failures of Trino itself are skipped."""
         _refuse_single_columns(scenario)
-        target, placed = scenario.target, scenario.settings.partitioned_by
+        target, partitioned_by = scenario.target, scenario.settings.partitioned_by
         for table in scenario.tables:
-            listed = ", ".join(f"'{column}'" for column in placed) if table is target else ""
+            listed = ", ".join(f"'{column}'" for column in partitioned_by) if table is target else ""
             self._client.run(f"DROP TABLE IF EXISTS {table.name}")
             self._client.run(self._printer.create(table) + (f" WITH (partitioning = ARRAY[{listed}])" if listed else ""))
             if table.rows:
@@ -240,7 +240,7 @@ class Trino:
             return _failed(error, trino_class(error))
         kinds = [column.type for column in target.columns]
         rows = self._client.run(f"SELECT * FROM {target.name}").rows
-        # Where there was nothing to do, Trino may leave the count out.
+        # Trino may omit the count if no row changed.
         return Outcome(multiset(tuple(map(_from_json, row, kinds)) for row in rows), count or 0)
 
     def close(self) -> None:
@@ -249,7 +249,7 @@ class Trino:
 
 
 def _refuse_single_columns(scenario: Scenario) -> None:
-    """Refuse what ends in another way where a store changes single columns: Iceberg's tables get whole rows."""
+    """Refuse scenarios whose outcome differs in stores that change single columns: Iceberg writes whole rows."""
     rows = replace(scenario, settings=replace(scenario.settings, paradigm="DELETE_ROW_AND_INSERT_ROW"))
     if predict(rows, "trino") != predict(scenario, "trino"):
         raise InexpressibleError("A row cannot have two versions in a store of single columns")
@@ -263,8 +263,8 @@ def trino_class(error: TrinoError | RowMergeError) -> str:
     return _TRINO_CLASSES.get(error.code, error.code)
 
 
-def _from_json(value: Any, kind: Type) -> Value:
-    """Return the value that Trino's protocol writes so.
+def _from_json(value: Any, sql_type: Type) -> Value:
+    """Return a value from its form in Trino's protocol.
 
     >>> from rowmerge_nb.spi.types import DATE
     >>> _from_json("2024-02-29", DATE)
@@ -272,17 +272,17 @@ def _from_json(value: Any, kind: Type) -> Value:
     """
     if value is None:
         return None
-    read = _READ.get(kind.base)
+    read = _READ.get(sql_type.base)
     return value if read is None else read(value)
 
 
 class EngineUnderTest:
-    """The engine of this package, through its front door: text in, table out.
+    """The engine of this package, through its public API: text in, table out.
 
     Args:
         engine: an `rowmerge_nb.Engine`.
-        flow: how UPDATE and DELETE are executed; what the flow ``updatable`` refuses is passed over.
-        rules_off: rules that no statement has.
+        flow: how UPDATE and DELETE are executed; statements that the flow ``updatable`` refuses are skipped.
+        rules_off: rules disabled for all statements.
     """
 
     name: str = "rowmerge_nb"
@@ -331,13 +331,13 @@ class EngineUnderTest:
         after = self._engine.table(target.name)
         if after.schema != before.schema:
             return Outcome(None, None, frozenset({f"the table's columns are now {after.schema}"}))
-        told = _told(scenario, result)
-        if told:
-            return Outcome(None, None, frozenset({told}))
+        problem = _told(scenario, result)
+        if problem:
+            return Outcome(None, None, frozenset({problem}))
         return Outcome(multiset(_rows(after, target)), result.count)
 
     def _pass_over(self, error: RowMergeError) -> None:
-        """Report what the older flow has not from what it does wrong."""
+        """Skip what the older flow does not support."""
         if self._flow == "updatable" and (error.code == "NOT_SUPPORTED" or "Invalid descendant" in error.message):
             raise InexpressibleError(str(error)) from error
 
@@ -347,7 +347,7 @@ class EngineUnderTest:
 
 
 def _told(scenario: Scenario, result: Any) -> str:
-    """Check that the account of a MERGE adds up; gives what is wrong with it."""
+    """Return what is wrong with the row counts of a MERGE, or ``""``."""
     if not isinstance(scenario.statement, MergeStatement):
         return ""
     per_clause = {clause.number: clause.rows for clause in result.trace.clauses if clause.number >= 0}
@@ -381,7 +381,7 @@ def arrow_table(table: Table) -> pa.Table:
 
 
 def _rows(data: pa.Table, table: Table) -> Iterable[Row]:
-    """Return rows as tuples; what a driver gives as text becomes the number that it is."""
+    """Return rows as tuples; texts of drivers are converted to numbers."""
     columns = []
     for column, array in zip(table.columns, data.columns, strict=True):
         values = array.to_pylist()

@@ -1,4 +1,4 @@
-"""Who commits what a statement leaves, for audits: nobody, so that the rows themselves are compared, or pyiceberg to an Iceberg table."""
+"""Commits of a statement's result for audits: none, so that the rows themselves are compared, or by pyiceberg to an Iceberg table."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 __all__ = ["CATALOGS", "Committer", "Frames", "Pyiceberg", "rows_as_table"]
 
 CATALOGS: Final = {"frames": "memory", "pyiceberg": "lake", "spark": "lake"}
-"""Who can commit, each with the catalog that must be the engine's default one."""
+"""The committers, each with the required default catalog of the engine."""
 
 
 class Committer(Protocol):
-    """Puts the rows that a statement is to have left where an audit finds them."""
+    """Stores the rows that a statement supposedly left for an audit."""
 
     def audit(self, engine: Engine, scenario: Scenario, rows: Sequence[Row]) -> Audit:
         """Commit rows as the outcome of a scenario's statement, and audit it."""
 
     def close(self) -> None:
-        """Free what is held."""
+        """Release all resources."""
 
 
 class Frames:
@@ -45,15 +45,15 @@ class Frames:
         return engine.audit(target.name, before=before, after=after, statement=Printer("trino").statement(scenario))
 
     def close(self) -> None:
-        """Do nothing."""
+        """Release nothing."""
 
 
 class Pyiceberg:
-    """The tables are Iceberg's: pyiceberg makes them anew, and commits what the statement leaves as an overwrite.
+    """Iceberg tables: pyiceberg recreates them, and commits the result of the statement as an overwrite.
 
     Args:
-        engine: an engine whose default catalog is ``lake``, which it is given here.
-        warehouse: where the tables are made.
+        engine: an engine whose default catalog is ``lake``; this class adds it.
+        warehouse: the folder of the tables.
     """
 
     def __init__(self, engine: Engine, warehouse: str) -> None:
@@ -63,16 +63,16 @@ class Pyiceberg:
         engine.add_catalog("lake", self._connector)
 
     def audit(self, engine: Engine, scenario: Scenario, rows: Sequence[Row]) -> Audit:
-        """Make the tables, overwrite the target, and audit one snapshot against the other."""
+        """Create the tables, overwrite the target, and compare the two snapshots by an audit."""
         for table in scenario.tables[1:]:
             self._made(table)
-        made = self._made(scenario.target)
-        before = made.current_snapshot().snapshot_id
+        iceberg_table = self._made(scenario.target)
+        before = iceberg_table.current_snapshot().snapshot_id
         with warnings.catch_warnings():
-            # An overwrite of a table without rows.
+            # An overwrite of an empty table.
             warnings.filterwarnings("ignore", message="Delete operation did not match any records")
-            made.overwrite(rows_as_table(scenario.target, rows))
-        after = made.current_snapshot().snapshot_id
+            iceberg_table.overwrite(rows_as_table(scenario.target, rows))
+        after = iceberg_table.current_snapshot().snapshot_id
         statement = Printer("trino").statement(scenario)
         return engine.audit(scenario.target.name, before=before, after=after, statement=statement)
 
@@ -80,9 +80,9 @@ class Pyiceberg:
         catalog, name, rows = self._connector.catalog, ("default", table.name), arrow_table(table)
         if catalog.table_exists(name):
             catalog.drop_table(name)
-        made = catalog.create_table(name, schema=rows.schema)
-        made.append(rows)
-        return made
+        iceberg_table = catalog.create_table(name, schema=rows.schema)
+        iceberg_table.append(rows)
+        return iceberg_table
 
     def close(self) -> None:
         """Close the connector."""
@@ -91,7 +91,7 @@ class Pyiceberg:
 
 def rows_as_table(target: Table, rows: Iterable[Row]) -> pa.Table:
     """Return rows of a table as Arrow data of its exact types."""
-    found = list(rows)
-    columns = [[row[place] for row in found] for place in range(len(target.columns))]
+    row_list = list(rows)
+    columns = [[row[index] for row in row_list] for index in range(len(target.columns))]
     arrays = [pa.array(values, column.type.arrow) for values, column in zip(columns, target.columns, strict=True)]
     return pa.table(arrays, names=list(target.names))

@@ -1,6 +1,6 @@
-"""Spark with Iceberg's own library, in a process and an environment of its own: what is to be done comes in as lines of JSON.
+"""Spark with Iceberg's own library, in its own process and environment; it reads statements as lines of JSON.
 
-Nothing of this project is imported here. Run by `proof.engines.spark_iceberg` as ``python iceberg_peer.py WAREHOUSE JAR``.
+It imports nothing of this project. `proof.engines.spark_iceberg` runs it as ``python iceberg_peer.py WAREHOUSE JAR``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Answer each line with one line: what failed, or null."""
+    """Answer each line with one line: the failure, or null."""
     warehouse, jar = sys.argv[1:]
     from pyspark.sql import SparkSession
 
@@ -23,7 +23,7 @@ def main() -> None:
         "spark.driver.memory": "1g",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "1",
-        # A backslash is a letter as any other, as in the standard.
+        # A backslash is an ordinary character, as in the standard.
         "spark.sql.parser.escapedStringLiterals": "true",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
@@ -41,9 +41,9 @@ def main() -> None:
     spark.sql("USE lake.default")
     answer(None)
     for line in sys.stdin:
-        told: dict[str, Any] = json.loads(line)
+        order: dict[str, Any] = json.loads(line)
         try:
-            for statement in told["statements"]:
+            for statement in order["statements"]:
                 spark.sql(statement).collect()
         except Exception as error:  # noqa: BLE001 - whatever Spark says to a statement is its answer
             answer(f"{type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one's own, in a temporary directory, for as long as it is needed."""
+"""A private PostgreSQL server in a temporary directory."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def find_server() -> Path:
     """Return the directory of the newest ``initdb`` and ``pg_ctl`` on this machine.
 
     Raises:
-        SetupError: there is none that has MERGE.
+        SetupError: no version with MERGE is installed.
     """
     on_path = shutil.which("initdb")
-    found = [Path(on_path).resolve().parent] if on_path else []
-    found += [path for place in _PLACES for path in Path("/").glob(place.lstrip("/")) if (path / "initdb").is_file()]
-    versions = {path: _version(path) for path in found}
+    directories = [Path(on_path).resolve().parent] if on_path else []
+    directories += [path for pattern in _PLACES for path in Path("/").glob(pattern.lstrip("/")) if (path / "initdb").is_file()]
+    versions = {path: _version(path) for path in directories}
     fitting = [path for path, version in versions.items() if version >= OLDEST]
     if not fitting:
         raise SetupError(
@@ -48,15 +48,15 @@ def _version(directory: Path) -> int:
 
 @contextmanager
 def private_server() -> Iterator[str]:
-    """Start a server that listens on a socket in its own directory only; gives its connection string.
+    """Start a server that listens only on a socket in its own directory; yield its connection string.
 
-    The server refuses to run as root: there the user ``postgres`` or ``nobody`` runs it.
+    The server refuses to run as root; then it runs as the user ``postgres`` or ``nobody``.
 
     Raises:
-        SetupError: there is no server on this machine, or it does not start.
+        SetupError: no server is installed, or it does not start.
     """
     programs = find_server()
-    # Short, since the path of a socket may have 100 characters.
+    # A short name: the path of a socket may have at most 100 characters.
     with tempfile.TemporaryDirectory(prefix="pg", dir="/tmp", ignore_cleanup_errors=True) as name:
         directory = Path(name)
         user = _unprivileged()
@@ -78,7 +78,7 @@ def private_server() -> Iterator[str]:
 
 
 def _unprivileged() -> str | None:
-    """Return the user to become, or None where that is not needed."""
+    """Return the user to switch to, or None."""
     if os.geteuid() != 0:
         return None
     import pwd
@@ -93,7 +93,7 @@ def _unprivileged() -> str | None:
 
 
 def _run(command: list[str | Path], directory: Path, user: str | None) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [str(part) for part in command],
         cwd=directory,
         user=user,
@@ -104,7 +104,8 @@ def _run(command: list[str | Path], directory: Path, user: str | None) -> None:
         text=True,
         check=False,
     )
-    if done.returncode:
+    if process.returncode:
         raise SetupError(
-            f"{Path(command[0]).name} failed ({done.returncode}): {done.stderr.strip()}", hint="The server's log may say more."
+            f"{Path(command[0]).name} failed ({process.returncode}): {process.stderr.strip()}",
+            hint="The server's log may say more.",
         )

@@ -1,7 +1,6 @@
-"""Spark with Iceberg's own library as the engine that has executed a statement, and committed it: `rowmerge_nb` reads its tables alone.
+"""Spark with Iceberg's own library as the engine that executed and committed a statement; `rowmerge_nb` only reads its tables.
 
-It runs in an environment of its own: ROWMERGE_ICEBERG_PYTHON names a Python with the PySpark that Iceberg's runtime is made for, and
-ROWMERGE_ICEBERG_JAR that runtime.
+It runs in its own environment: ROWMERGE_ICEBERG_PYTHON names a Python with a PySpark that suits the runtime ROWMERGE_ICEBERG_JAR.
 """
 
 from __future__ import annotations
@@ -33,18 +32,18 @@ if TYPE_CHECKING:
 __all__ = ["SparkIceberg"]
 
 _MODES: Final = ("copy-on-write", "merge-on-read")
-"""What Iceberg's library does to files that have changed rows: it writes them anew, or files of deleted positions beside them."""
+"""How Iceberg's library changes rows of files: it rewrites the files, or adds files of deleted positions."""
 
 
 class SparkIceberg:
-    """The statements are Spark's to execute, and the commits are its own.
+    """Spark executes and commits the statements.
 
     Args:
-        engine: an engine whose default catalog is ``lake``, which it is given here.
-        folder: an empty folder for both catalogs and the rows on their way.
+        engine: an engine whose default catalog is ``lake``; this class adds it.
+        folder: an empty folder for both catalogs and intermediate rows.
 
     Raises:
-        SetupError: there is no such Spark, or it does not start.
+        SetupError: Spark is missing, or does not start.
     """
 
     def __init__(self, engine: Engine, folder: str) -> None:
@@ -71,58 +70,58 @@ class SparkIceberg:
         self._answer()
 
     def executed(self, scenario: Scenario) -> tuple[str, list[Row]] | None:
-        """Have Spark make a scenario's tables and execute its statement.
+        """Create a scenario's tables by Spark and execute its statement.
 
         Returns:
-            Who has executed it, and the rows left; None where the oracle sees it fail, and where Spark refuses it.
+            The name of the implementation and the resulting rows; None if the oracle predicts a failure, or Spark refuses the statement.
         """
         if predict(scenario, "standard").errors:
             return None
-        # By turns, and a statement always in the same way.
+        # Alternate between modes, but always the same one for a statement.
         mode = _MODES[len(Printer("spark").statement(scenario)) % len(_MODES)]
         for table in scenario.tables:
-            placed = scenario.settings.partitioned_by if table is scenario.target else ()
-            failed = self._asked(self._making(table, mode, placed))
-            if failed is not None:
+            partitioned_by = scenario.settings.partitioned_by if table is scenario.target else ()
+            failure = self._asked(self._making(table, mode, partitioned_by))
+            if failure is not None:
                 return None
         self._before = self._known(scenario.target.name)
-        failed = self._asked([Printer("spark").statement(scenario)])
-        if failed is not None:
-            self.refused[Printer("spark").statement(scenario)] = failed.splitlines()[0]
+        failure = self._asked([Printer("spark").statement(scenario)])
+        if failure is not None:
+            self.refused[Printer("spark").statement(scenario)] = failure.splitlines()[0]
             return None
         for table in scenario.tables[1:]:
             self._known(table.name)
         self._known(scenario.target.name)
         try:
-            found = self._connector.catalog.load_table(("default", scenario.target.name)).scan().to_arrow()
+            result = self._connector.catalog.load_table(("default", scenario.target.name)).scan().to_arrow()
         except TypeError as error:
             # It is partitioned by two columns of one type of decimals, which pyiceberg does not read.
             self.refused[Printer("spark").statement(scenario)] = str(error)
             return None
-        self._left = [tuple(row.values()) for row in found.to_pylist()]
+        self._left = [tuple(row.values()) for row in result.to_pylist()]
         return f"Spark, {mode}", self._left
 
     def audit(self, engine: Engine, scenario: Scenario, rows: Sequence[Row]) -> Audit:
-        """Audit what Spark has left, or, of other rows than these, what an overwrite by them leaves."""
+        """Audit Spark's result or, for other rows, the result of an overwrite with them."""
         name = scenario.target.name
         if rows is not self._left:
             path = self._written("other", rows_as_table(scenario.target, rows))
-            failed = self._asked([f"INSERT OVERWRITE {name} SELECT * FROM parquet.`{path}`"])
-            assert failed is None, failed
+            failure = self._asked([f"INSERT OVERWRITE {name} SELECT * FROM parquet.`{path}`"])
+            assert failure is None, failure
         after = self._known(name)
         return engine.audit(name, before=self._before, after=after, statement=Printer("trino").statement(scenario))
 
-    def _making(self, table: Table, mode: str, placed: Sequence[str]) -> list[str]:
-        """Return the statements that make a table with its rows anew."""
-        modes = ", ".join(f"'write.{kind}.mode' = '{mode}'" for kind in ("merge", "update", "delete"))
-        by = f" PARTITIONED BY ({', '.join(placed)})" if placed else ""
-        made = Printer("spark").create(table)
+    def _making(self, table: Table, mode: str, partitioned_by: Sequence[str]) -> list[str]:
+        """Return the statements that recreate a table with its rows."""
+        modes = ", ".join(f"'write.{operation}.mode' = '{mode}'" for operation in ("merge", "update", "delete"))
+        by = f" PARTITIONED BY ({', '.join(partitioned_by)})" if partitioned_by else ""
+        create = Printer("spark").create(table)
         path = self._written(table.name, arrow_table(table))
         return [
             f"DROP TABLE IF EXISTS {table.name}",
-            # Of dynamic overwriting there is nothing here: an overwrite leaves what it is given, and nothing else.
+            # Overwriting is static: the table then has exactly the written rows.
             "SET spark.sql.sources.partitionOverwriteMode = static",
-            f"{made} USING iceberg{by} TBLPROPERTIES ('format-version' = '2', {modes})",
+            f"{create} USING iceberg{by} TBLPROPERTIES ('format-version' = '2', {modes})",
             f"INSERT INTO {table.name} SELECT * FROM parquet.`{path}`",
         ]
 
@@ -132,7 +131,7 @@ class SparkIceberg:
         return path
 
     def _known(self, name: str) -> int:
-        """Let the engine's catalog know a table as it is by now; give its snapshot."""
+        """Register the current state of a table in the engine's catalog; return its snapshot."""
         folder = self._warehouse / "default" / name / "metadata"
         version = (folder / "version-hint.text").read_text(encoding="utf-8").strip()
         catalog, identifier = self._connector.catalog, ("default", name)
@@ -144,7 +143,7 @@ class SparkIceberg:
         return int(snapshot.snapshot_id)
 
     def _asked(self, statements: Sequence[str]) -> str | None:
-        """Have statements executed, one after the other; give what one of them has failed with."""
+        """Execute statements one after the other; return the failure of one."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"statements": list(statements)}) + "\n")
         self._process.stdin.flush()

@@ -1,4 +1,4 @@
-"""The engine with the target in a store other than memory: filled and read through the connector's contract, without Spark."""
+"""The engine with the target in another store than memory, filled and read through the connector's contract without Spark."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ __all__ = ["StoreUnderTest", "insert_page", "read_rows"]
 
 KEY = "row_key"
 INSERTS = 3
-"""So many inserts fill a table, so that a store of files has several splits."""
+"""The number of inserts that fill a table, so that a store of files has several splits."""
 
 
 class StoreUnderTest(EngineUnderTest):
     """Runs UPDATE and DELETE statements on tables of a store.
 
     Args:
-        engine: an engine to which the connector was added.
+        engine: an engine with the connector.
         catalog: the connector's name there; it is the engine's default catalog.
         connector: the connector.
         schema: the schema of the tables; it is the engine's default schema.
-        keyed: the store wants a primary key: the table gets one more column, which is left out of what is compared.
+        keyed: the store requires a primary key: the table gets an extra column, which is not compared.
         flow: how statements are executed.
     """
 
@@ -74,12 +74,12 @@ class StoreUnderTest(EngineUnderTest):
         except RowMergeError as error:
             self._pass_over(error)
             same = read_rows(self._connector, name, target.names) == before
-            kind = trino_class(error) if same else f"{error.code}, and the table was changed"
-            return Outcome(None, None, frozenset({kind}), str(error))
+            error_class = trino_class(error) if same else f"{error.code}, and the table was changed"
+            return Outcome(None, None, frozenset({error_class}), str(error))
         return Outcome(read_rows(self._connector, name, target.names), result.count)
 
     def _make(self, name: SchemaTableName, scenario: Scenario) -> None:
-        """Make the table, and fill it by a few inserts."""
+        """Create the table, and fill it by a few inserts."""
         target, connector = scenario.target, self._connector
         columns = [ColumnMetadata(c.name, c.type, c.nullable) for c in target.columns]
         rows = arrow_table(target)
@@ -110,7 +110,7 @@ def _session() -> ConnectorSession:
 
 
 def insert_page(connector: Connector, name: SchemaTableName, page: pa.RecordBatch) -> None:
-    """Insert rows by one sink of a connector: of a store of files, a file."""
+    """Insert rows with one sink, so that a store of files writes one file."""
     session = _session()
     transaction = connector.begin_transaction()
     metadata = connector.get_metadata(transaction)
@@ -125,16 +125,16 @@ def insert_page(connector: Connector, name: SchemaTableName, page: pa.RecordBatc
 
 
 def read_rows(connector: Connector, name: SchemaTableName, columns: Sequence[str]) -> Any:
-    """Read columns of a table through its connector, split by split; gives a multiset of rows."""
+    """Read columns of a table through its connector, split by split; return a multiset of rows."""
     session = _session()
     transaction = connector.begin_transaction()
     metadata = connector.get_metadata(transaction)
     handle = metadata.get_table_handle(session, name)
     assert handle is not None
-    wanted = [column for column in metadata.get_column_handles(session, handle) if column.name in columns]
+    handles = [column for column in metadata.get_column_handles(session, handle) if column.name in columns]
     rows: list[tuple[Any, ...]] = []
     for split in connector.get_split_manager().get_splits(transaction, session, handle, Constraint()):
-        source = connector.get_page_source_provider().create_page_source(transaction, session, split, handle, wanted)
+        source = connector.get_page_source_provider().create_page_source(transaction, session, split, handle, handles)
         while (page := source.get_next_page()) is not None:
             rows += zip(*(column.to_pylist() for column in page.columns), strict=True)
         source.close()

@@ -1,4 +1,4 @@
-"""Statements sent to a Trino server, by the protocol that its own clients speak."""
+"""Statements for a Trino server, by its client protocol."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["TrinoAnswer", "TrinoClient", "TrinoError"]
 _SECONDS: Final = 120
 _PAUSE: Final = 0.1
 _BUSY: Final = frozenset({502, 503, 504})
-"""Answers after which a client is to ask again."""
+"""Status codes after which a client retries."""
 
 
 class TrinoError(Exception):
-    """What Trino says of a statement that failed."""
+    """Trino's error of a failed statement."""
 
     def __init__(self, error: dict[str, Any]) -> None:
         self.code: str = error.get("errorName", "")
@@ -31,7 +31,7 @@ class TrinoError(Exception):
 
 @dataclass(frozen=True)
 class TrinoAnswer:
-    """What came of a statement: its rows, as the protocol's JSON has them, and how many rows it has changed."""
+    """The result of a statement: its rows as JSON, and the number of changed rows."""
 
     rows: list[list[Any]]
     count: int | None
@@ -41,7 +41,7 @@ class TrinoClient:
     """Sends statements to a server, one after the other.
 
     Args:
-        url: where it is, and a catalog there that tables can be made in: ``http://user@127.0.0.1:8080/iceberg``.
+        url: the server and a writable catalog: ``http://user@127.0.0.1:8080/iceberg``.
 
     >>> TrinoClient("http://me@127.0.0.1:8080/iceberg").catalog
     'iceberg'
@@ -55,19 +55,19 @@ class TrinoClient:
                 f"Not the URL of a catalog of a Trino server: {url}",
                 hint="It is written like http://user@127.0.0.1:8080/iceberg.",
             )
-        place = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
-        self._statements = f"{parts.scheme}://{place}/v1/statement"
+        address = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
+        self._statements = f"{parts.scheme}://{address}/v1/statement"
         self._headers = {
             "X-Trino-User": unquote(parts.username or "rowmerge"),
             "X-Trino-Catalog": self.catalog,
             "X-Trino-Time-Zone": "UTC",
-            # Without it timestamps are cut to milliseconds.
+            # Without it, timestamps are truncated to milliseconds.
             "X-Trino-Client-Capabilities": "PARAMETRIC_DATETIME",
             "Content-Type": "text/plain; charset=utf-8",
         }
 
     def use(self, schema: str) -> None:
-        """Describe in which schema names without one are to be looked up."""
+        """Set the schema of unqualified names."""
         self._headers["X-Trino-Schema"] = schema
 
     def run(self, sql: str) -> TrinoAnswer:
@@ -75,7 +75,7 @@ class TrinoClient:
 
         Raises:
             TrinoError: it failed.
-            SetupError: there is no server.
+            SetupError: the server is not reachable.
         """
         rows: list[list[Any]] = []
         answer = self._asked(self._statements, sql.encode())

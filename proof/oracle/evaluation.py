@@ -36,9 +36,9 @@ def evaluate(expression: Expression, row: Environment, scenario: Scenario) -> An
     """Return the value of an expression.
 
     Args:
-        expression: what is evaluated.
+        expression: the expression.
         row: the values of the columns in scope.
-        scenario: holds the tables that subqueries read, as they were before the statement.
+        scenario: the tables that subqueries read, as they were before the statement.
 
     Raises:
         OutOfRangeError: a CAST does not fit.
@@ -65,8 +65,8 @@ def _in_subquery(expression: InSubquery, row: Environment, scenario: Scenario) -
     values = _values(scenario.table(expression.table), expression.column)
     value = evaluate(expression.argument, row, scenario)
     # IN over no rows is FALSE, for NULL too.
-    found = OPERATIONS["IN"](value, *values) if values else False
-    return OPERATIONS["NOT"](found) if expression.negated else found
+    is_in = OPERATIONS["IN"](value, *values) if values else False
+    return OPERATIONS["NOT"](is_in) if expression.negated else is_in
 
 
 def _scalar(expression: ScalarSubquery, row: Environment, scenario: Scenario) -> Any:
@@ -80,19 +80,19 @@ def _scalar(expression: ScalarSubquery, row: Environment, scenario: Scenario) ->
 
 
 def aggregate(function: str, values: list[Any]) -> Any:
-    """Return ``max``, ``min`` or ``count`` of values; NULLs are passed over.
+    """Return ``max``, ``min`` or ``count`` of values, ignoring NULLs.
 
     >>> aggregate("max", [1, None, 3]), aggregate("count", [None]), aggregate("min", [])
     (3, 0, None)
     """
-    known = [value for value in values if value is not None]
+    non_null = [value for value in values if value is not None]
     if function == "count":
-        return len(known)
-    return (max if function == "max" else min)(known, default=None)
+        return len(non_null)
+    return (max if function == "max" else min)(non_null, default=None)
 
 
-def coerce(value: Any, kind: Type) -> Any:
-    """Convert a value into a type, as an assignment does: decimals are rounded half away from zero.
+def coerce(value: Any, sql_type: Type) -> Any:
+    """Convert a value to a type as an assignment does; decimals are rounded half away from zero.
 
     Raises:
         OutOfRangeError: it does not fit.
@@ -103,25 +103,25 @@ def coerce(value: Any, kind: Type) -> Any:
     """
     if value is None:
         return None
-    if kind.base in _INTEGERS:
+    if sql_type.base in _INTEGERS:
         number = int(_EXACT.quantize(value, Decimal(1))) if isinstance(value, Decimal) else int(value)
-        if not -_INTEGERS[kind.base] <= number < _INTEGERS[kind.base]:
-            raise OutOfRangeError(f"{value} does not fit {kind}")
+        if not -_INTEGERS[sql_type.base] <= number < _INTEGERS[sql_type.base]:
+            raise OutOfRangeError(f"{value} does not fit {sql_type}")
         return number
-    if kind.base == "decimal":
-        precision, scale = kind.parameters
+    if sql_type.base == "decimal":
+        precision, scale = sql_type.parameters
         exact = _EXACT.quantize(_EXACT.create_decimal(value), Decimal(1).scaleb(-scale))
         if abs(exact) >= Decimal(1).scaleb(precision - scale):
-            raise OutOfRangeError(f"{value} does not fit {kind}")
+            raise OutOfRangeError(f"{value} does not fit {sql_type}")
         # Zero has no sign in SQL.
         return abs(exact) if exact == 0 else exact
-    if kind.base == "double":
+    if sql_type.base == "double":
         return float(value)
-    if kind.base == "varchar":
+    if sql_type.base == "varchar":
         return _text(value)
-    if kind.base == "date" and isinstance(value, datetime):
+    if sql_type.base == "date" and isinstance(value, datetime):
         return value.date()
-    if kind.base == "timestamp" and not isinstance(value, datetime):
+    if sql_type.base == "timestamp" and not isinstance(value, datetime):
         return datetime.combine(value, time.min)
     return value
 

@@ -1,15 +1,15 @@
-"""MERGE, UPDATE and DELETE one row at a time, in plain Python: what the engine must agree with.
+"""MERGE, UPDATE and DELETE one row at a time, in plain Python: the reference for the engine.
 
-It is written from the text of the SQL standard (ISO/IEC 9075-2, "merge statement") and of Trino's developer guide
-("Supporting MERGE"), and shares no code with the engine: statements come as data, not as text, and rows as tuples.
+It follows the text of the SQL standard (ISO/IEC 9075-2, "merge statement") and of Trino's developer guide ("Supporting MERGE"),
+and shares no code with the engine: statements are data, not text, and rows are tuples.
 
-Where the two texts differ, on source rows that match the same target row, both rules are here:
+The two texts differ on source rows that match the same target row; both rules are implemented:
 
 ``standard``
     A target row that more than one source row would *change* is an error. Source rows for which no clause fires do not count.
 ``trino``
     "In each MERGE case, a single target table row must match at most one source row": a repeated pair of target row and case
-    number is an error, "no case" (−1) being one such number. Different clauses on one target row pass; each update then
+    number is an error, and "no case" (−1) is such a number. Different clauses may change one target row; each update then
     leaves its version of the row.
 """
 
@@ -42,7 +42,7 @@ __all__ = ["DUPLICATE", "NOT_NULL", "OUT_OF_RANGE", "Outcome", "multiset", "pred
 DUPLICATE: Final = "duplicate"
 """More than one source row matched a target row."""
 NOT_NULL: Final = "not null"
-"""NULL was to be stored in a column that refuses it."""
+"""NULL was assigned to a column that is NOT NULL."""
 OUT_OF_RANGE: Final = "out of range"
 """A value does not fit its column."""
 
@@ -51,14 +51,14 @@ NO_CASE: Final = -1
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a statement does, or did.
+    """The outcome of a statement, predicted or actual.
 
     Args:
         rows: the target's rows afterwards, each with its number of copies; None after an error.
         count: rows changed; None after an error.
-        errors: the classes of error that the statement may end with, in no order: engines need not look at rows in the same
-            order. Of a real engine it is the one class of its error. Empty where the statement succeeds.
-        message: what an engine said of its error.
+        errors: the possible classes of error, since engines may process rows in any order. An actual outcome has at most one.
+            Empty if the statement succeeds.
+        message: an engine's error message.
     """
 
     rows: frozenset[tuple[Row, int]] | None
@@ -68,7 +68,7 @@ class Outcome:
 
 
 def multiset(rows: Iterable[Row]) -> frozenset[tuple[Row, int]]:
-    """Return rows without their order, with their number.
+    """Return rows with their numbers of copies.
 
     >>> sorted(multiset([(1,), (2,), (1,)]))
     [((1,), 2), ((2,), 1)]
@@ -77,7 +77,7 @@ def multiset(rows: Iterable[Row]) -> frozenset[tuple[Row, int]]:
 
 
 def predict(scenario: Scenario, rule: str | None = None) -> Outcome:
-    """Return what a statement must do.
+    """Return the predicted outcome of a statement.
 
     Args:
         scenario: the statement and its tables.
@@ -98,13 +98,13 @@ def predict(scenario: Scenario, rule: str | None = None) -> Outcome:
 
 @dataclass
 class _Work:
-    """A statement on its way; errors are collected, since engines may meet any of them first."""
+    """A running statement; errors are collected, since engines may meet any of them first."""
 
     scenario: Scenario
     errors: set[str] = field(default_factory=set)
 
     def true(self, condition: Expression | None, row: Mapping[tuple[str, str], Any]) -> bool:
-        """Return whether a condition is TRUE; there being none, it is."""
+        """Return whether a condition is TRUE or absent."""
         return condition is None or evaluate(condition, row, self.scenario) is True
 
     def stored(self, column: str, value: Expression, row: Mapping[tuple[str, str], Any]) -> Any:
@@ -120,12 +120,12 @@ class _Work:
         return result
 
     def assigned(self, assignments: Sequence[Assignment], old: Row, row: Mapping[tuple[str, str], Any]) -> Row:
-        """Return the new version of a row: every expression sees the old one."""
+        """Return the new version of a row; expressions see the old one."""
         new = {assignment.column: self.stored(assignment.column, assignment.value, row) for assignment in assignments}
         return tuple(new.get(name, value) for name, value in zip(self.scenario.target.names, old, strict=True))
 
     def inserted(self, action: InsertAction, row: Mapping[tuple[str, str], Any]) -> Row:
-        """Return a new row; columns that are not named become NULL."""
+        """Return a new row; unlisted columns become NULL."""
         target = self.scenario.target
         columns = action.columns or target.names
         null = {name: Literal(None, target.column(name).type) for name in target.names}
@@ -142,14 +142,14 @@ def source_rows(source: Source, scenario: Scenario) -> list[Row]:
     table = scenario.table(source.table)
     if isinstance(source, QuerySource):
         rows = [row for row in rows_in_scope(table) if _Work(scenario).true(source.where, row)]
-        made = [
+        scopes = [
             tuple(
                 coerce(evaluate(value, row, scenario), column.type)
                 for value, column in zip(source.values, source.columns, strict=True)
             )
             for row in rows
         ]
-        return made * 2 if source.doubled else made
+        return scopes * 2 if source.doubled else scopes
     return _grouped(source, scenario)
 
 
@@ -170,8 +170,8 @@ def _merge(work: _Work, statement: MergeStatement, rule: str) -> tuple[list[Row]
     target = scenario.target
     names = [column.name for column in statement.source.columns]
     no_target = {(statement.alias, name): None for name in target.names}
-    # Per target row, the case number and the row of everything in scope, for each source row that matches it.
-    taken: dict[int, list[tuple[int, Mapping[tuple[str, str], Any]]]] = {}
+    # Per target row, the case number and the row in scope for each matching source row.
+    matches: dict[int, list[tuple[int, Mapping[tuple[str, str], Any]]]] = {}
     inserts: list[Row] = []
     for values in source_rows(statement.source, scenario):
         source = {(statement.source.alias, name): value for name, value in zip(names, values, strict=True)}
@@ -181,7 +181,7 @@ def _merge(work: _Work, statement: MergeStatement, rule: str) -> tuple[list[Row]
             both = of_target | source
             if work.true(statement.on, both):
                 matched = True
-                taken.setdefault(number, []).append((_case_number(work, statement.clauses, both, matched=True), both))
+                matches.setdefault(number, []).append((_case_number(work, statement.clauses, both, matched=True), both))
         if not matched:
             case = _case_number(work, statement.clauses, no_target | source, matched=False)
             if case != NO_CASE:
@@ -191,8 +191,8 @@ def _merge(work: _Work, statement: MergeStatement, rule: str) -> tuple[list[Row]
     rows: list[Row] = []
     count = len(inserts)
     for number, old in enumerate(target.rows):
-        acting = [(case, row) for case, row in taken.get(number, ()) if case != NO_CASE]
-        _check_duplicates(work, [case for case, _ in taken.get(number, ())], rule)
+        acting = [(case, row) for case, row in matches.get(number, ()) if case != NO_CASE]
+        _check_duplicates(work, [case for case, _ in matches.get(number, ())], rule)
         count += len(acting)
         rows += [] if acting else [old]
         for case, row in acting:
@@ -213,7 +213,7 @@ def _case_number(work: _Work, clauses: Sequence[Clause], row: Mapping[tuple[str,
 def _check_duplicates(work: _Work, cases: list[int], rule: str) -> None:
     acting = [case for case in cases if case != NO_CASE]
     repeated = len(acting) > 1 if rule == "standard" else len(set(cases)) < len(cases)
-    # A store that changes single columns cannot hold two versions of a row; which of them it kept would be chance.
+    # A store that changes single columns cannot hold two versions of a row; the result would depend on order.
     versions = len(acting) > 1 and work.scenario.settings.paradigm == "CHANGE_ONLY_UPDATED_COLUMNS"
     if repeated or versions:
         work.errors.add(DUPLICATE)
@@ -235,5 +235,5 @@ def _update(work: _Work, statement: UpdateStatement) -> tuple[list[Row], int]:
 def _delete(work: _Work, statement: DeleteStatement) -> tuple[list[Row], int]:
     target = work.scenario.target
     pairs = zip(target.rows, rows_in_scope(target), strict=True)
-    kept = [old for old, row in pairs if not work.true(statement.where, row)]
-    return kept, len(target.rows) - len(kept)
+    rest = [old for old, row in pairs if not work.true(statement.where, row)]
+    return rest, len(target.rows) - len(rest)

@@ -1,1 +1,1 @@
-"""Statements as data: the model, random ones, how they are written for each engine, and smaller ones that show the same."""
+"""Statements as data: the model, random statements, their text per engine, and reduction."""

@@ -1,7 +1,7 @@
 """Random values and expressions of the statement model.
 
-Every expression can be written alike for Trino, PostgreSQL and DuckDB, and none of them can fail: divisors are never zero, and
-numbers are small enough not to overflow. What can fail is the assignment of a value to a narrower column.
+Trino, PostgreSQL and DuckDB can all express them, and none of them fails: divisors are never zero, and numbers are too small to
+overflow. Only the assignment of a value to a narrower column may fail.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ASSIGNABLE: Final = {
     "timestamp": ("timestamp", "timestamp", "date"),
     "boolean": ("boolean",),
 }
-"""Per type the types of the expressions that are assigned to it, the usual ones more than once."""
+"""Per type, the assignable types of expressions, the usual ones more than once."""
 
 COMPARABLE: Final = {
     "integer": ("integer", "bigint", "decimal"),
@@ -58,24 +58,24 @@ def random_type(random: Random) -> Type:
     return random.choice((*decimals, INTEGER, INTEGER, BIGINT, VARCHAR, VARCHAR, DOUBLE, DATE, TIMESTAMP, BOOLEAN))
 
 
-def random_value(random: Random, kind: Type) -> Any:
-    """Return a value of a type, not NULL: one out of few, so that rows meet."""
-    if kind.base == "decimal":
-        return coerce(Decimal(random.randint(-9_999, 9_999)) / 100, kind)
-    if kind.base == "integer":
+def random_value(random: Random, sql_type: Type) -> Any:
+    """Return a non-NULL value of a type from a small set, so that rows match."""
+    if sql_type.base == "decimal":
+        return coerce(Decimal(random.randint(-9_999, 9_999)) / 100, sql_type)
+    if sql_type.base == "integer":
         return random.randint(-20, 20)
-    if kind.base == "bigint":
+    if sql_type.base == "bigint":
         return random.choice((3_000_000_000, -3_000_000_000)) if random.randint(1, 8) == 8 else random.randint(-20, 20)
-    if kind.base == "double":
+    if sql_type.base == "double":
         return random.randint(-100, 100) / 4
-    if kind.base == "boolean":
+    if sql_type.base == "boolean":
         return random.randint(0, 1) == 1
-    if kind.base == "varchar":
+    if sql_type.base == "varchar":
         return random.choice(TEXTS)
     day = date(2023, 12, 1) + timedelta(days=random.randint(0, 120))
-    if kind.base == "date":
+    if sql_type.base == "date":
         return day
-    # Whole days now and then, as dates become.
+    # Sometimes whole days, like converted dates.
     microsecond = random.choice((0, random.randint(0, 86_399_999_999)))
     return datetime.combine(day, datetime.min.time()) + timedelta(microseconds=microsecond)
 
@@ -85,10 +85,10 @@ class Expressions:
     """Draws expressions over the columns in scope.
 
     Args:
-        random: where the choices come from.
-        scope: the columns in scope, with the name of their relation.
-        tables: the tables that subqueries may read; none for expressions without subqueries.
-        correlated: subqueries may read the columns in scope as well.
+        random: the source of choices.
+        scope: the columns in scope, with their relation's name.
+        tables: the tables for subqueries.
+        correlated: subqueries may read the columns in scope.
     """
 
     random: Random
@@ -97,12 +97,7 @@ class Expressions:
     correlated: bool = True
 
     def of(self, kind: str, depth: int = 2) -> Expression:
-        """Draw an expression of a type.
-
-        Args:
-            kind: the type's name without parameters.
-            depth: how deep it may be nested.
-        """
+        """Draw an expression of a type, given without parameters, nested up to ``depth``."""
         if depth <= 0 or self._often(2):
             return self.leaf(kind)
         if kind != "boolean" and self._often(3):
@@ -123,7 +118,7 @@ class Expressions:
     def literal(self, kind: str) -> Literal:
         """Draw a constant, rarely NULL.
 
-        Numbers are small: what is constant is computed by some engines before the statement runs, and must not fail there.
+        Numbers are small: some engines fold constants before the statement runs, which must not fail.
         """
         declared = _TYPES[kind]
         if self._often(10):
@@ -158,7 +153,7 @@ class Expressions:
         return ScalarSubquery(function, table.name, column.name, self._one(keys).name, outer)
 
     def _common(self, kind: str, depth: int) -> Expression:
-        """Draw what there is for all types."""
+        """Draw an expression that exists for all types."""
         name = self._one(("CASE", "COALESCE", "NULLIF", "IF", "GREATEST", "LEAST"))
         first, second = self.of(kind, depth), self.of(kind, depth)
         if name == "CASE":
@@ -177,7 +172,7 @@ class Expressions:
         if name in {"NEGATE", "ABS"}:
             return Call(name, (self.of(kind, depth),))
         if name == "*":
-            # A product of products would leave the type.
+            # A product of products would overflow.
             right = Literal(self._one((-3, -1, 0, 2, 7)), INTEGER) if kind == "bigint" else self.leaf(kind)
             return Call(name, (self.leaf(kind), right))
         return Call(name, (self.of(kind, depth), self.of(kind, depth))) if name else None
@@ -202,16 +197,16 @@ class Expressions:
             return Call(choice, (self.of("date", depth), *more))
         if choice == "integer":
             return Call(self._one(("+", "-")), (self.of("integer", depth), self.of("bigint", depth)))
-        found = self._numbers("bigint", depth) if choice == "numbers" else None
-        return found or Call("DIV", (self.of("bigint", depth), self._not_zero("integer", Literal(0, INTEGER))))
+        expression = self._numbers("bigint", depth) if choice == "numbers" else None
+        return expression or Call("DIV", (self.of("bigint", depth), self._not_zero("integer", Literal(0, INTEGER))))
 
     def _decimal(self, depth: int) -> Expression:
-        found = self._numbers("decimal", depth)
-        return found or Call(self._one(("+", "-")), (self.of("decimal", depth), self.of("integer", depth)))
+        expression = self._numbers("decimal", depth)
+        return expression or Call(self._one(("+", "-")), (self.of("decimal", depth), self.of("integer", depth)))
 
     def _double(self, depth: int) -> Expression:
-        found = self._numbers("double", depth)
-        return found or Call("/", (self.of("double", depth), self._not_zero("double", Literal(0.0, DOUBLE))))
+        expression = self._numbers("double", depth)
+        return expression or Call("/", (self.of("double", depth), self._not_zero("double", Literal(0.0, DOUBLE))))
 
     def _varchar(self, depth: int) -> Expression:
         name = self._one(
@@ -266,25 +261,25 @@ class Expressions:
             return Call(name, (self.of("boolean", depth), *more))
         if name == "LIKE":
             return self._like(depth)
-        kind = self._compared_kind()
-        first = self.of(kind, depth)
+        compared_type = self._compared_kind()
+        first = self.of(compared_type, depth)
         if name == "NULL":
             return Call(self._one(("IS NULL", "IS NOT NULL")), (first,))
         if name == "BETWEEN":
-            return Call("BETWEEN", (first, self.leaf(kind), self.of(kind, depth)))
+            return Call("BETWEEN", (first, self.leaf(compared_type), self.of(compared_type, depth)))
         if name == "IN":
-            items = [self.leaf(kind) for _ in range(self.random.randint(1, 4))]
+            items = [self.leaf(compared_type) for _ in range(self.random.randint(1, 4))]
             return Call(self._one(("IN", "NOT IN")), (first, *items))
-        read = [(table, column) for table in self.tables for column in table.columns if column.type.base == kind]
+        read = [(table, column) for table in self.tables for column in table.columns if column.type.base == compared_type]
         if name == "SUBQUERY" and read:
             table, column = self._one(read)
             return InSubquery(first, table.name, column.name, self._often(3))
-        return self.equality(first, self.of(self._one(COMPARABLE.get(kind, (kind,))), depth))
+        return self.equality(first, self.of(self._one(COMPARABLE.get(compared_type, (compared_type,))), depth))
 
     def _compared_kind(self) -> str:
         """Draw a type to compare, mostly that of a column in scope."""
-        known = sorted({column.type.base for _, column in self.scope})
-        return self._one(known) if known and not self._often(6) else self._one(tuple(_TYPES))  # type: ignore[no-any-return]
+        types_in_scope = sorted({column.type.base for _, column in self.scope})
+        return self._one(types_in_scope) if types_in_scope and not self._often(6) else self._one(tuple(_TYPES))  # type: ignore[no-any-return]
 
     def _like(self, depth: int) -> Expression:
         text = self.of("varchar", depth)

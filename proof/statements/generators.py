@@ -1,6 +1,6 @@
-"""Strategies of Hypothesis for tests of one's own: random scenarios that shrink.
+"""Strategies of Hypothesis: random scenarios that shrink.
 
-Hypothesis is an optional dependency, of this module alone: ``pip install hypothesis``.
+Only this module needs the optional dependency: ``pip install hypothesis``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ __all__ = ["scenarios"]
 
 
 def scenarios(kinds: Sequence[str] = KINDS) -> st.SearchStrategy[Scenario]:
-    """Return scenarios: a statement, its tables, and how it is to be run.
-
-    The choices are Hypothesis's own, so that it can make a scenario smaller that fails.
+    """Return scenarios: a statement, its tables, and its settings; Hypothesis can shrink them.
 
     Args:
-        kinds: which statements: ``MERGE``, ``UPDATE``, ``DELETE``.
+        kinds: the statements: ``MERGE``, ``UPDATE``, ``DELETE``.
 
     Example::
 

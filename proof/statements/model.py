@@ -1,6 +1,6 @@
-"""Statements as data: what the generators make, the printers write, and the oracle evaluates.
+"""Statements as data, for generators, printers and the oracle.
 
-The model is small on purpose, and knows nothing of the engine's own front end: a statement reaches the engine as text only.
+The model is deliberately small and independent of the engine's front end: a statement reaches the engine as text only.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ Value: TypeAlias = object
 Row: TypeAlias = tuple[Value, ...]
 
 
-def kind_of(kind: Type) -> str:
+def kind_of(sql_type: Type) -> str:
     """Return a type without its parameters.
 
     >>> from rowmerge_nb.spi.types import decimal_of
     >>> kind_of(decimal_of(9, 2))
     'decimal'
     """
-    return kind.base
+    return sql_type.base
 
 
 # -- expressions ------------------------------------------------------------------------------------------------------
@@ -106,12 +106,12 @@ class InSubquery:
 
 @dataclass(frozen=True)
 class ScalarSubquery:
-    """``(SELECT function(column) FROM table [WHERE column of it = outer])``: one value, whatever the table holds.
+    """``(SELECT function(column) FROM table [WHERE column of it = outer])``: one value, even for an empty table.
 
     Args:
         function: ``max``, ``min`` or ``count``.
-        table: the table that is read.
-        column: the column that is aggregated.
+        table: the table.
+        column: the aggregated column.
         key: a column of the table, compared with ``outer``; ``""`` without a condition.
         outer: an expression over the statement's rows; None without a condition.
     """
@@ -173,8 +173,8 @@ class QuerySource:
     """``(SELECT expressions FROM table [WHERE condition] [UNION ALL the same again])`` under an alias.
 
     Args:
-        table: the table that is read, under its own name.
-        alias: the name of the whole.
+        table: the table, under its own name.
+        alias: the name of the query.
         columns: the names and types of the query's columns.
         values: the expressions, over the table's columns.
         where: the condition, or None.
@@ -245,7 +245,7 @@ class DeleteAction:
 
 @dataclass(frozen=True)
 class InsertAction:
-    """``INSERT [(columns)] VALUES (values)``; columns are None where the statement names none."""
+    """``INSERT [(columns)] VALUES (values)``; columns are None if omitted."""
 
     columns: tuple[str, ...] | None
     values: tuple[Expression, ...]
@@ -297,7 +297,7 @@ Statement: TypeAlias = MergeStatement | UpdateStatement | DeleteStatement
 
 @dataclass(frozen=True)
 class Settings:
-    """How the engine under test is to run a statement, and how it stores the target.
+    """How the engine under test runs a statement, and how it stores the target.
 
     Args:
         paradigm: name of the row change paradigm.
@@ -305,8 +305,8 @@ class Settings:
         duplicates: ``trino`` or ``standard``.
         trace: ``auto`` or ``off``.
         partitioned_by: the target's partition columns.
-        bucketed_by: the target's bucket columns; there are three buckets.
-        rules: whether the plan is rewritten for speed.
+        bucketed_by: the target's bucket columns; it has three buckets.
+        rules: whether the plan is optimized.
     """
 
     paradigm: str = "DELETE_ROW_AND_INSERT_ROW"
@@ -320,7 +320,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A statement with the tables that it meets, the target first."""
+    """A statement with its tables, the target first."""
 
     tables: tuple[Table, ...]
     statement: Statement

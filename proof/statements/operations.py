@@ -1,7 +1,6 @@
-"""The operators and functions of the statement model: what each means, and how each dialect writes it.
+"""The operators and functions of the statement model: their meanings, and their text in each dialect.
 
-The meanings are written down here in plain Python, from the SQL standard and from Trino's documentation; the texts say how
-an engine writes the same. What an engine cannot say alike is not in the table.
+Meanings are plain Python, from the SQL standard and Trino's documentation. Operations that an engine cannot express alike are not included.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ class Operation:
     """An operator or function.
 
     Args:
-        meaning: takes the values of the arguments, gives the value of the call.
-        texts: per dialect how it is written, with ``{0}``, ``{1}`` for arguments, or ``{all}`` for all of them with commas.
-        strict: a NULL argument makes the result NULL without asking ``meaning``.
+        meaning: maps the values of the arguments to the result.
+        texts: its text per dialect, with ``{0}``, ``{1}`` for arguments, or ``{all}`` for all of them with commas.
+        strict: a NULL argument makes the result NULL without a call of ``meaning``.
     """
 
     meaning: Callable[..., Any]
@@ -119,7 +118,7 @@ def _integer_quotient(dividend: int, divisor: int) -> int:
 
 
 def _remainder(dividend: int, divisor: int) -> int:
-    """Return what is left of a division toward zero: it has the sign of the dividend."""
+    """Return the remainder of a division toward zero, with the sign of the dividend."""
     return dividend - divisor * _integer_quotient(dividend, divisor)
 
 
@@ -133,7 +132,7 @@ def _lpad(text: str, size: int, fill: str) -> str:
 
 
 def _translate(text: str, letters: str, others: str) -> str:
-    """Put the letter at the same place of ``others`` in the place of each of ``letters``; one that has none goes."""
+    """Replace each of ``letters`` by the one of ``others`` at the same position, or remove it."""
     return text.translate(str.maketrans(letters[: len(others)], others[: len(letters)], letters[len(others) :]))
 
 
@@ -178,7 +177,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
         ),
         "IN": _operation(_is_in, "({0} IN ({rest}))", strict=False),
         "NOT IN": _operation(lambda *values: negation(_is_in(*values)), "({0} NOT IN ({rest}))", strict=False),
-        # PostgreSQL has an escape character unless it is told that there is none.
+        # PostgreSQL has a default escape character.
         "LIKE": _operation(_like, "({0} LIKE {1})", postgresql="({0} LIKE {1} ESCAPE '')"),
         "LIKE ESCAPE": _operation(lambda a, b: _like(a, b, "#"), "({0} LIKE {1} ESCAPE '#')"),
         # for all types
@@ -246,4 +245,4 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
         ),
     }
 )
-"""All operations, by the name under which `proof.statements.model.Call` speaks of them."""
+"""All operations, by the names in `proof.statements.model.Call`."""

@@ -55,12 +55,12 @@ class Printer:
 
     # -- expressions ------------------------------------------------------------------------------------------------------
 
-    def type(self, kind: Type) -> str:
-        """Write a type's name."""
-        return _TYPES[self.dialect].get(kind.base, str(kind))
+    def type(self, sql_type: Type) -> str:
+        """Return a type's name."""
+        return _TYPES[self.dialect].get(sql_type.base, str(sql_type))
 
     def expression(self, expression: Expression) -> str:
-        """Write an expression; what needs parentheses has them."""
+        """Return an expression with the necessary parentheses."""
         if isinstance(expression, Literal):
             return self._literal(expression)
         if isinstance(expression, Column):
@@ -92,53 +92,53 @@ class Printer:
         )
 
     def _literal(self, literal: Literal) -> str:
-        value, kind = literal.value, literal.type
+        value, sql_type = literal.value, literal.type
         if value is None:
-            return "NULL" if literal.bare else f"CAST(NULL AS {self.type(kind)})"
+            return "NULL" if literal.bare else f"CAST(NULL AS {self.type(sql_type)})"
         if isinstance(value, bool):
             return "TRUE" if value else "FALSE"
         if isinstance(value, str):
             text = "'" + value.replace("'", "''") + "'"
-            # A bare text is of unknown type in PostgreSQL, which some functions do not take.
+            # A bare text has an unknown type in PostgreSQL, which some functions reject.
             return f"CAST({text} AS varchar)" if self.dialect == "postgresql" else text
-        if kind.base == "timestamp":
+        if sql_type.base == "timestamp":
             assert isinstance(value, datetime)
             word = "TIMESTAMP_NTZ" if self.dialect == "spark" else "TIMESTAMP"
             return f"{word} '{value.isoformat(' ', 'microseconds')}'"
-        if kind.base == "date":
+        if sql_type.base == "date":
             return f"DATE '{value}'"
-        return self._number(str(value), kind)
+        return self._number(str(value), sql_type)
 
-    def _number(self, text: str, kind: Type) -> str:
+    def _number(self, text: str, sql_type: Type) -> str:
         # Parentheses, since two minus signs begin a comment.
         number = f"({text})" if text.startswith("-") else text
-        if kind.base == "integer":
+        if sql_type.base == "integer":
             return number
         if self.dialect == "trino":
-            if kind.base == "bigint":
+            if sql_type.base == "bigint":
                 return number if abs(int(text)) >= _INTEGER else f"BIGINT '{text}'"
             return (
                 f"({text}E0)"
-                if kind.base == "double" and text.startswith("-")
+                if sql_type.base == "double" and text.startswith("-")
                 else f"{text}E0"
-                if kind.base == "double"
+                if sql_type.base == "double"
                 else number
             )
-        return f"CAST({number} AS {self.type(kind)})"
+        return f"CAST({number} AS {self.type(sql_type)})"
 
     def row(self, row: Row, kinds: Iterable[Type]) -> str:
-        """Write a row of literals."""
-        return f"({', '.join(self._literal(Literal(value, kind)) for value, kind in zip(row, kinds, strict=True))})"
+        """Return a row of literals."""
+        return f"({', '.join(self._literal(Literal(value, sql_type)) for value, sql_type in zip(row, kinds, strict=True))})"
 
     # -- statements -------------------------------------------------------------------------------------------------------
 
     def statement(self, scenario: Scenario) -> str:
-        """Write a scenario's statement."""
+        """Return a scenario's statement."""
         statement = scenario.statement
         if isinstance(statement, MergeStatement):
             clauses = statement.clauses
             if self.dialect == "spark":
-                # There the clauses of matched rows come first. Which clause takes a row does not change: it is of one of both kinds.
+                # Spark requires the clauses of matched rows first. This does not change which clause takes a row.
                 clauses = tuple(sorted(clauses, key=lambda clause: not clause.matched))
             lines = [
                 f"MERGE INTO {statement.target} AS {statement.alias}",
@@ -159,37 +159,37 @@ class Printer:
             kinds = [column.type for column in source.columns]
             rows = ", ".join(self.row(row, kinds) for row in source.rows)
             names = f"{source.alias} ({', '.join(column.name for column in source.columns)})"
-            # There the columns of a MERGE's source cannot be named beside its alias.
+            # Spark does not support column aliases of a MERGE's source.
             return f"(VALUES {rows} AS {names}) AS {source.alias}" if self.dialect == "spark" else f"(VALUES {rows}) AS {names}"
         query = self._query(source) if isinstance(source, QuerySource) else self._grouped(source)
         return f"({query}) AS {source.alias}"
 
     def _query(self, source: QuerySource) -> str:
-        named = zip(source.values, source.columns, strict=True)
-        values = ", ".join(f"{self.expression(value)} AS {column.name}" for value, column in named)
+        pairs = zip(source.values, source.columns, strict=True)
+        values = ", ".join(f"{self.expression(value)} AS {column.name}" for value, column in pairs)
         where = f" WHERE {self.expression(source.where)}" if source.where is not None else ""
         query = f"SELECT {values} FROM {source.table}{where}"
         return f"{query} UNION ALL {query}" if source.doubled else query
 
     def _grouped(self, source: GroupSource) -> str:
         values = [*source.keys, *(f"{a.function}({a.column})" for a in source.aggregates)]
-        named = ", ".join(f"{value} AS {column.name}" for value, column in zip(values, source.columns, strict=True))
-        return f"SELECT {named} FROM {source.table} GROUP BY {', '.join(source.keys)}"
+        aliased = ", ".join(f"{value} AS {column.name}" for value, column in zip(values, source.columns, strict=True))
+        return f"SELECT {aliased} FROM {source.table} GROUP BY {', '.join(source.keys)}"
 
     def _clause(self, clause: Clause, target: Table) -> str:
         head = "WHEN MATCHED" if clause.matched else "WHEN NOT MATCHED"
         if clause.condition is not None:
             head += f" AND {self.expression(clause.condition)}"
         elif self.dialect == "spark":
-            # Without a condition it has to be the last one of its kind.
+            # Without a condition, it must be the last one of its kind.
             head += " AND TRUE"
         action = clause.action
         if isinstance(action, UpdateAction):
             return f"{head} THEN UPDATE SET {self._assignments(action.assignments)}"
         if isinstance(action, DeleteAction):
             return f"{head} THEN DELETE"
-        named = target.names if action.columns is None and self.dialect == "spark" else action.columns
-        columns = f" ({', '.join(named)})" if named is not None else ""
+        listed_columns = target.names if action.columns is None and self.dialect == "spark" else action.columns
+        columns = f" ({', '.join(listed_columns)})" if listed_columns is not None else ""
         return f"{head} THEN INSERT{columns} VALUES ({', '.join(self.expression(value) for value in action.values)})"
 
     def _assignments(self, assignments: Iterable[Assignment]) -> str:
@@ -198,35 +198,35 @@ class Printer:
     # -- tables -----------------------------------------------------------------------------------------------------------
 
     def create(self, table: Table, words: str = "CREATE TABLE") -> str:
-        """Write a CREATE TABLE."""
+        """Return a CREATE TABLE."""
         columns = ", ".join(f"{c.name} {self.type(c.type)}{'' if c.nullable else ' NOT NULL'}" for c in table.columns)
         return f"{words} {table.name} ({columns})"
 
     def insert(self, table: Table) -> str:
-        """Write an INSERT of all of a table's rows, of which there must be one at least."""
+        """Return an INSERT of all rows of a nonempty table."""
         kinds = [column.type for column in table.columns]
         return f"INSERT INTO {table.name} VALUES {', '.join(self.row(row, kinds) for row in table.rows)}"
 
 
 def script(scenario: Scenario, dialect: str = "trino") -> str:
-    """Write a scenario as a script: its tables, their rows, the statement."""
+    """Return a scenario as a script: its tables, their rows, the statement."""
     printer = Printer(dialect)
     statements: list[str] = []
     for table in scenario.tables:
-        made = printer.create(table)
+        create = printer.create(table)
         if dialect == "trino" and table is scenario.target:
-            made += _properties(scenario)
-        statements += [made, *([printer.insert(table)] if table.rows else [])]
+            create += _properties(scenario)
+        statements += [create, *([printer.insert(table)] if table.rows else [])]
     return "".join(f"{text};\n" for text in [*statements, printer.statement(scenario)])
 
 
 def _properties(scenario: Scenario) -> str:
     settings = scenario.settings
-    given = [f"paradigm = '{settings.paradigm}'"]
+    properties = [f"paradigm = '{settings.paradigm}'"]
     for name, columns in (("partitioned_by", settings.partitioned_by), ("bucketed_by", settings.bucketed_by)):
         if columns:
             listed = ", ".join(f"'{column}'" for column in columns)
-            given.append(f"{name} = ARRAY[{listed}]")
+            properties.append(f"{name} = ARRAY[{listed}]")
     if settings.bucketed_by:
-        given.append("bucket_count = 3")
-    return f" WITH ({', '.join(given)})"
+        properties.append("bucket_count = 3")
+    return f" WITH ({', '.join(properties)})"

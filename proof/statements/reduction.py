@@ -1,4 +1,4 @@
-"""Making a scenario smaller that shows a difference: fewer rows, fewer clauses, plainer expressions, usual settings."""
+"""Reduction of a scenario that shows a difference: fewer rows, fewer clauses, simpler expressions, usual settings."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ __all__ = ["reduced"]
 
 
 def reduced(scenario: Scenario, still: Callable[[Scenario], bool], tries: int = 100) -> Scenario:
-    """Return a smaller scenario of which ``still`` holds, too.
+    """Return a smaller scenario that also satisfies ``still``.
 
     Args:
-        scenario: one of which ``still`` holds.
+        scenario: a scenario that satisfies ``still``.
         still: whether a scenario shows the same difference.
-        tries: how often ``still`` is asked at most.
+        tries: the maximum number of calls of ``still``.
 
     >>> from proof.statements.scenarios import numbered_scenario
     >>> scenario = next(made for made in (numbered_scenario(1, n) for n in range(99)) if len(made.target.rows) > 5)
     >>> len(reduced(scenario, lambda smaller: len(smaller.target.rows) > 0).target.rows)
     1
     """
-    found = True
-    while found:
-        found = False
+    smaller_exists = True
+    while smaller_exists:
+        smaller_exists = False
         for candidate in _smaller(scenario):
             if tries <= 0:
                 return scenario
             tries -= 1
             if still(candidate):
-                scenario, found = candidate, True
+                scenario, smaller_exists = candidate, True
                 break
     return scenario
 
 
 def _smaller(scenario: Scenario) -> Iterator[Scenario]:
-    """Yield scenarios with one thing less, the greatest steps first."""
+    """Yield scenarios reduced by one element, the largest reductions first."""
     for position, table in enumerate(scenario.tables):
         for fewer in _fewer_rows(table):
             yield replace(scenario, tables=(*scenario.tables[:position], fewer, *scenario.tables[position + 1 :]))
@@ -101,7 +101,7 @@ def _smaller_conditions(condition: Expression | None) -> Iterator[Expression | N
 
 
 def _smaller_actions(action: Any) -> Iterator[Any]:
-    """Yield actions with an assignment less, or with a plainer value."""
+    """Yield actions with one assignment less, or with a simpler value."""
     if isinstance(action, UpdateAction):
         for position, assignment in enumerate(action.assignments):
             before, after = action.assignments[:position], action.assignments[position + 1 :]
@@ -110,16 +110,16 @@ def _smaller_actions(action: Any) -> Iterator[Any]:
             for value in _smaller_expressions(assignment.value):
                 yield UpdateAction((*before, replace(assignment, value=value), *after))
     elif isinstance(action, InsertAction):
-        for position, given in enumerate(action.values):
+        for position, old_value in enumerate(action.values):
             first, last = action.values[:position], action.values[position + 1 :]
             if action.columns is not None and (first or last):
                 yield InsertAction(action.columns[:position] + action.columns[position + 1 :], first + last)
-            for value in _smaller_expressions(given):
+            for value in _smaller_expressions(old_value):
                 yield InsertAction(action.columns, (*first, value, *last))
 
 
 def _smaller_expressions(expression: Expression) -> Iterator[Expression]:
-    """Yield parts of an expression in its place; those of another type are refused by whoever runs them."""
+    """Yield parts of an expression; engines reject those of another type."""
     if isinstance(expression, Cast):
         yield expression.argument
     if not isinstance(expression, Call):

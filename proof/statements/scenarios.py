@@ -1,4 +1,4 @@
-"""Random scenarios: tables, a statement over them, and how it is to be run."""
+"""Random scenarios: tables, a statement on them, and its settings."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ SOURCE_ALIAS: Final = "s"
 
 
 def numbered_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS) -> Scenario:
-    """Return a scenario of a series: the same one for the same seed and number, whatever came before.
+    """Return a scenario of a series, determined by seed and number alone.
 
-    Of a few tries it is the first that is predicted to change a row, or (not always) to fail: many random statements do nothing.
+    Several are tried, since many random statements do nothing: the first one predicted to change a row, or sometimes to fail, is returned.
 
     >>> numbered_scenario(7, 1) == numbered_scenario(7, 1)
     True
@@ -65,25 +65,20 @@ def numbered_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS) -> S
 
 
 def random_scenario(random: Random, kinds: Sequence[str] = KINDS) -> Scenario:
-    """Return a scenario.
-
-    Args:
-        random: where the choices come from.
-        kinds: which statements: ``MERGE``, ``UPDATE``, ``DELETE``.
-    """
-    # A MERGE has more in it than the others.
-    kind = random.choice([*kinds, *(["MERGE"] * 4 if "MERGE" in kinds else [])])
+    """Return a scenario of one of the kinds ``MERGE``, ``UPDATE`` and ``DELETE``."""
+    # A MERGE has more features than the others.
+    statement_kind = random.choice([*kinds, *(["MERGE"] * 4 if "MERGE" in kinds else [])])
     target = _table(random, "target", is_target=True)
     tables = (target, _table(random, "changes", is_target=False))
-    chosen = _settings(random, target)
-    if kind == "MERGE":
-        return Scenario(tables, _merge(random, tables), chosen)
+    settings = _settings(random, target)
+    if statement_kind == "MERGE":
+        return Scenario(tables, _merge(random, tables), settings)
     scope = tuple((target.name, column) for column in target.columns)
     expressions = Expressions(random, scope, tables if _one_in(random, 3) else ())
     where = None if _one_in(random, 8) else expressions.condition()
-    if kind == "DELETE":
-        return Scenario(tables, DeleteStatement(target.name, where), chosen)
-    return Scenario(tables, UpdateStatement(target.name, _assignments(expressions, target), where), chosen)
+    if statement_kind == "DELETE":
+        return Scenario(tables, DeleteStatement(target.name, where), settings)
+    return Scenario(tables, UpdateStatement(target.name, _assignments(expressions, target), where), settings)
 
 
 def _one_in(random: Random, number: int) -> bool:
@@ -91,7 +86,7 @@ def _one_in(random: Random, number: int) -> bool:
 
 
 def _sample(random: Random, items: Sequence[Any], most: int) -> list[Any]:
-    """Draw some of several, one at least, in any order."""
+    """Draw at least one of several items, in any order."""
     return random.sample(list(items), random.randint(1, min(most, len(items))))
 
 
@@ -108,7 +103,7 @@ def _table(random: Random, name: str, *, is_target: bool) -> Table:
         random.shuffle(columns)
     rows = _rows(random, columns, 0 if _one_in(random, 12) else random.randint(1, 8))
     if not _one_in(random, 3):
-        # Mostly one row per key: a MERGE whose rows meet many times over ends in an error.
+        # Mostly one row per key: repeated matches end a MERGE with an error.
         at = next(position for position, column in enumerate(columns) if column.name == "k")
         rows = tuple({row[at]: row for row in rows}.values())
     return Table(name, tuple(columns), rows)
@@ -119,7 +114,7 @@ def _rows(random: Random, columns: Sequence[ColumnDefinition], count: int) -> tu
 
 
 def _cell(random: Random, column: ColumnDefinition) -> Any:
-    """Draw a value of a column: keys out of few, so that they repeat and meet; NULL now and then."""
+    """Draw a value of a column: keys from a small set, so that they match; sometimes NULL."""
     if column.nullable and _one_in(random, 7):
         return None
     if column.name == "k":
@@ -130,17 +125,17 @@ def _cell(random: Random, column: ColumnDefinition) -> Any:
 
 
 def _settings(random: Random, target: Table) -> Settings:
-    # A double is no good name for a place: -0.0 and 0.0 are equal.
+    # Doubles are no partition keys: -0.0 and 0.0 are equal.
     placing = [column.name for column in target.columns if column.type.base != "double"]
-    chosen = tuple(_sample(random, placing, 2))
-    placed = random.choice(["none", "none", "partitioned", "bucketed"])
+    place_columns = tuple(_sample(random, placing, 2))
+    storage = random.choice(["none", "none", "partitioned", "bucketed"])
     return Settings(
         paradigm=random.choice(["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"]),
         era=random.choice(["documents", "current"]),
         duplicates=random.choice(["trino", "standard"]),
         trace=random.choice(["auto", "off"]),
-        partitioned_by=chosen if placed == "partitioned" else (),
-        bucketed_by=chosen if placed == "bucketed" else (),
+        partitioned_by=place_columns if storage == "partitioned" else (),
+        bucketed_by=place_columns if storage == "bucketed" else (),
         rules=not _one_in(random, 4),
     )
 
@@ -163,17 +158,17 @@ def _merge(random: Random, tables: tuple[Table, ...]) -> MergeStatement:
 
 
 def _reachable(clauses: list[Clause], both: Expressions, inserting: Expressions) -> list[Clause]:
-    """Return conditions to clauses that would hide later ones: Trino takes such statements, most others do not."""
-    made = []
+    """Add conditions to clauses that would hide later ones, which Trino accepts and most others reject."""
+    result = []
     for number, clause in enumerate(clauses):
         hides = clause.condition is None and any(later.matched is clause.matched for later in clauses[number + 1 :])
         expressions = both if clause.matched else inserting
-        made.append(replace(clause, condition=expressions.condition()) if hides else clause)
-    return made
+        result.append(replace(clause, condition=expressions.condition()) if hides else clause)
+    return result
 
 
 def _on(random: Random, both: Expressions, source: Source) -> Expression:
-    """Draw an ON condition, of those that engines have ways of their own for."""
+    """Draw an ON condition, including those with special join strategies."""
     key = Call("=", (Column(TARGET_ALIAS, "k"), Column(SOURCE_ALIAS, "k")))
     null_safe = Call("IS NOT DISTINCT FROM", key.arguments)
     target_k2 = next(column for relation, column in both.scope if (relation, column.name) == (TARGET_ALIAS, "k2"))
@@ -207,25 +202,25 @@ def _like(one: ColumnDefinition, other: ColumnDefinition) -> bool:
 
 
 def _clause(random: Random, both: Expressions, inserting: Expressions, target: Table) -> Clause:
-    kind = random.choice(["UPDATE", "UPDATE", "DELETE", "INSERT", "INSERT"])
-    expressions = inserting if kind == "INSERT" else both
+    action_kind = random.choice(["UPDATE", "UPDATE", "DELETE", "INSERT", "INSERT"])
+    expressions = inserting if action_kind == "INSERT" else both
     condition = None if _one_in(random, 3) else expressions.condition()
-    if kind == "UPDATE":
+    if action_kind == "UPDATE":
         return Clause(condition, UpdateAction(_assignments(both, target)))
-    if kind == "DELETE":
+    if action_kind == "DELETE":
         return Clause(condition, DeleteAction())
     listed = None if _one_in(random, 3) else _some(random, target)
-    named = listed if listed is not None else target.columns
-    given = tuple(_value(inserting, column) for column in named)
-    return Clause(condition, InsertAction(None if listed is None else tuple(column.name for column in named), given))
+    insert_columns = listed if listed is not None else target.columns
+    values = tuple(_value(inserting, column) for column in insert_columns)
+    return Clause(condition, InsertAction(None if listed is None else tuple(column.name for column in insert_columns), values))
 
 
 def _some(random: Random, target: Table) -> tuple[ColumnDefinition, ...]:
-    """Draw columns in any order; those that refuse NULL are mostly among them."""
-    chosen = _sample(random, target.columns, len(target.columns))
+    """Draw columns in any order, mostly with the NOT NULL ones."""
+    columns = _sample(random, target.columns, len(target.columns))
     if not _one_in(random, 4):
-        chosen = [*chosen, *(column for column in target.columns if not column.nullable and column not in chosen)]
-    return tuple(chosen)
+        columns = [*columns, *(column for column in target.columns if not column.nullable and column not in columns)]
+    return tuple(columns)
 
 
 def _assignments(expressions: Expressions, target: Table) -> tuple[Assignment, ...]:
@@ -234,7 +229,7 @@ def _assignments(expressions: Expressions, target: Table) -> tuple[Assignment, .
 
 
 def _value(expressions: Expressions, column: ColumnDefinition) -> Expression:
-    """Draw what is assigned to a column; where it refuses NULL, that is mostly seen to."""
+    """Draw an assigned value, mostly not NULL if the column is NOT NULL."""
     if _one_in(expressions.random, 10):
         return Literal(None, column.type, bare=True)
     value = expressions.of(expressions.random.choice(ASSIGNABLE[column.type.base]))
@@ -252,7 +247,7 @@ def _source(random: Random, tables: tuple[Table, ...]) -> Source:
     table = random.choice([tables[1]] * 4 + [tables[0]])
     form = random.choice(["table", "table", "table", "query", "query", "group", "values"])
     if form == "table":
-        # Both sides may be the same table: it is read as it was.
+        # Both sides may be the same table, which is read in its old state.
         return TableSource(table.name, SOURCE_ALIAS, tuple(ColumnDefinition(c.name, c.type) for c in table.columns))
     if form == "query":
         return _query(random, table, tables)
@@ -269,25 +264,25 @@ def _query(random: Random, table: Table, tables: tuple[Table, ...]) -> QuerySour
     scope = tuple((table.name, column) for column in table.columns)
     expressions = Expressions(random, scope, tables if _one_in(random, 4) else ())
     columns = [ColumnDefinition("k", INTEGER)]
-    made: list[Expression] = [Column(table.name, "k")]
+    expressions_list: list[Expression] = [Column(table.name, "k")]
     for column in _sample(random, [c for c in table.columns if c.name != "k"], 3):
         columns.append(ColumnDefinition(column.name, column.type))
         plain = _one_in(random, 2)
-        made.append(Column(table.name, column.name) if plain else _typed(expressions, column))
+        expressions_list.append(Column(table.name, column.name) if plain else _typed(expressions, column))
     where = None if _one_in(random, 2) else expressions.condition(1)
-    return QuerySource(table.name, SOURCE_ALIAS, tuple(columns), tuple(made), where, doubled=_one_in(random, 6))
+    return QuerySource(table.name, SOURCE_ALIAS, tuple(columns), tuple(expressions_list), where, doubled=_one_in(random, 6))
 
 
 def _typed(expressions: Expressions, column: ColumnDefinition) -> Expression:
-    """Draw an expression and give it exactly the column's type; decimals are left alone, since they may not fit."""
+    """Draw an expression and cast it to exactly the column's type, except decimals, which may not fit."""
     if column.type.base == "decimal":
-        return Column(next(relation for relation, known in expressions.scope if known is column), column.name)
+        return Column(next(relation for relation, scope_column in expressions.scope if scope_column is column), column.name)
     return Cast(expressions.of(column.type.base, 1), column.type)
 
 
 def _group(random: Random, table: Table) -> GroupSource:
     others = [column for column in table.columns if column.name != "k"]
-    # A maximum of booleans is not known everywhere.
+    # Not all engines have a maximum of booleans.
     measured = [column for column in others if column.type.base != "boolean"]
     keys = [table.column("k"), *(_sample(random, others, 1) if _one_in(random, 3) else [])]
     columns = [ColumnDefinition(key.name, key.type) for key in keys]

@@ -1,1 +1,1 @@
-"""Processes killed and interrupted, operations that fail, writers side by side: and what the tables hold afterwards."""
+"""Killed and interrupted processes, failing operations, concurrent writers, and the tables afterwards."""

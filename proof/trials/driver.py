@@ -1,6 +1,6 @@
-"""The process that is killed or interrupted in trials: a driver that obeys its parent line by line, and another one that looks at what is left.
+"""The process that trials kill or interrupt: a driver that obeys its parent line by line, and one that inspects the tables afterwards.
 
-A line of JSON is an order, a line of JSON the answer; what else a library prints goes elsewhere.
+Orders and answers are lines of JSON; other output of libraries is redirected.
 """
 
 from __future__ import annotations
@@ -47,32 +47,32 @@ class StoreLocation:
 
     @property
     def properties(self) -> str:
-        """What CREATE TABLE has to say so that rows can be changed."""
+        """The properties in CREATE TABLE that make rows changeable."""
         return " WITH (primary_key = ARRAY['id'])" if self.store in {"sqlite", "postgresql"} else ""
 
     def connector(self) -> Connector:
         """Open the store."""
         import rowmerge_nb as rm
 
-        made: Connector
+        connector: Connector
         if self.store == "sqlite":
-            made = rm.SqliteConnector(f"{self.where}/shop.db", create=True)
+            connector = rm.SqliteConnector(f"{self.where}/shop.db", create=True)
         elif self.store == "postgresql":
-            made = rm.PostgresConnector(self.where)
+            connector = rm.PostgresConnector(self.where)
         else:
-            made = getattr(rm, {"hive": "HiveAcidConnector"}.get(self.store, f"{self.store.title()}Connector"))(self.where)
-        return made
+            connector = getattr(rm, {"hive": "HiveAcidConnector"}.get(self.store, f"{self.store.title()}Connector"))(self.where)
+        return connector
 
 
 @dataclass(frozen=True)
 class Digest:
-    """What a table holds: equal tables have equal ones, in whatever order their rows are.
+    """A summary of a table's content that ignores the order of rows.
 
     Args:
-        rows: how many rows there are.
-        ids: how many different ids; as many as rows, or something is there twice.
-        sums: per column the sum of its values, of texts that of numbers that they hash to.
-        pairs: the sum of what whole rows hash to.
+        rows: the number of rows.
+        ids: the number of distinct ids; fewer than rows if something is duplicated.
+        sums: the sum of each column's values, or of the hashes of texts.
+        pairs: the sum of the hashes of rows.
     """
 
     rows: int
@@ -89,7 +89,7 @@ def digest(table: pa.Table) -> Digest:
     """
     table = table.combine_chunks()
     ids, values = (table.column(name).to_numpy().astype(np.uint64) for name in ("id", "v"))
-    # Every text is hashed once; rows that share one share the hash.
+    # Each distinct text is hashed once.
     coded = pc.dictionary_encode(table.column("name").combine_chunks())
     hashed = [
         int.from_bytes(hashlib.blake2b(str(text).encode(), digest_size=8).digest()) for text in coded.dictionary.to_pylist()
@@ -102,39 +102,39 @@ def digest(table: pa.Table) -> Digest:
 
 
 def initial_rows(count: int) -> pa.Table:
-    """Return the table's first rows."""
+    """Return the table's initial rows."""
     ids = np.arange(count)
     names = pa.array([f"name {number}" for number in range(1000)])
     return pa.table({"id": ids, "v": ids * 7 % 1000, "name": pc.take(names, pa.array(ids % 1000))})
 
 
 def news(ids: np.ndarray[Any, Any], changes: int, number: int) -> pa.Table:
-    """Return the source of a MERGE: changes of nine rows in ten that are there, and of a tenth that is new."""
+    """Return the source of a MERGE: nine changes of existing rows to one new row."""
     random = np.random.default_rng(number)
-    known = random.choice(ids, size=min(len(ids), changes * 9 // 10), replace=False)
-    added = int(ids.max(initial=0)) + 1 + np.arange(changes - len(known))
-    keys = np.concatenate([known, added])
+    changed_ids = random.choice(ids, size=min(len(ids), changes * 9 // 10), replace=False)
+    added = int(ids.max(initial=0)) + 1 + np.arange(changes - len(changed_ids))
+    keys = np.concatenate([changed_ids, added])
     values = random.integers(0, 1000, len(keys))
     return pa.table({"id": keys, "v": values, "name": pa.array([f"changed {number}"] * len(keys))})
 
 
 def merged_rows(table: pa.Table, source: pa.Table) -> pa.Table:
-    """Return what the table holds after the MERGE, computed without an engine.
+    """Return the rows after the MERGE, computed without an engine.
 
     >>> merged_rows(initial_rows(2), pa.table({"id": [1, 5], "v": [1, 30], "name": ["x", "y"]})).to_pylist()[1]
     {'id': 1, 'v': 8, 'name': 'x'}
     """
     ids, keys = table.column("id").to_numpy(), source.column("id").to_numpy()
     order = np.argsort(keys)
-    place = np.searchsorted(keys[order], ids).clip(max=len(keys) - 1)
-    matched = keys[order][place] == ids
-    partner = source.take(order[place])
-    gone = matched & (partner.column("v").to_numpy() % 10 == 0)
+    index = np.searchsorted(keys[order], ids).clip(max=len(keys) - 1)
+    matched = keys[order][index] == ids
+    partner = source.take(order[index])
+    deleted = matched & (partner.column("v").to_numpy() % 10 == 0)
     values = np.where(matched, table.column("v").to_numpy() + partner.column("v").to_numpy(), table.column("v").to_numpy())
     names = pc.if_else(pa.array(matched), partner.column("name"), table.column("name"))
-    kept = pa.table({"id": ids, "v": values, "name": names}).filter(pa.array(~gone))
+    retained = pa.table({"id": ids, "v": values, "name": names}).filter(pa.array(~deleted))
     added = source.filter(pa.array(~np.isin(keys, ids)))
-    return pa.concat_tables([kept, added]).combine_chunks()
+    return pa.concat_tables([retained, added]).combine_chunks()
 
 
 def read(connector: Connector, schema: str, table: str = "t") -> pa.Table:
@@ -176,7 +176,7 @@ class Driver:
         return {"ready": True}
 
     def create(self, rows: int) -> dict[str, Any]:
-        """Make the table."""
+        """Create the table."""
         self._engine.run(f"CREATE TABLE t (id bigint, v bigint, name varchar){self._place.properties}")
         return self.run("INSERT INTO t SELECT * FROM news", initial_rows(rows))
 
@@ -190,7 +190,7 @@ class Driver:
         return self.run(f"UPDATE t SET v = v + 1 WHERE id = {key}")
 
     def run(self, sql: str, source: pa.Table | None = None) -> dict[str, Any]:
-        """Run a statement; gives its count, or its error and whether that says that the table has changed."""
+        """Run a statement; return its count, or its error and whether that reports a change of the table."""
         from rowmerge_nb.base.errors import RowMergeError
 
         try:
@@ -201,7 +201,7 @@ class Driver:
             return {"error": "KeyboardInterrupt, and no word about the table", "changed": None, "untold": True}
 
     def look(self, *, remove: bool) -> dict[str, Any]:
-        """Return what the table holds, and what is left behind."""
+        """Return the digest of the table, and leftovers."""
         connector = self._place.connector()
         try:
             orphans = [orphan.name for orphan in (connector.remove_orphans() if remove else connector.orphans())]
@@ -224,8 +224,8 @@ def _same(pages: Any) -> Any:
 
 
 def main() -> None:
-    """Obey until the orders end."""
-    # Whoever starts this in the background of a shell has it ignore interrupts.
+    """Obey orders until the input ends."""
+    # A shell starts background processes with interrupts ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     answers: TextIO = sys.stdout
     sys.stdout = sys.stderr
@@ -233,12 +233,7 @@ def main() -> None:
 
 
 def obey(driver: Any, answers: TextIO) -> None:
-    """Carry out orders until they end.
-
-    Args:
-        driver: has a method for every order.
-        answers: what the methods return is written there.
-    """
+    """Execute orders until the input ends; ``driver`` has a method per order, and results are written to ``answers``."""
     while line := _line():
         order = json.loads(line)
         answers.write(json.dumps(getattr(driver, order.pop("order"))(**order)) + "\n")
@@ -246,7 +241,7 @@ def obey(driver: Any, answers: TextIO) -> None:
 
 
 def _line() -> str:
-    """Wait for an order; an interrupt that comes when the statement is over interrupts nothing."""
+    """Wait for an order; ignore late interrupts."""
     while True:
         with suppress(KeyboardInterrupt):
             return sys.stdin.readline()

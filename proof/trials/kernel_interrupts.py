@@ -1,8 +1,8 @@
-"""A real Jupyter kernel is interrupted while it runs ``%%merge`` cells: ``python -m proof.trials.kernel_interrupts --interrupts 100``.
+"""Interrupts a real Jupyter kernel that runs ``%%merge`` cells: ``python -m proof.trials.kernel_interrupts --interrupts 100``.
 
-Each trial runs a cell, interrupts the kernel at a random moment as the button of a notebook does, and compares what the cell says with what the
-store holds. Half of the moments are late ones, in which rows are committed and the report is drawn. A cell says the truth if it names
-exactly the statements whose changes are in the store. A cell that says nothing, as a bare KeyboardInterrupt does, must have changed nothing.
+Each trial runs a cell, interrupts the kernel at a random moment like the button of a notebook, and compares the cell's report with the
+store. Half of the moments are late, when rows are committed and the report is drawn. A report must name exactly the statements whose
+changes are in the store. After a bare KeyboardInterrupt, nothing may have changed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["STORES", "Kernel", "Reply", "Tally", "interrupt_cells", "main", "nam
 STORES: Final = ("memory", "sqlite", "postgresql", "hive", "iceberg")
 PATIENCE_SECONDS: Final = 120
 LATE: Final = 0.6
-"""From this share of a cell's time on a moment is late."""
+"""The fraction of a cell's time after which a moment is late."""
 _ROWS: Final = 200
 _VALUE: Final = "value of the expression: "
 _DONE: Final = re.compile(r"Statements? (?:1 to )?(\d+) of this cell ran and stays?")
@@ -50,13 +50,13 @@ CELLS: Final = (
 
 @dataclass
 class Reply:
-    """What a cell has answered.
+    """The answer of a cell.
 
     Args:
-        status: ``ok`` or ``error``; ``none`` if the kernel has not answered.
+        status: ``ok`` or ``error``; ``none`` without an answer.
         name: the class of the error; ``""`` without one.
         text: the error's text.
-        outputs: the texts that the cell has shown.
+        outputs: the displayed texts.
     """
 
     status: str
@@ -66,7 +66,7 @@ class Reply:
 
 
 class Kernel:
-    """A kernel in a process of its own."""
+    """A kernel in its own process."""
 
     def __init__(self) -> None:
         from jupyter_client.manager import start_new_kernel
@@ -74,12 +74,7 @@ class Kernel:
         self._manager, self._client = start_new_kernel(startup_timeout=PATIENCE_SECONDS)
 
     def run(self, code: str, interrupt_after: float | None = None) -> Reply:
-        """Run a cell.
-
-        Args:
-            code: its text.
-            interrupt_after: the seconds after which the kernel is interrupted; None for not at all.
-        """
+        """Run a cell; interrupt the kernel after some seconds, unless None."""
         number = self._client.execute(code)
         if interrupt_after is not None:
             time.sleep(interrupt_after)
@@ -107,7 +102,7 @@ class Kernel:
         return reply
 
     def value(self, code: str) -> Any:
-        """Return what an expression of the kernel is, as JSON has it.
+        """Return the JSON value of an expression in the kernel.
 
         Raises:
             RuntimeError: the cell failed.
@@ -120,13 +115,13 @@ class Kernel:
         return value
 
     def close(self) -> None:
-        """End it."""
+        """Shut the kernel down."""
         self._client.stop_channels()
         self._manager.shutdown_kernel(now=True)
 
 
 def named_statements(reply: Reply) -> int | None:
-    """Return how many of a cell's statements have changed something, by what it says; None if it does not know.
+    """Return how many statements of a cell changed something according to its report; None if it does not know.
 
     >>> named_statements(Reply("error", "StatementInterrupted", "Statement 1 of this cell ran and stays; statement 2 did not run."))
     1
@@ -137,26 +132,26 @@ def named_statements(reply: Reply) -> int | None:
         return sys.maxsize
     if "outcome is unknown" in reply.text:
         return None
-    counted = _DONE.search(reply.text)
-    if counted:
-        return int(counted[1])
+    match = _DONE.search(reply.text)
+    if match:
+        return int(match[1])
     return int("change is there" in reply.text)
 
 
 @dataclass
 class Tally:
-    """What came of the trials on one store.
+    """The results of the trials on one store.
 
     Args:
         store: the store.
-        trials: how many there were.
-        undisturbed: how often the cell had ended without an error.
-        changed: how often it said that a change is there.
-        unchanged: how often it said that nothing was changed.
-        unknown: how often it did not know.
-        bare: how often it said nothing, with a bare KeyboardInterrupt, and had changed nothing.
-        problems: what was not true.
-        seconds: how long it took.
+        trials: the number of trials.
+        undisturbed: cells that ended without an error.
+        changed: reports of a change.
+        unchanged: reports of no change.
+        unknown: reports of an unknown outcome.
+        bare: bare KeyboardInterrupts without a change.
+        problems: wrong reports.
+        seconds: the duration.
     """
 
     store: str
@@ -170,24 +165,24 @@ class Tally:
     seconds: float = 0.0
 
     def note(self, what: str, reply: Reply, statements: int, there: int) -> None:
-        """Compare what a cell says with what is there.
+        """Compare a cell's report with the store.
 
         Args:
-            what: what was done, for a problem.
+            what: a description of the trial.
             reply: the cell's answer.
-            statements: how many statements the cell has.
-            there: how many of them have changed the store.
+            statements: the number of statements of the cell.
+            there: the number of them that changed the store.
         """
         self.trials += 1
-        named = named_statements(reply)
+        reported = named_statements(reply)
         is_bare = reply.name == "KeyboardInterrupt"
         self.undisturbed += reply.status == "ok"
         self.bare += is_bare
-        self.unknown += named is None
-        if reply.status == "error" and not is_bare and named is not None:
-            self.changed += named > 0
-            self.unchanged += named == 0
-        if reply.status == "none" or (named is not None and min(named, statements) != there):
+        self.unknown += reported is None
+        if reply.status == "error" and not is_bare and reported is not None:
+            self.changed += reported > 0
+            self.unchanged += reported == 0
+        if reply.status == "none" or (reported is not None and min(reported, statements) != there):
             self.problems.append(f"{what}: {there} of {statements} statements are in the store, and the cell says {reply}")
 
 
@@ -195,26 +190,26 @@ def interrupt_cells(place: StoreLocation, trials: int, seed: int, report: Callab
     """Interrupt a kernel that changes a table.
 
     Args:
-        place: where the table is made; of tables in memory nothing but the name of the store counts.
-        trials: how many cells are interrupted.
-        seed: decides about the moments.
-        report: is given a line after every trial.
+        place: the store of the table; for tables in memory only its name counts.
+        trials: the number of interrupted cells.
+        seed: determines the moments.
+        report: called with a line after every trial.
     """
     tally, began = Tally(place.store), time.monotonic()
-    chosen = random.Random(seed)  # noqa: S311 - no secret
+    random_source = random.Random(seed)  # noqa: S311 - no secret
     with closing(Kernel()) as kernel:
         table = _prepare(kernel, place)
         usual = {index: _seconds(kernel, cell, table) for index, cell in enumerate(CELLS)}
         for number in range(1, trials + 1):
-            index = chosen.randrange(len(CELLS))
+            index = random_source.randrange(len(CELLS))
             cell = _filled(CELLS[index], table, number)
-            delay = chosen.uniform(LATE if number % 2 else 0.0, 1.05) * usual[index]
+            delay = random_source.uniform(LATE if number % 2 else 0.0, 1.05) * usual[index]
             reply = kernel.run(cell, delay)
             last = kernel.value("last()")
             statements = cell.count(";") + 1
             there = sum(value == number for value in last[:statements])
             tally.note(f"trial {number}, {cell!r} interrupted after {delay:.3f} s", reply, statements, there)
-            # Cells get faster as Java gets warm; too late an interrupt shows nothing.
+            # Cells get faster as Java warms up; a late interrupt would have no effect.
             usual[index] *= 0.9 if reply.status == "ok" else 1.02
             _refuse_halves(tally, number, kernel)
             report(f"{place.store} {number}: {reply.status} {reply.text[:90]!r}, {there} of {statements} there")
@@ -223,7 +218,7 @@ def interrupt_cells(place: StoreLocation, trials: int, seed: int, report: Callab
 
 
 def _refuse_halves(tally: Tally, number: int, kernel: Kernel) -> None:
-    """Note a change of which only a part is in the store."""
+    """Record a partial change in the store as a problem."""
     rows, values = kernel.value("whole()")
     if rows != _ROWS or values != 1:
         tally.problems.append(f"trial {number}: the table has {rows} rows and {values} different values of v")
@@ -234,7 +229,7 @@ def _filled(cell: str, table: str, number: int) -> str:
 
 
 def _prepare(kernel: Kernel, place: StoreLocation) -> str:
-    """Make an engine with a table in a kernel; return the table's name."""
+    """Create an engine with a table in a kernel; return the table's name."""
     name = "t" if place.store == "memory" else f"store.{place.schema}.t"
     connector = (
         ""
@@ -268,7 +263,7 @@ def whole():
 
 
 def _seconds(kernel: Kernel, cell: str, table: str) -> float:
-    """Return how long a cell takes that nothing disturbs: the faster of two runs."""
+    """Return the duration of an undisturbed cell: the faster of two runs."""
     times = []
     for _ in range(2):
         began = time.monotonic()
@@ -286,7 +281,7 @@ def _place(store: str) -> Iterator[StoreLocation]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the trials; return 1 if a cell did not say the truth."""
+    """Run the trials; return 1 after a wrong report."""
     parser = argparse.ArgumentParser(prog="python -m proof.trials.kernel_interrupts", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--stores", default=",".join(STORES), help="of " + ",".join(STORES) + " (%(default)s)")
     parser.add_argument("--interrupts", type=int, default=100, help="interrupts per store (%(default)s)")

@@ -1,11 +1,13 @@
-"""Processes are killed or interrupted in the middle of a MERGE, and the table is looked at afterwards: ``scripts/kill-trials``.
+"""Kills or interrupts processes during a MERGE, and inspects the table afterwards: ``scripts/kill-trials``.
 
-A trial lets a child run a MERGE, and sends SIGKILL after a random time: to the driver with all that it has started, or to one of Spark's Python
-workers; or SIGINT to the driver, as a notebook's button does. Then another process reads the table: it must hold the rows of before or those
-of after, and none of them twice, and what the statement says of it must be true; what was left behind must be listed and go when it is
-removed; and the next statement must work.
+In a trial, a child runs a MERGE and gets a signal after a random time: SIGKILL for the driver with all its children, or for one of Spark's
+Python workers; or SIGINT for the driver, like a notebook's button. Then another process checks:
 
-``--every-point`` does without Spark, and strikes at every operation of a disk or database: `proof.trials.points`.
+- The table has either the old or the new rows, without duplicates, and the statement's report is true.
+- Leftovers are listed and can be removed.
+- The next statement works.
+
+``--every-point`` works without Spark, and strikes at every operation of a disk or database: `proof.trials.points`.
 """
 
 from __future__ import annotations
@@ -39,29 +41,29 @@ STORES: Final = ("hive", "sqlite", "postgresql", "iceberg")
 KINDS: Final = ("worker", "driver")
 PATIENCE_SECONDS: Final = 60
 LATEST: Final = 1.6
-"""Until when trials strike, in times that a statement took which nobody disturbed: on a busy machine the next one takes longer, and late moments are to be met, too."""
+"""The latest moment of trials, relative to an undisturbed statement: on a busy machine the next one takes longer."""
 _STAGED: Final = {"sqlite": "*.arrow", "hive": "_tmp_*/*"}
-"""What a store has below its folder once the tasks of a MERGE write. Hive's own folder for that is made before the tasks begin."""
+"""The files below a store's folder while tasks of a MERGE write. Hive creates its own folder before the tasks begin."""
 _DAEMON: Final = "rowmerge_nb.engine.spark.worker"
 
 
 @dataclass
 class Report:
-    """What came of the trials of one kind on one store.
+    """The results of trials of one kind on one store.
 
     Args:
         store: the store.
-        kind: what was killed.
-        trials: how many trials there were.
-        old: how often the table held the rows of before.
-        new: how often those of after.
-        finished: how often the statement had ended before the kill, or was not disturbed by it.
-        retried: how often the statement succeeded though a worker was killed, or the change was there when the interrupt came.
-        failed: how often it failed.
-        unknown: how often it said that the outcome is unknown.
-        orphans: how many leftovers were listed, and removed.
-        problems: sentences; none if all is well.
-        seconds: how long it took.
+        kind: the killed process.
+        trials: the number of trials.
+        old: tables with the old rows.
+        new: tables with the new rows.
+        finished: statements that ended before the kill, or were not disturbed.
+        retried: statements that succeeded despite a killed worker, or had changed the table when the interrupt came.
+        failed: failures.
+        unknown: reports of an unknown outcome.
+        orphans: the number of listed and removed leftovers.
+        problems: sentences; none on success.
+        seconds: the duration.
     """
 
     store: str
@@ -79,12 +81,12 @@ class Report:
 
 
 class Child:
-    """A process that takes orders, the leader of a group of its own.
+    """A process that obeys orders, the leader of its own process group.
 
     Args:
         place: the store.
-        module: the module that takes the orders.
-        environment: variables of the process beside those of this one.
+        module: the module of the process.
+        environment: additional environment variables.
     """
 
     def __init__(
@@ -117,8 +119,8 @@ class Child:
         if not line:
             self._log.seek(0)
             raise RuntimeError(f"The process of the trial died: {self._log.read()[-3000:].decode(errors='replace')}")
-        answered: dict[str, Any] = json.loads(line)
-        return answered
+        answer: dict[str, Any] = json.loads(line)
+        return answer
 
     def ask(self, order: str, **arguments: Any) -> dict[str, Any]:
         """Send an order and wait for the answer."""
@@ -126,24 +128,24 @@ class Child:
         return self.answer()
 
     def has_answered(self, seconds: float) -> bool:
-        """Wait for some seconds; tell whether there is an answer by then."""
+        """Wait for some seconds; return whether an answer is available."""
         stdout: IO[bytes] = self._process.stdout  # type: ignore[assignment]
         return bool(select.select([stdout], [], [], seconds)[0])
 
     def interrupt(self) -> None:
-        """Do what a notebook does where the button is pressed."""
+        """Send SIGINT, like a notebook's button."""
         os.kill(self._process.pid, signal.SIGINT)
 
     def terminate(self) -> None:
-        """Ask it to end, as a machine does that shuts down."""
+        """Send SIGTERM, like a machine that shuts down."""
         self._process.terminate()
 
     def processes(self, program: str) -> list[int]:
-        """Return the processes of its session whose program has a name."""
+        """Return the processes of its session that run a program."""
         return [pid for pid, (_, command) in _session(self._process.pid).items() if command.partition(" ")[0].endswith(program)]
 
     def workers(self) -> list[int]:
-        """Return the Python workers of its Spark: what the daemon, which Java has started, has forked."""
+        """Return the Python workers of its Spark, forked by the daemon that Java started."""
         session = _session(self._process.pid)
         daemons = {
             pid for pid, (parent, command) in session.items() if _DAEMON in command and "java" in session.get(parent, (0, ""))[1]
@@ -153,17 +155,17 @@ class Child:
         ]
 
     def kill(self) -> None:
-        """Kill it with all that it has started, and wait until nothing of it lives."""
+        """Kill it with all its children, and wait until they are gone."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         end = time.monotonic() + PATIENCE_SECONDS
-        # Workers notice by themselves that their Spark is gone.
+        # Workers exit by themselves when their Spark is gone.
         while _session(self._process.pid) and time.monotonic() < end:
             time.sleep(0.05)
 
     def close(self) -> None:
-        """End it."""
+        """Shut it down."""
         with suppress(OSError):
             self._process.stdin.close()  # type: ignore[union-attr]
         with suppress(subprocess.TimeoutExpired):
@@ -175,23 +177,23 @@ class Child:
 
 
 def _session(leader: int) -> dict[int, tuple[int, str]]:
-    """Return the parent and the command of every process that lives in the session of a child."""
+    """Return the parent and the command of every live process in the child's session."""
     command = ["ps", "-ww", "-eo", "pid=,ppid=,sid=,stat=,args="]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    rows = [line.split(None, 4) for line in told.splitlines()]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 4) for line in listing.splitlines()]
     alive = [row for row in rows if row[2] == str(leader) and not row[3].startswith("Z")]
     return {int(row[0]): (int(row[1]), row[4] if len(row) > 4 else "") for row in alive}
 
 
 class Trials:
-    """Trials on one store; the table goes from one to the next.
+    """Trials on one store, which continue with the same table.
 
     Args:
         place: the store, empty.
-        rows: how many rows the table has at first.
-        changes: how many rows the source of every MERGE has.
-        seed: decides about the times.
-        told: is given a line after every trial.
+        rows: the initial number of rows.
+        changes: the number of rows in the source of every MERGE.
+        seed: determines the moments.
+        told: called with a line after every trial.
     """
 
     def __init__(
@@ -208,7 +210,7 @@ class Trials:
         self._files = Path(tempfile.mkdtemp(prefix="rowmerge_nb-trials-"))
 
     def prepare(self) -> None:
-        """Make the table, and see how long a MERGE takes that nobody disturbs."""
+        """Create the table, and measure an undisturbed MERGE."""
         child = self._living_driver()
         _succeeded(child.ask("create", rows=self._table.num_rows))
         after = self._next()
@@ -216,12 +218,12 @@ class Trials:
         _succeeded(child.ask("merge", source=str(self._source)))
         self._seconds = time.monotonic() - began
         self._table = after
-        told = self._look(remove=False)
-        if told["digest"] != _digest(after) or told["orphans"]:
-            raise RuntimeError(f"The MERGE that nobody disturbed left {told}")
+        state = self._look(remove=False)
+        if state["digest"] != _digest(after) or state["orphans"]:
+            raise RuntimeError(f"The MERGE that nobody disturbed left {state}")
 
     def close(self) -> None:
-        """End the driver, and remove what the trials have needed beside the store."""
+        """Shut the driver down, and remove temporary files."""
         if self._driver is not None:
             self._driver.close()
             self._driver = None
@@ -238,7 +240,7 @@ class Trials:
             child.order("merge", source=str(self._source))
             delay = self._moment()
             if number % 2 and self._place.store in _STAGED:
-                # Every second one is to die with rows staged, or behind that.
+                # Every second driver dies when rows are staged, or later.
                 while not _has_staged(self._place) and not child.has_answered(0.05):
                     pass
                 delay = self._random.uniform(0, self._seconds / 50)
@@ -276,17 +278,17 @@ class Trials:
         return report
 
     def interrupts(self, trials: int) -> Report:
-        """Interrupt drivers, which live on."""
+        """Interrupt drivers, which survive."""
         report, began = Report(self._place.store, "interrupt"), time.monotonic()
         child = self._living_driver()
         for number in range(trials):
             after = self._next()
             child.order("merge", source=str(self._source))
-            # Every second one is to come when rows are written and committed.
+            # Every second interrupt comes while rows are written and committed.
             delay, ordered = self._moment(0.7 if number % 2 else 0.0), time.monotonic()
             finished = child.has_answered(delay)
             if finished:
-                # Spark gets faster, and the machine more or less busy.
+                # Spark gets faster, and the load of the machine varies.
                 self._seconds = time.monotonic() - ordered
             else:
                 child.interrupt()
@@ -305,18 +307,18 @@ class Trials:
         return report
 
     def _moment(self, earliest: float = 0.0) -> float:
-        """Draw the seconds after which a trial strikes; the earliest moment is given as a share of what a statement takes."""
+        """Return random seconds until a trial strikes; the earliest moment is a fraction of a statement's duration."""
         return self._random.uniform(earliest, LATEST) * self._seconds
 
     def _living_driver(self) -> Child:
-        """Return the driver that lives, or a new one."""
+        """Return the live driver, or a new one."""
         if self._driver is None:
             self._driver = Child(self._place)
             self._driver.ask("start")
         return self._driver
 
     def _kill_a_worker(self, child: Child, delay: float) -> bool:
-        """Wait, then kill one of the workers, as soon as there is one; False if the statement was faster."""
+        """Wait, then kill a worker as soon as one exists; return False if the statement was faster."""
         wait = delay
         while not child.has_answered(wait):
             workers = child.workers()
@@ -332,7 +334,7 @@ class Trials:
         return self._files / "news.arrow"
 
     def _next(self) -> pa.Table:
-        """Write the source of the next MERGE; gives what the table will hold."""
+        """Write the source of the next MERGE; return the rows after it."""
         self._number += 1
         source = news(self._table.column("id").to_numpy(), self._changes, self._number)
         with pa.ipc.new_file(str(self._source), source.schema) as file:
@@ -355,27 +357,27 @@ class Trials:
             return child.ask("look", remove=remove)
 
     def _judge(self, report: Report, after: pa.Table, what: str) -> bool:
-        """Look at the table and what is left behind; tell whether it holds the new rows."""
+        """Inspect the table and leftovers; return whether it has the new rows."""
         report.trials += 1
-        left = _traces(self._place)
-        told = self._look(remove=False)
+        traces = _traces(self._place)
+        state = self._look(remove=False)
         end = time.monotonic() + PATIENCE_SECONDS
-        # A server needs a moment to notice that its client is gone.
-        while left and not told["orphans"] and time.monotonic() < end:
-            told = self._look(remove=False)
-        new = self._see(report, told, what, (self._table, after)) == 1
+        # A server notices with a delay that its client is gone.
+        while traces and not state["orphans"] and time.monotonic() < end:
+            state = self._look(remove=False)
+        new = self._see(report, state, what, (self._table, after)) == 1
         report.old, report.new = report.old + (not new), report.new + new
-        if left and not told["orphans"]:
-            report.problems.append(f"{what}, and {left} are not listed")
-        removed = self._look(remove=True) if told["orphans"] else told
+        if traces and not state["orphans"]:
+            report.problems.append(f"{what}, and {traces} are not listed")
+        removed = self._look(remove=True) if state["orphans"] else state
         report.orphans += len(removed["orphans"])
-        if removed["digest"] != told["digest"]:
+        if removed["digest"] != state["digest"]:
             report.problems.append(f"{what}, and removing {removed['orphans']} has changed the table")
         if still := _traces(self._place):
             report.problems.append(f"{what}, and {still} cannot be removed")
         if new:
             self._table = after
-        line = f"{report.store}, {report.kind} {report.trials}: {what}: {'new' if new else 'old'} rows, {len(told['orphans'])} leftovers"
+        line = f"{report.store}, {report.kind} {report.trials}: {what}: {'new' if new else 'old'} rows, {len(state['orphans'])} leftovers"
         self._told(f"{line}; {len(report.problems)} problems")
         return new
 
@@ -386,7 +388,7 @@ class Trials:
         report.problems.append(
             f"{what}, and the table holds {told['digest']}, not one of {[_digest(table) for table in possible]}"
         )
-        # The trials that follow are to be judged by what is there.
+        # Judge the following trials by the actual rows.
         with _child(self._place) as child:
             child.ask("ids", target=str(self._files / "now.arrow"))
         with pa.memory_map(str(self._files / "now.arrow")) as file:
@@ -404,8 +406,8 @@ def _child(place: StoreLocation) -> Iterator[Child]:
 
 
 def _digest(table: pa.Table) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(json.dumps(asdict(digest(table))))
-    return told
+    result: dict[str, Any] = json.loads(json.dumps(asdict(digest(table))))
+    return result
 
 
 def _succeeded(answer: dict[str, Any]) -> None:
@@ -419,26 +421,26 @@ def _has_staged(place: StoreLocation) -> bool:
 
 
 def _traces(place: StoreLocation) -> list[str]:
-    """Look for what attempts write into, without the connector."""
+    """Return traces of attempts, without the connector."""
     if place.store == "postgresql":
         from rowmerge_nb.connectors.jdbc.postgresql.postgres_store import PostgresStore
 
         session = PostgresStore(place.where).connect()
         try:
-            found = session.query("SELECT relname::text AS name FROM pg_class WHERE relname LIKE 'rowmerge\\_nb%'")
+            tables = session.query("SELECT relname::text AS name FROM pg_class WHERE relname LIKE 'rowmerge\\_nb%'")
         finally:
             session.close()
-        return [row["name"] for row in found]
+        return [row["name"] for row in tables]
     pattern = {"sqlite": ".shop.db-*", "hive": "_tmp_*"}.get(place.store, "")
     return [str(path) for path in Path(place.where).rglob(pattern)] if pattern else []
 
 
 @contextmanager
 def places(store: str) -> Iterator[StoreLocation]:
-    """Make an empty store of a kind; it is removed afterwards.
+    """Yield an empty store of a kind; remove it afterwards.
 
     Raises:
-        SetupError: the machine lacks what it needs.
+        SetupError: the machine lacks a requirement.
     """
     with ExitStack() as stack:
         if store == "postgresql":
@@ -448,12 +450,12 @@ def places(store: str) -> Iterator[StoreLocation]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run ``scripts/kill-trials``; gives 1 if a table was not as it had to be."""
-    given = sys.argv[1:] if arguments is None else arguments
-    if "--every-point" in given:
+    """Run ``scripts/kill-trials``; return 1 after a wrong result."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if "--every-point" in words:
         from proof.trials.points.__main__ import main as every_point
 
-        return every_point([argument for argument in given if argument != "--every-point"])
+        return every_point([argument for argument in words if argument != "--every-point"])
     parser = argparse.ArgumentParser(
         prog="scripts/kill-trials",
         description="Kills and interrupts processes in the middle of a MERGE. With --every-point: faults at every operation; see its --help.",
@@ -465,7 +467,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--trials", type=int, default=10, help="kills per store and kind (%(default)s)")
     parser.add_argument("--interrupts", type=int, default=10, help="interrupts per store (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="decides about the times (%(default)s)")
-    options = parser.parse_args(given)
+    options = parser.parse_args(words)
     reports = []
     for store in options.stores.split(","):
         try:
@@ -491,7 +493,7 @@ def _of_store(place: StoreLocation, options: argparse.Namespace) -> list[Report]
 
 
 def table_lines(reports: list[Report]) -> list[str]:
-    """Write reports as a table.
+    """Return reports as a table.
 
     >>> print(table_lines([Report("sqlite", "driver", 10, 7, 3, 1)])[2])
     | sqlite | driver | 10 | 7 | 3 | 1 | 0 | 0 | 0 | 0 | 0 | 0 |

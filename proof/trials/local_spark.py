@@ -1,6 +1,6 @@
-"""A Spark of a few lines, without Java: frames are Arrow batches of this process, tasks run one after the other, and DuckDB reads the SQL.
+"""A minimal Spark without Java: frames are Arrow batches, tasks run sequentially in this process, and DuckDB executes the SQL.
 
-It has what statements on small tables ask of Spark, so that the engine itself runs: text, plan, passes, sinks, commit. What it lacks raises
+It supports statements on small tables, so that the engine itself runs: text, plan, passes, sinks, commit. Other features raise
 AttributeError.
 """
 
@@ -30,17 +30,17 @@ _Partition = Callable[[], "Iterator[pa.RecordBatch]"]
 
 _task: ContextVar[int] = ContextVar("task", default=0)
 _FUNCTIONS: Final = {"raise_error(words)": "error(words)", "try_add(a, b)": "a + b"}
-"""Functions of Spark that DuckDB has under other names."""
+"""Spark functions with another name in DuckDB."""
 _SETTINGS: Final = {"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC"}
 
 
 class LocalFrame:
-    """Rows in partitions; a partition is computed when the frame is collected, by a task of its own.
+    """Rows in partitions; collecting the frame computes each partition in its own task.
 
     Args:
         spark: the session.
-        partitions: each gives its batches.
-        schema: the columns, for rows that may be none; of others the first batch says what they are.
+        partitions: functions that return batches.
+        schema: the columns, if there may be no rows; otherwise the first batch has them.
     """
 
     def __init__(self, spark: LocalSpark, partitions: Sequence[_Partition], schema: pa.Schema | None = None) -> None:
@@ -49,7 +49,7 @@ class LocalFrame:
         self._schema = schema
 
     def mapInArrow(self, task: Any, schema: Any) -> LocalFrame:  # noqa: N802 - Spark's name
-        """Return what a pass makes of every partition."""
+        """Return the result of a pass on every partition."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
         return LocalFrame(self._spark, [_mapped(task, part) for part in self._partitions], to_arrow_schema(schema))
@@ -71,13 +71,13 @@ class LocalFrame:
         return LocalFrame(self._spark, [lambda: (batch for part in parts for batch in part())], self._schema)
 
     def toDF(self, *names: str) -> LocalFrame:  # noqa: N802 - Spark's name
-        """Return the first columns under other names."""
+        """Return the first columns with other names."""
         return LocalFrame(self._spark, [_columns_named(part, names) for part in self._partitions])
 
     def selectExpr(self, *texts: str) -> LocalFrame:  # noqa: N802 - Spark's name
-        """Return columns, each named, or named anew with AS."""
-        named = [[part.strip("`") for part in text.rsplit(" AS ", 1)] for text in texts]
-        pairs = [(name[0], name[-1]) for name in named]
+        """Return columns, optionally renamed by AS."""
+        name_pairs = [[part.strip("`") for part in text.rsplit(" AS ", 1)] for text in texts]
+        pairs = [(name[0], name[-1]) for name in name_pairs]
         schema = None if self._schema is None else pa.schema([self._schema.field(old).with_name(new) for old, new in pairs])
         return LocalFrame(self._spark, [_selected(part, pairs) for part in self._partitions], schema)
 
@@ -86,7 +86,7 @@ class LocalFrame:
         return self.selectExpr(*names)
 
     def createOrReplaceTempView(self, name: str) -> None:  # noqa: N802 - Spark's name
-        """Give the rows a name for SQL."""
+        """Register the rows for SQL."""
         self._spark.views[name] = self
 
 
@@ -111,23 +111,23 @@ def _columns_named(part: _Partition, names: Sequence[str]) -> _Partition:
 
 
 class _Context:
-    """What the engine asks of a Spark context."""
+    """The used part of a Spark context."""
 
     master: Final = "local[1]"
     defaultParallelism: Final = 1  # noqa: N815 - Spark's name
 
     def addJobTag(self, tag: str) -> None:  # noqa: N802 - Spark's name
-        """Do nothing."""
+        """Ignore the tag."""
 
     def cancelJobsWithTag(self, tag: str) -> None:  # noqa: N802 - Spark's name
-        """Do nothing."""
+        """Ignore the tag."""
 
 
 class LocalSpark:
     """A session.
 
     Attributes:
-        views: frames by the names that SQL has for them.
+        views: frames by their SQL names.
     """
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ class LocalSpark:
         return _SETTINGS.get(name, default)
 
     def range(self, start: int, end: int, step: int, partitions: int) -> LocalFrame:
-        """Return numbers, each in a partition of its own."""
+        """Return numbers, each in its own partition."""
         return LocalFrame(self, [_constant(pa.record_batch({"id": [number]})) for number in range(start, end, step)])
 
     def createDataFrame(self, rows: pa.Table, schema: Any = None) -> LocalFrame:  # noqa: N802 - Spark's name
@@ -151,7 +151,7 @@ class LocalSpark:
         return LocalFrame(self, [lambda: iter(rows.to_batches())], rows.schema)
 
     def sql(self, text: str) -> LocalFrame:
-        """Return the rows of a query; DuckDB reads it, so that it must be one that both understand alike."""
+        """Return the rows of a query, which must mean the same in Spark and DuckDB."""
 
         def rows() -> Iterator[pa.RecordBatch]:
             import duckdb
@@ -168,7 +168,7 @@ class LocalSpark:
 
 
 def _for_duckdb(text: str) -> str:
-    """Write a query as DuckDB reads it.
+    """Translate a query to DuckDB.
 
     >>> _for_duckdb("SELECT 12L AS `0`")
     'SELECT 12 AS "0"'
@@ -181,14 +181,14 @@ def _constant(batch: pa.RecordBatch) -> _Partition:
 
 
 class _NoSession(LazySession):
-    """Has no Java."""
+    """A session manager without Java."""
 
     def __init__(self) -> None:
         super().__init__()
         self._local = LocalSpark()
 
     def start(self) -> None:
-        """Do nothing."""
+        """Start nothing."""
 
     @property
     def spark(self) -> Any:
@@ -197,11 +197,7 @@ class _NoSession(LazySession):
 
 
 class LocalEngine(Engine):
-    """An engine that runs statements on small tables without Java.
-
-    Args:
-        options: as those of `Engine`.
-    """
+    """An engine without Java, for statements on small tables; options are those of `Engine`."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(spark=_NoSession(), **options)
@@ -219,10 +215,10 @@ def _in_one_partition(rows: LocalFrame, *_: Any) -> LocalFrame:
 
 @contextmanager
 def without_spark() -> Iterator[None]:
-    """Have the tasks of this process's engines run in its main thread, as long as this lasts."""
+    """Run tasks of this process's engines in its main thread while the context lasts."""
     with (
         patch.object(StatementRun, "collect", _collect),
-        # A table whose size could not be asked for is small all the same.
+        # A table of unknown size is small, too.
         patch("rowmerge_nb.plan.page_execution._in_many_tasks", lambda *_: PhysicalForm(paged=True)),
         patch("rowmerge_nb.engine.spark.lowering.exchanged", _in_one_partition),
         patch("rowmerge_nb.engine.spark.lowering.placed", _in_one_partition),

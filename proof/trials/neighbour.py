@@ -1,4 +1,4 @@
-"""A process that does something to a store at a chosen moment of another process's statement."""
+"""A process that uses a store at a chosen moment of another process's statement."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Answers: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Neighbour:
-    """A process that obeys orders one by one. It is forked at once, so it must be made before this process opens anything.
+    """A process that obeys orders. It is forked at once, so create it before this process opens anything.
 
     Args:
-        prepare: is called in the new process with the first order, and returns what answers orders.
+        prepare: called in the new process with the first order; returns the function that answers orders.
     """
 
     def __init__(self, prepare: Callable[[], Answers]) -> None:
@@ -37,17 +37,16 @@ class Neighbour:
         os.close(writing)
 
     def ask(self, order: dict[str, Any], seconds: float) -> list[dict[str, Any]]:
-        """Send an order, and wait for some seconds.
+        """Send an order; return the answers after some seconds.
 
-        Returns:
-            The answers so far: none if the neighbour waits for a lock of this process, later also to earlier orders.
+        There is none while the neighbor waits for a lock of this process; later answers may be to earlier orders.
         """
         os.write(self._orders, json.dumps(order).encode() + b"\n")
         self._pending += 1
         return self.answers(seconds)
 
     def answers(self, seconds: float) -> list[dict[str, Any]]:
-        """Return the answers that have come, after a wait of at most some seconds for all that are due."""
+        """Return the outstanding answers, after a wait of at most some seconds."""
         answers: list[dict[str, Any]] = []
         while self._pending and select.select([self._answers], [], [], seconds)[0]:
             piece = os.read(self._answers, 1 << 16)

@@ -1,4 +1,4 @@
-"""Independent readers: what the tables hold without a line of the connectors under test."""
+"""Independent readers: the content of tables, without code of the connectors under test."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MissingTableError(Exception):
 
 
 def read_sqlite(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:
-    """Read a table of a file by Python's own SQLite.
+    """Read a table of a file with Python's own SQLite.
 
     Raises:
         MissingTableError: the table does not exist.
@@ -41,9 +41,9 @@ def read_sqlite(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Ro
 
 
 def read_postgresql(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:
-    """Read a table by ``psql``."""
-    beside = find_server() / "psql"
-    program = str(beside) if beside.is_file() else str(shutil.which("psql"))
+    """Read a table with ``psql``."""
+    psql = find_server() / "psql"
+    program = str(psql) if psql.is_file() else str(shutil.which("psql"))
     command = [
         program,
         "-X",
@@ -64,7 +64,7 @@ def read_postgresql(where: str, table: str, columns: Sequence[str] = _COLUMNS) -
 
 
 def read_iceberg(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:
-    """Read a table by pyiceberg, from the metadata file that the catalog names now.
+    """Read a table with pyiceberg, from the catalog's current metadata file.
 
     Raises:
         MissingTableError: the table does not exist.
@@ -73,7 +73,7 @@ def read_iceberg(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> R
 
 
 def unreadable_snapshots(where: str, table: str) -> list[str]:
-    """Return what is wrong with the snapshots that the table's metadata has: each must be readable."""
+    """Return problems of the snapshots in the table's metadata, each of which must be readable."""
     current, problems = _iceberg(where, table), []
     for snapshot in current.metadata.snapshots:
         try:
@@ -99,7 +99,7 @@ def _iceberg(where: str, table: str) -> Any:
 
 
 def read_hive(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:
-    """Read a transactional table by pyorc, with Hive's rules of which directories count; a partition column is the last one.
+    """Read a transactional table with pyorc, by Hive's rules for valid directories; a partition column is the last one.
 
     Raises:
         MissingTableError: the table does not exist.
@@ -128,11 +128,11 @@ def read_hive(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows
 
 @dataclass(frozen=True)
 class _WriteIds:
-    """Which write ids count.
+    """Valid write ids.
 
     Args:
         high: the largest one.
-        open: those of transactions that run.
+        open: those of running transactions.
         hidden: those, and those of aborted transactions.
     """
 
@@ -141,11 +141,11 @@ class _WriteIds:
     hidden: frozenset[int]
 
     def is_valid(self, number: int) -> bool:
-        """Return whether rows of a write id count."""
+        """Return whether rows of a write id are visible."""
         return number <= self.high and number not in self.hidden
 
     def is_valid_base(self, number: int, *, compacted: bool) -> bool:
-        """Return whether a base counts: a compacted one may span aborted write ids, but no open one."""
+        """Return whether a base is valid: a compacted one may span aborted write ids, but no open one."""
         if compacted:
             return number <= self.high and all(number < running for running in self.open)
         return self.is_valid(number)
@@ -158,22 +158,22 @@ def _hive_partition(folder: Path, partition: str, ids: _WriteIds, states: dict[i
     compacted = {path for *_, path in directories if "_v" in path.name}
     bases = [
         (lowest, path)
-        for kind, lowest, _, path in directories
-        if kind == "base" and ids.is_valid_base(lowest, compacted=path in compacted)
+        for directory_kind, lowest, _, path in directories
+        if directory_kind == "base" and ids.is_valid_base(lowest, compacted=path in compacted)
     ]
-    base, chosen = max(bases, default=(0, None))
+    base, base_path = max(bases, default=(0, None))
     deltas = _chosen([d for d in directories if d[0] == "delta"], base, ids)
     deletes = _chosen([d for d in directories if d[0] == "delete_delta"], base, ids)
-    gone = {row[1:4] for path in deletes for row in _orc_rows(pyorc, path) if ids.is_valid(row[4])}
+    deleted = {row[1:4] for path in deletes for row in _orc_rows(pyorc, path) if ids.is_valid(row[4])}
     name = urllib.parse.unquote(partition.partition("=")[2])
-    for path in [*([chosen] if chosen is not None else []), *deltas]:
+    for path in [*([base_path] if base_path is not None else []), *deltas]:
         for row in _orc_rows(pyorc, path):
-            if row[1:4] not in gone and (path == chosen or ids.is_valid(row[4])):
+            if row[1:4] not in deleted and (path == base_path or ids.is_valid(row[4])):
                 yield (*row[5], name) if partition else row[5]
 
 
 def _directories(folder: Path, states: dict[int, str]) -> list[tuple[str, int, int, Path]]:
-    """Return the directories whose compaction has been committed, as kind, lowest and highest write id, and path."""
+    """Return directories of committed compactions: kind, lowest and highest write id, and path."""
     directories = []
     for path in folder.iterdir():
         name = _DIRECTORY.fullmatch(path.name)
@@ -184,8 +184,8 @@ def _directories(folder: Path, states: dict[int, str]) -> list[tuple[str, int, i
 
 
 def _chosen(directories: list[tuple[str, int, int, Path]], base: int, ids: _WriteIds) -> list[Path]:
-    """Choose among overlapping deltas the widest, as Hive does."""
-    chosen: list[Path] = []
+    """Select the widest of overlapping deltas, as Hive does."""
+    selected: list[Path] = []
     current = base
     last = (0, 0)
     for _, lowest, highest, path in sorted(directories, key=lambda d: (d[1], -d[2], d[3].name)):
@@ -193,11 +193,11 @@ def _chosen(directories: list[tuple[str, int, int, Path]], base: int, ids: _Writ
             continue
         if highest > current:
             current, last = highest, (lowest, highest)
-            chosen.append(path)
+            selected.append(path)
         elif (lowest, highest) == last and lowest == highest:
             # Another statement of the same transaction.
-            chosen.append(path)
-    return chosen
+            selected.append(path)
+    return selected
 
 
 def _orc_rows(pyorc: Any, directory: Path) -> Iterator[tuple[Any, ...]]:
@@ -213,4 +213,4 @@ READERS: Final[dict[str, Callable[..., Rows]]] = {
     "sqlite": read_sqlite,
     "postgresql": read_postgresql,
 }
-"""The independent reader of every store whose tables outlive the process."""
+"""The independent readers of persistent stores."""

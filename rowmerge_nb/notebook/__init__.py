@@ -1,1 +1,1 @@
-"""The magics ``%%merge`` and ``%merge``: options, display, progress and completion in Jupyter and IPython."""
+"""The magics ``%%merge`` and ``%merge`` for Jupyter and IPython."""

@@ -1,7 +1,6 @@
-"""``%debug`` after a cell that failed in connector code: it stops at the connector's line, and not in the magic.
+"""``%debug`` and ``%pdb on`` at the connector's line instead of the magic's.
 
-What failed in a task has left no frames in this process. Its record has the pages, so the call is made again here, when the debugger is
-asked for and not before, and the debugger opens where that fails. ``%pdb on`` goes the same way.
+A failed task leaves no frames in this process, so the call is repeated here with the recorded pages.
 """
 
 from __future__ import annotations
@@ -37,28 +36,21 @@ def _debugger(shell: Any, force: bool = False) -> None:
     if not isinstance(error, RowMergeError) or not (force or shell.call_pdb):
         type(shell).debugger(shell, force)
         return
-    found, told = connectors_error(error)
-    if told:
-        show(text_bundle(told))
-    if found is not None:
+    failure, message = connectors_error(error)
+    if message:
+        show(text_bundle(message))
+    if failure is not None:
         from rowmerge_nb.replays.debugging import debugger_at
 
-        debugger_at(found)
-    elif not told:
-        # Of an error that has a text of its own IPython keeps no traceback, and would take that of the error before.
+        debugger_at(failure)
+    elif not message:
+        # IPython keeps no traceback of an error with its own rendering, and would use that of the previous error.
         shell.InteractiveTB.tb = None
         type(shell).debugger(shell, force)
 
 
 def connectors_error(error: RowMergeError) -> tuple[BaseException | None, str]:
-    """Return the error that the connector's code raised in this process, or raises when its call is made again; and what is to be said of it.
-
-    Args:
-        error: the error that ended a cell.
-
-    Returns:
-        The error with its traceback, or None; and a sentence, or ``""`` where the error does not come from a connector.
-    """
+    """Return the connector's error, from a repeated call if necessary, or None; and a sentence about it."""
     from rowmerge_nb.engine.statements.recording import IN_TASKS
 
     recording: Recording | None = getattr(error.result, "recording", None)
@@ -76,29 +68,27 @@ def connectors_error(error: RowMergeError) -> tuple[BaseException | None, str]:
 
 
 def _replayed(recording: Recording, record: Record, failure: RecordedFailure) -> tuple[BaseException | None, str]:
-    """Make the call again that failed in a task."""
     from rowmerge_nb.replays.run import replay
     from rowmerge_nb.replays.shown import headline
 
     where = "" if failure.number is None else f" of {record.worker} {failure.number}"
     call = f"{failure.method}{where}"
-    chosen: dict[str, Any] = {record.worker: failure.number} if failure.number in record.writers else {}
+    worker: dict[str, Any] = {record.worker: failure.number} if failure.number in record.writers else {}
     try:
-        done = replay(record, recording.connector, **chosen)
+        outcome = replay(record, recording.connector, **worker)
     except Exception as problem:  # noqa: BLE001 - it is told
         why = problem.message if isinstance(problem, RowMergeError) else error_text(problem)
         return None, f"{call} failed in a task, and cannot be made again here: {why}"
-    if done.error is None:
-        notes = "".join(f"\nNote: {notice}" for notice in done.notices)
-        return None, f"{call} failed in a task, and does not fail when it is made again here.\n{headline(done)}{notes}"
-    return done.error, f"{call}, made again in this process with the pages that were recorded:"
+    if outcome.error is None:
+        notes = "".join(f"\nNote: {notice}" for notice in outcome.notices)
+        return None, f"{call} failed in a task, and does not fail when it is made again here.\n{headline(outcome)}{notes}"
+    return outcome.error, f"{call}, made again in this process with the pages that were recorded:"
 
 
 def _is_foreign(error: BaseException) -> bool:
-    """Return whether an error was raised in code that is not of this package, nor of Spark."""
-    found = error.__traceback__
-    while found is not None and found.tb_next is not None:
-        found = found.tb_next
-    name = found.tb_frame.f_code.co_filename if found is not None else ""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_next is not None:
+        frames = frames.tb_next
+    name = frames.tb_frame.f_code.co_filename if frames is not None else ""
     ours = str(Path(rowmerge_nb.__file__).parent)
     return bool(name) and not name.startswith(ours) and "/pyspark/" not in name and "/py4j/" not in name

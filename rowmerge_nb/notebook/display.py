@@ -1,4 +1,4 @@
-"""What a cell shows: reports, query results, plans, errors, tables of facts. One mime bundle each, with text in it always."""
+"""Mime bundles of a cell's outputs."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ def show(bundle: Bundle) -> None:
 
 
 def show_beneath_report(explorer: Explorer) -> None:
-    """Show an explorer as an output of the running cell; where a front end has no widgets, the report that stands above is not shown once more."""
+    """Show an explorer, with a short text for front ends without widgets: the report is already above."""
     from IPython.display import display
 
     data, metadata = explorer._repr_mimebundle_()
-    told = text_bundle("The explorer stands here in front ends that have widgets, once the notebook is trusted.")
-    display({**data, **told}, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
+    fallback = text_bundle("The explorer stands here in front ends that have widgets, once the notebook is trusted.")
+    display({**data, **fallback}, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
 
 
 def show_all(bundles: Sequence[Bundle]) -> None:
-    """Show several bundles, one after the other."""
+    """Show several bundles."""
     for bundle in bundles:
         show(bundle)
 
 
 def text_bundle(text: str) -> Bundle:
-    """Make a bundle of plain text.
+    """Return a bundle of plain text.
 
     >>> sorted(text_bundle("a < b"))
     ['text/html', 'text/plain']
@@ -58,15 +58,7 @@ def text_bundle(text: str) -> Bundle:
 
 
 def result_bundle(result: Result, *, parts: str | None, timings: bool, max_rows: int, first_line: int) -> Bundle:
-    """Make the bundle of a statement that went well.
-
-    Args:
-        result: the result.
-        parts: names of the parts of the report, with commas; None for the usual ones.
-        timings: show times.
-        max_rows: how many rows of a query, or of RETURNING, are shown.
-        first_line: the number of the cell's line on which the statement begins.
-    """
+    """Return the bundle of a successful statement; ``max_rows`` limits rows of a query or of RETURNING."""
     if result.explained is not None:
         from rowmerge_nb.report.bundle import explained_bundle
 
@@ -89,21 +81,15 @@ def _rows_bundle(table: Any, max_rows: int) -> Bundle:
     from rowmerge_nb.notebook.rows import number_columns, row_cells
 
     rows = row_cells(table, max_rows)
-    counted = plural(table.num_rows, "row")
-    caption = f"{counted}, the first {max_rows:,} shown" if table.num_rows > len(rows) else counted
+    row_count = plural(table.num_rows, "row")
+    caption = f"{row_count}, the first {max_rows:,} shown" if table.num_rows > len(rows) else row_count
     return grid_bundle(list(table.column_names), rows, caption, right=number_columns(table))
 
 
 def grid_bundle(
     names: Sequence[str], rows: Sequence[Sequence[str | Cell]], caption: str = "", *, right: Container[int] = ()
 ) -> Bundle:
-    """Make the bundle of a table of texts.
-
-    Args:
-        names: the heads of the columns.
-        rows: texts, or cells that know whether they are NULL.
-        caption: a sentence below.
-        right: numbers of the columns that stand at the right.
+    """Return the bundle of a table of texts; ``right`` has the indexes of right-aligned columns.
 
     >>> print(grid_bundle(["a", "b"], [["1", "x"], ["10", "yy"]], "2 rows", right={0})["text/plain"])
      a  b
@@ -114,9 +100,9 @@ def grid_bundle(
     """
     cells = [[value if isinstance(value, Cell) else Cell(value) for value in row] for row in rows]
     heads = [visible(name) for name in names]
-    shown = [[_text(cell) for cell in row] for row in cells]
-    widths = [max([width_of(name), *(width_of(row[index]) for row in shown)]) for index, name in enumerate(heads)]
-    lines = [heads, ["-" * width for width in widths], *shown]
+    texts = [[_text(cell) for cell in row] for row in cells]
+    widths = [max([width_of(name), *(width_of(row[index]) for row in texts)]) for index, name in enumerate(heads)]
+    lines = [heads, ["-" * width for width in widths], *texts]
     text = "\n".join(
         "  ".join(pad(cell, width, right=i in right) for i, (cell, width) in enumerate(zip(row, widths, strict=True))).rstrip()
         for row in lines
@@ -125,7 +111,7 @@ def grid_bundle(
 
 
 def _text(cell: Cell) -> str:
-    """Write a cell in plain text, where only quotes tell the text NULL from no value."""
+    """Return a cell as plain text, quoting the text NULL."""
     return "'NULL'" if cell.text == "NULL" and not cell.null else " ".join(cell.text.split("\n"))
 
 
@@ -150,7 +136,7 @@ def _grid_html(names: Sequence[str], rows: Sequence[Sequence[Cell]], caption: st
 
 
 def plan_bundle(result: Result, form: str) -> Bundle:
-    """Make the bundle of a plan: as ``text``, which is drawn where HTML is shown, ``dot``, ``json`` or ``svg``."""
+    """Return the bundle of a plan as ``text`` (drawn in HTML), ``dot``, ``json`` or ``svg``."""
     explained = result.explained or ""
     if form == "text" or not result.trace.plan:
         from rowmerge_nb.report.bundle import explained_bundle
@@ -169,20 +155,13 @@ def plan_bundle(result: Result, form: str) -> Bundle:
 
 
 def error_bundle(error: RowMergeError, first_line: int, *, parts: str | None, timings: bool) -> Bundle:
-    """Make the bundle of an error: the report of what had happened, or the error alone if nothing had.
-
-    Args:
-        error: the error, with its hint as it is to be shown.
-        first_line: the number of the cell's line on which the statement begins.
-        parts: names of the parts of the report, with commas; None for the usual ones.
-        timings: show times.
-    """
+    """Return the bundle of an error, with the report of its trace if there is one."""
     trace: Trace | None = error.result.trace if error.result is not None else None
     if trace is not None and trace.error is not None:
         from rowmerge_nb.report.bundle import mime_bundle
 
-        told = dataclasses.replace(trace, error=dataclasses.replace(trace.error, hint=error.hint))
-        return dict(mime_bundle(told, show=parts, timings=timings, first_line=first_line))
+        hinted_trace = dataclasses.replace(trace, error=dataclasses.replace(trace.error, hint=error.hint))
+        return dict(mime_bundle(hinted_trace, show=parts, timings=timings, first_line=first_line))
     from rowmerge_nb.report.error import render_error_html, render_error_text
 
     text = render_error_text(error, trace, first_line)
@@ -190,16 +169,15 @@ def error_bundle(error: RowMergeError, first_line: int, *, parts: str | None, ti
 
 
 def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
-    """Make an error show as one line where IPython would show a Python traceback: its report is shown already.
+    """Make IPython show an error as one line instead of a traceback; ``%tb`` shows the connector's frames.
 
-    The exception stays what it is, so the cell fails, "Run all" stops, and code can catch it by its class. Whoever asks for the traceback
-    after that, by ``%tb``, gets the lines of the connector's code that it went through as well.
+    The cell still fails, and code can catch the exception.
 
     >>> from rowmerge_nb.base.errors import ParseError
     >>> without_traceback(ParseError("mismatched input 'BY'", line=1, column=9), 3)._render_traceback_()
     ["ParseError: SYNTAX_ERROR: cell line 3, column 9: mismatched input 'BY'"]
     """
-    # A statement that begins on line 1 has no lines of the magic's cell above it.
+    # A statement on line 1 is not in a cell of the magic.
     where = "line" if first_line == 1 else "cell line"
     at, column, _ = error.shown
     prefix = f"{where} {at + first_line - 1}, column {column}: " if at is not None else ""
@@ -210,18 +188,17 @@ def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
 
 @dataclasses.dataclass
 class _OnceShort:
-    """What IPython shows of an error: one line when the cell fails, and from then on the traceback of the connector's code above it."""
+    """IPython's display of an error: first one line, later the traceback too."""
 
     line: str
     raised: tuple[Raised, ...]
     shown: bool = False
 
     def __call__(self) -> list[str]:
-        """Return the lines."""
         if not self.shown or not self.raised:
             self.shown = True
             return [self.line]
-        # It loads Arrow, and this module is loaded with the magics.
+        # Imported late: the magics import this module, and should not load Arrow.
         from rowmerge_nb.trace.raised import remote_traceback
 
         lines = [line for one in self.raised for line in [*remote_traceback(one).split("\n"), ""]]

@@ -1,4 +1,4 @@
-"""The magics: ``%%merge`` runs the statements of a cell, ``%merge`` runs one statement or a command."""
+"""The magics: ``%%merge`` runs the statements of a cell, ``%merge`` one statement or a command."""
 
 from __future__ import annotations
 
@@ -58,13 +58,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Cell:
-    """What the statements of a cell share.
-
-    Args:
-        rendered: the cell's text with the values of its variables.
-        first_line: the number of the line on which the text begins.
-        parts: the parts of the reports that are shown; None for the usual ones.
-    """
+    """What the statements of a cell share; ``first_line`` is the cell's line on which the text begins."""
 
     rendered: Rendered
     first_line: int
@@ -72,7 +66,6 @@ class _Cell:
 
 
 def _trait(option: Option) -> TraitType[Any, Any]:
-    """Build the trait by which ``%config`` sets an option, from its choices or the type of its default."""
     meaning = f"{option.meaning} Empty for {option.unset}." if option.unset else option.meaning
     if option.choices:
         words = [str(choice) for choice in option.choices]
@@ -103,7 +96,6 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         guard.run(lambda: self._guarded(line, cell, guard))
 
     def _guarded(self, line: str, cell: str | None, guard: StatementGuard) -> None:
-        """Run a cell or a line under a guard, and show the error that ends it."""
         first_line = 1 if cell is None else 2
         try:
             guard.part(lambda: self._dispatch(parse_line(line), cell, guard))
@@ -114,11 +106,10 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             show(_bundle_of_error(error, at, timings=self.timings))
             if error.result is not None and parse_line(line).has("explore"):
                 _explore(error.result)
-            # `from None`: what lies below is the engine's own business; it stays in the exception's __context__.
+            # `from None` hides the engine's internals; __context__ still has them.
             raise without_traceback(error, at) from None
 
     def _dispatch(self, use: MagicUse, cell: str | None, guard: StatementGuard) -> None:
-        """Run what a cell or a line asks for: help, a command, statements."""
         command = _command_of(use.rest) if cell is None else ""
         if command:
             use = _with_more_options(use)
@@ -131,7 +122,6 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             self._run(use.rest if cell is None else cell, use, 1 if cell is None else 2, guard)
 
     def _run(self, source: str, use: MagicUse, first_line: int, guard: StatementGuard) -> None:
-        """Run the statements of a cell, each shown as it ends."""
         if first_line > 1 and use.rest:
             raise RowMergeError(
                 f"'{use.rest}' stands behind the options; statements begin on the cell's second line",
@@ -141,7 +131,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         parts = use.values.get("show", self.show) or None
         _check_parts(parts)
         rendered = render(source, self.shell.user_ns)
-        # The parser is loaded, as an engine is, while Java comes up.
+        # The parser and the engine are imported while Java starts.
         runs = not use.has("explain") and not use.has("dry-run") and _RUN.match(rendered.text) is not None
         engine = self._engine(use, start=runs)
         from rowmerge_nb.sql.parser.statement_reader import split_statements
@@ -154,7 +144,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         _check_clashes(use)
         _check_alone(use, len(statements))
         options = self._options(use)
-        cell, shown = _Cell(rendered, first_line, parts), list[Bundle]()
+        cell, bundles = _Cell(rendered, first_line, parts), list[Bundle]()
         number = 1
 
         def complete(error: RowMergeError) -> None:
@@ -170,7 +160,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             nonlocal number
             for text, offset in statements:
                 guard.check()
-                self._run_one(engine, text, offset, use, options, cell, shown)
+                self._run_one(engine, text, offset, use, options, cell, bundles)
                 guard.hold()
                 guard.check()
                 if number < len(statements):
@@ -187,13 +177,12 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         use: MagicUse,
         options: Mapping[str, Any],
         cell: _Cell,
-        shown: list[Bundle],
+        bundles: list[Bundle],
     ) -> None:
-        """Run one statement of a cell, and show its report."""
         whole_cell = cell.first_line > 1 and self.progress
         tasks = getattr(engine, "running_tasks", lambda: None)
         rows = getattr(engine, "running_rows", lambda: None)
-        with Progress(self.shell, lambda: show_all(shown), whole_cell=whole_cell, tasks=tasks, rows=rows) as progress:
+        with Progress(self.shell, lambda: show_all(bundles), whole_cell=whole_cell, tasks=tasks, rows=rows) as progress:
             result = self._statement(engine, text, use, {**options, "progress": progress})
         self.shell.user_ns["_merge"] = result
         for name in filter(None, (use.values.get("output"), use.quiet_name)):
@@ -202,15 +191,15 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             return
         inserted = cell.rendered.inserted(offset, offset + len(text))
         at = 1 if inserted else cell.rendered.source_line(offset) + cell.first_line - 1
-        shown.append(self._bundle(result, use, cell.parts, at))
-        show(shown[-1])
+        bundles.append(self._bundle(result, use, cell.parts, at))
+        show(bundles[-1])
         if use.has("explore"):
             _explore(result)
 
     def _statement(self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]) -> Result | Comparison | Audit:
         if use.has("audit"):
-            chosen = _for_audit(use, options)
-            return engine.audit(statement=text, **chosen)
+            audit_options = _for_audit(use, options)
+            return engine.audit(statement=text, **audit_options)
         if use.has("compare"):
             return engine.compare(text, by=use.values["compare"], **_for_comparison(use, options))
         if use.has("explain"):
@@ -230,19 +219,18 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         return result_bundle(result, parts=parts, timings=self.timings, max_rows=self.max_rows, first_line=first_line)
 
     def _options(self, use: MagicUse) -> dict[str, Any]:
-        """Return the options for the engine: those of the line, else those of ``%config``."""
         from rowmerge_nb.engine.spark.frames import is_frame
 
-        chosen = {
+        settings = {
             option.keyword: use.values.get(option.name) or self._configured(option.keyword)
             for option in STATEMENT_OPTIONS.values()
             if option.is_setting
         }
         frames = {name: value for name, value in self.shell.user_ns.items() if not name.startswith("_") and is_frame(value)}
-        return {**chosen, "namespace": frames}
+        return {**settings, "namespace": frames}
 
     def _configured(self, name: str) -> str | None:
-        """Return a default that the user has set; None leaves it to the engine, which may have defaults of its own."""
+        """Return a default that the user has set; None leaves it to the engine."""
         value = getattr(self, name)
         return value if value != self.traits()[name].default_value else None
 
@@ -255,13 +243,13 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         from rowmerge_nb.engine.engine import Engine
 
         engine = self.shell.user_ns.get(name)
-        # Not isinstance: a stand-in with the same methods will do, as in tests.
+        # Not isinstance: tests use stand-ins with the same methods.
         if engine is None or isinstance(engine, type) or not all(hasattr(engine, method) for method in ("run", "explain")):
-            there = [key for key, value in self.shell.user_ns.items() if isinstance(value, Engine) and not key.startswith("_")]
+            engines = [key for key, value in self.shell.user_ns.items() if isinstance(value, Engine) and not key.startswith("_")]
             raise RowMergeError(
                 f"The variable '{name}' holds no engine",
                 code="INVALID_ARGUMENTS",
-                hint=f"There are: {', '.join(there)}" if there else f"Make one: {name} = rowmerge_nb.Engine()",
+                hint=f"There are: {', '.join(engines)}" if engines else f"Make one: {name} = rowmerge_nb.Engine()",
             )
         return engine  # type: ignore[no-any-return]
 
@@ -280,16 +268,17 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             if use.has("prepare"):
                 show(text_bundle("Where there is no class cache yet, it is made now, which takes a minute ..."))
             checks = [[check.name, check.state, check.detail, check.advice] for check in doctor(prepare=use.has("prepare"))]
-            failed = sum(check[1] == "failed" for check in checks)
+            problems = sum(check[1] == "failed" for check in checks)
             show(
-                grid_bundle(["part", "state", "found", "advice"], checks, plural(failed, "problem") if failed else "No problems")
+                grid_bundle(
+                    ["part", "state", "found", "advice"], checks, plural(problems, "problem") if problems else "No problems"
+                )
             )
 
     def _undo(self, use: MagicUse) -> None:
-        """Take back a change, and show what that was."""
-        if refused := sorted(set(use.values) - {"engine"}):
+        if excess := sorted(set(use.values) - {"engine"}):
             raise RowMergeError(
-                f"--{refused[0]} and %merge undo do not go together", code="INVALID_ARGUMENTS", hint=f"Leave --{refused[0]} out."
+                f"--{excess[0]} and %merge undo do not go together", code="INVALID_ARGUMENTS", hint=f"Leave --{excess[0]} out."
             )
         engine, table = self._engine(use), use.rest.partition(" ")[2]
         result = engine.undo(table or None)
@@ -307,16 +296,16 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         return grid_bundle(["option", "value", "default", "meaning"], rows, "%config MergeMagic.NAME = VALUE sets one")
 
     def for_completion(self, options: str) -> tuple[Any, bool]:
-        """Return the engine whose tables are completed after a line of options, and whether its dialect is extended; no engine is created.
+        """Return the engine whose tables are completed after a line of options, or None, and whether its dialect is extended.
 
-        Where no engine has been made yet there are no tables.
+        No engine is created.
         """
         from rowmerge_nb.default import made_engine
 
         try:
             values = parse_line(options).values
         except RowMergeError:
-            # It is still being written.
+            # The line is incomplete.
             values = {}
         name = values.get("engine", self.engine)
         return self.shell.user_ns.get(name) if name else made_engine(), values.get("dialect", self.dialect) == "extended"
@@ -344,22 +333,18 @@ _CLASHES: Final[Mapping[str, Mapping[str, str]]] = {
     "compare": dict.fromkeys((*_PLANNED, "show", "explore", "near", "check", "why"), ""),
     "audit": dict.fromkeys((*_PLANNED, "show", "explore", "near", "compare", "rehearse", "check", "why"), ""),
 }
-"""Options that do not go together: to each, in the order in which they are looked at, those that it refuses, and why if that is not plain."""
+"""For each option, in the order of the checks, the options that it excludes, and why if that is not obvious."""
 _ALONE: Final[Mapping[str, str]] = {
     "record": "--record saves the record of one statement",
     "fault": "--fault counts the calls of one statement",
 }
-"""Options that are about one statement, so that a cell must not have several."""
+"""Options that apply to one statement only, so the cell may not have several."""
 
 
 def _check_clashes(use: MagicUse) -> None:
-    """Refuse options that do not go together.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS.
-    """
-    for name, refused in _CLASHES.items():
-        for other, why in refused.items():
+    """Raise INVALID_ARGUMENTS for options that exclude each other."""
+    for name, excluded in _CLASHES.items():
+        for other, why in excluded.items():
             if use.has(name) and use.has(other):
                 raise RowMergeError(
                     f"--{name} and --{other} do not go together{f': {why}' if why else ''}",
@@ -369,11 +354,7 @@ def _check_clashes(use: MagicUse) -> None:
 
 
 def _check_alone(use: MagicUse, statements: int) -> None:
-    """Refuse several statements where an option is about one.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS.
-    """
+    """Raise INVALID_ARGUMENTS for several statements with an option that applies to one."""
     for name, what in _ALONE.items():
         if use.has(name) and statements > 1:
             raise RowMergeError(
@@ -384,7 +365,6 @@ def _check_alone(use: MagicUse, statements: int) -> None:
 
 
 def _bundle_of_error(error: RowMergeError, first_line: int, *, timings: bool) -> Bundle:
-    """Build the bundle of an error; where its report cannot be drawn, that of its words."""
     try:
         return error_bundle(error, first_line, parts=getattr(error, "cell_parts", None), timings=timings)
     except Exception as failure:  # noqa: BLE001 - what became of the change must be shown, whatever fails in drawing it
@@ -392,7 +372,6 @@ def _bundle_of_error(error: RowMergeError, first_line: int, *, timings: bool) ->
 
 
 def _explore(result: Any) -> None:
-    """Show the explorer of a statement that changes rows; what cannot be explored is told, and is no error of the statement."""
     from rowmerge_nb.base.choices import ROW_CHANGES
 
     if result.trace.kind not in ROW_CHANGES:
@@ -404,7 +383,6 @@ def _explore(result: Any) -> None:
 
 
 def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a comparison: defaults of what it compares, or cannot have, are left out, and are refused if written."""
     from rowmerge_nb.engine.statements.rehearsal import DECIDED
 
     left_out = {"verify", *DECIDED[use.values["compare"]]}
@@ -412,16 +390,11 @@ def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of an audit: the states, and options; defaults of what it has not are left out, and are refused if written.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS for a value that names no states.
-    """
     from rowmerge_nb.engine.audit.audit_run import REFUSED
 
     before, after = states_of(use.values["audit"])
-    chosen = {name: value for name, value in options.items() if name not in REFUSED or use.has(name)}
-    return {**chosen, "before": before, "after": after}
+    supported = {name: value for name, value in options.items() if name not in REFUSED or use.has(name)}
+    return {**supported, "before": before, "after": after}
 
 
 def _command_of(rest: str) -> str:
@@ -445,16 +418,15 @@ def _command_of(rest: str) -> str:
         return ""
     else:
         near = nearest(word.lower(), [*COMMANDS, *FIRST_WORDS], 0.7)
-        # A misspelled statement: its own error says where.
+        # A misspelled statement: the parser reports its position.
         if near and near not in COMMANDS:
             return ""
     msg = f"There is no command '{word}'"
-    known = f"The commands are {', '.join(f'`%merge {name}`' for name in COMMANDS)}; everything else is a statement."
-    raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Did you mean `%merge {near}`?" if near else known)
+    commands = f"The commands are {', '.join(f'`%merge {name}`' for name in COMMANDS)}; everything else is a statement."
+    raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Did you mean `%merge {near}`?" if near else commands)
 
 
 def _with_more_options(use: MagicUse) -> MagicUse:
-    """Read the options behind a command."""
     command, _, more = use.rest.partition(" ")
     table = ""
     if command.lower() == "undo" and not more.startswith("-"):
@@ -475,15 +447,14 @@ def _with_more_options(use: MagicUse) -> MagicUse:
 
 
 def _check_doctor(command: str, use: MagicUse) -> None:
-    """Refuse the doctor's options where there is no doctor."""
-    for name, needed, there in (
+    for name, command_text, is_valid in (
         ("orphans", "%merge doctor", command == "doctor"),
         ("remove", "%merge doctor --orphans", use.has("orphans")),
         ("prepare", "%merge doctor", command == "doctor"),
     ):
-        if use.has(name) and not there:
+        if use.has(name) and not is_valid:
             raise RowMergeError(
-                f"--{name} is an option of {needed}", code="INVALID_ARGUMENTS", hint=f"Write `{needed} --{name}`."
+                f"--{name} is an option of {command_text}", code="INVALID_ARGUMENTS", hint=f"Write `{command_text} --{name}`."
             )
     if use.has("prepare") and use.has("orphans"):
         raise RowMergeError(
@@ -492,7 +463,6 @@ def _check_doctor(command: str, use: MagicUse) -> None:
 
 
 def _ended(hint: str | None, follows: str) -> str | None:
-    """Close a hint's sentence where another one follows."""
     return hint + "." if hint and follows and not hint.endswith((".", "?", "!")) else hint
 
 
@@ -513,16 +483,13 @@ def _check_parts(parts: str | None) -> None:
 
 
 def _note_line(error: RowMergeError, rendered: Rendered, offset: int, length: int, first_line: int) -> None:
-    """Note the number of the cell's line that is the first of the statement.
-
-    It is counted back from the line of the error, so that the error's own line is right where an inserted value has several.
-    """
+    """Store the cell line of the statement's first line, counted back from the error's line, on the error."""
     if rendered.inserted(offset, offset + length):
-        # The statement is a value's text, of which the cell has no lines.
+        # The statement is the text of an inserted value.
         error.__dict__["cell_line"] = 1
         return
     if error.statement not in {None, rendered.text, rendered.text[offset : offset + length]}:
-        # It is about the text of an option.
+        # The error is in the text of an option.
         error.__dict__["cell_line"] = 1
         return
     line = error.shown[0] or 1
@@ -533,24 +500,12 @@ def _note_line(error: RowMergeError, rendered: Rendered, offset: int, length: in
 
 
 def _what_ran(number: int, total: int, changed: bool | None) -> str:
-    """Return what became of the statements of the cell after an error.
-
-    Args:
-        number: the statement that ended with the error, counted from 1.
-        total: how many there are.
-        changed: whether that one has changed something all the same.
-
-    >>> _what_ran(3, 4, changed=False)
-    'Statements 1 to 2 of this cell ran and stay; statement 4 did not run.'
-    >>> _what_ran(1, 2, changed=True)
-    'Statement 1 of this cell ran and stays; statement 2 did not run.'
-    >>> _what_ran(1, 1, changed=False)
-    ''
-    """
-    done = number if changed else number - 1
-    before = {0: "", 1: "Statement 1 of this cell ran and stays"}.get(done, f"Statements 1 to {done} of this cell ran and stay")
-    left = total - number
-    after = f"statement {total} did not run" if left == 1 else f"statements {number + 1} to {total} did not run" if left else ""
+    complete = number if changed else number - 1
+    before = {0: "", 1: "Statement 1 of this cell ran and stays"}.get(
+        complete, f"Statements 1 to {complete} of this cell ran and stay"
+    )
+    unrun = total - number
+    after = f"statement {total} did not run" if unrun == 1 else f"statements {number + 1} to {total} did not run" if unrun else ""
     sentence = "; ".join(filter(None, [before, after]))
     return f"{sentence[0].upper()}{sentence[1:]}." if sentence else ""
 
@@ -571,7 +526,7 @@ def _tables_bundle(engine: Engine) -> Bundle:
 
 
 def project_defaults(directory: Path) -> tuple[dict[str, Any], Path | None]:
-    """Return the table ``[tool.rowmerge_nb]`` of the nearest pyproject.toml, and the file; nothing if there is none.
+    """Return the table ``[tool.rowmerge_nb]`` of the nearest pyproject.toml, and the file; nothing without one.
 
     Raises:
         SetupError: the file cannot be read.
@@ -587,7 +542,7 @@ def project_defaults(directory: Path) -> tuple[dict[str, Any], Path | None]:
 
 
 def register(shell: InteractiveShell) -> MergeMagic:
-    """Register the magics with a shell; what is wrong in ``[tool.rowmerge_nb]`` is told in a warning, and left out."""
+    """Register the magics with a shell; problems in ``[tool.rowmerge_nb]`` are warnings."""
     magic = MergeMagic(shell=shell)
     problems = _apply_project_defaults(magic)
     shell.register_magics(magic)
@@ -600,19 +555,18 @@ def register(shell: InteractiveShell) -> MergeMagic:
 
 
 def _apply_project_defaults(magic: MergeMagic) -> list[str]:
-    """Set the defaults of the project; gives a sentence for each that is not possible."""
     try:
         defaults, file = project_defaults(Path.cwd())
     except SetupError as error:
         return [f"{error.message}; its [tool.rowmerge_nb] is not used."]
     problems = []
-    known = magic.traits(config=True)
+    traits = magic.traits(config=True)
     for name, value in defaults.items():
         key = name.replace("-", "_")
-        if key not in known:
-            problems.append(f"[tool.rowmerge_nb] in {file} has no option '{name}'. There are: {', '.join(sorted(known))}.")
+        if key not in traits:
+            problems.append(f"[tool.rowmerge_nb] in {file} has no option '{name}'. There are: {', '.join(sorted(traits))}.")
             continue
-        # What IPython's own configuration says is nearer to the user.
+        # IPython's own configuration takes precedence.
         if key in magic.config.get("MergeMagic", {}):
             continue
         try:
@@ -623,9 +577,9 @@ def _apply_project_defaults(magic: MergeMagic) -> list[str]:
 
 
 def unregister(shell: InteractiveShell) -> None:
-    """Take the magics, their completion and their reading of cells out of a shell."""
-    for kind in ("line", "cell"):
-        shell.magics_manager.magics[kind].pop("merge", None)
+    """Remove the magics, their completion and their cell transformer from a shell."""
+    for magic_type in ("line", "cell"):
+        shell.magics_manager.magics[magic_type].pop("merge", None)
     matcher.unregister(shell)
     transformer.unregister(shell)
     debugging.unregister(shell)

@@ -1,4 +1,4 @@
-"""The page of options, docs/options.md: ``python -m rowmerge_nb.notebook.options_page > docs/options.md``."""
+"""Writes docs/options.md: ``python -m rowmerge_nb.notebook.options_page > docs/options.md``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``%merge doctor --orphans`` shows."""
+"""The output of ``%merge doctor --orphans``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _UNITS: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _SPANS: Final = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
 
 
-def orphans_bundle(found: Sequence[CatalogOrphans], *, removed: bool) -> Bundle:
-    """Show what was found in the catalogs, or what of it was removed."""
+def orphans_bundle(catalogs: Sequence[CatalogOrphans], *, removed: bool) -> Bundle:
+    """Show orphans of the catalogs, found or removed."""
     now = time.time()
     rows = [
         [
@@ -30,25 +30,25 @@ def orphans_bundle(found: Sequence[CatalogOrphans], *, removed: bool) -> Bundle:
             orphan.statement,
             orphan.process,
         ]
-        for catalog in found
+        for catalog in catalogs
         for orphan in catalog.orphans
     ]
-    problems = [[catalog.catalog, catalog.store, catalog.problem, "", "", "", ""] for catalog in found if catalog.problem]
+    problems = [[catalog.catalog, catalog.store, catalog.problem, "", "", "", ""] for catalog in catalogs if catalog.problem]
     subject, them = (f"{len(rows)} leftovers", "them") if len(rows) > 1 else ("1 leftover", "it")
     verb = "were" if len(rows) > 1 else "was"
-    done = f"{verb} removed" if removed else f"{verb} found; %merge doctor --orphans --remove removes {them}"
-    asked = f"{len(found) - len(problems)} of {len(found)} catalogs answered in full"
+    action = f"{verb} removed" if removed else f"{verb} found; %merge doctor --orphans --remove removes {them}"
+    scope = f"{len(catalogs) - len(problems)} of {len(catalogs)} catalogs answered in full"
     if not rows and not problems:
-        names = ", ".join(catalog.catalog for catalog in found)
-        asked = f"the {len(found)} catalogs: {names}" if len(found) > 1 else f"the catalog {names}"
-        return text_bundle(f"Nothing is left behind in {asked}.")
-    caption = f"{subject} of dead processes {done}" if rows else "No leftovers were found"
+        names = ", ".join(catalog.catalog for catalog in catalogs)
+        scope = f"the {len(catalogs)} catalogs: {names}" if len(catalogs) > 1 else f"the catalog {names}"
+        return text_bundle(f"Nothing is left behind in {scope}.")
+    caption = f"{subject} of dead processes {action}" if rows else "No leftovers were found"
     columns = ["catalog", "store", "object", "size", "last written", "statement", "process"]
-    return grid_bundle(columns, [*rows, *problems], f"{caption}. {asked}." if problems else caption)
+    return grid_bundle(columns, [*rows, *problems], f"{caption}. {scope}." if problems else caption)
 
 
 def shown_size(size: int) -> str:
-    """Write a number of bytes for people.
+    """Format a number of bytes.
 
     >>> shown_size(512), shown_size(3 << 20)
     ('512 bytes', '3.0 MiB')
@@ -57,7 +57,7 @@ def shown_size(size: int) -> str:
 
 
 def shown_age(seconds: float) -> str:
-    """Write how long ago something was.
+    """Format the time since an event.
 
     >>> shown_age(5), shown_age(7300), shown_age(200_000)
     ('less than a minute ago', '2 hours ago', '2 days ago')

@@ -1,4 +1,4 @@
-"""One line that says which step of a statement runs, and how far, shown after half a second, gone when the statement ends."""
+"""A progress line, shown after half a second."""
 
 from __future__ import annotations
 
@@ -31,21 +31,20 @@ _STEPS: Final = {
 
 
 class Progress:
-    """Shows the step that runs; a context manager around a statement.
+    """Shows the current step; a context manager around a statement.
 
-    In a notebook the line is an output of its own, and outputs can only be cleared together. So what the cell had shown before is
-    shown again when the line goes: ``again`` does that for reports, and what was printed meanwhile is recorded and printed again.
-    Where the cell has other code than the magic, its outputs are not ours to clear, and there is no line.
+    In a notebook the line is an output, and outputs can only be cleared together.
+    So ``again`` shows the cell's earlier reports again, and printed text is recorded and printed again.
 
     Args:
-        shell: the shell to show it in.
-        again: shows the reports once more that the cell has shown already.
-        whole_cell: the statement is in the body of a cell magic.
-        tasks: gives how many of Spark's tasks are done, and how many there are; None where none run.
-        rows: gives how many rows they have read or handed on; None where that is not known.
+        shell: the shell.
+        again: shows the cell's earlier reports.
+        whole_cell: the cell has no other code; otherwise no line is shown.
+        tasks: returns the numbers of finished and all Spark tasks.
+        rows: returns the number of processed rows.
 
     Attributes:
-        last: the step that was told last; ``""`` before there is one.
+        last: the latest step, or ``""``.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class Progress:
         self._began = time.monotonic()
         self._changed = threading.Condition()
         self._done = False
-        # The kernel finds the cell that an output belongs to in a context variable.
+        # The kernel finds the cell of an output in a context variable.
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._show,), name="rowmerge_nb-progress", daemon=True)
 
@@ -75,13 +74,13 @@ class Progress:
             self._changed.notify()
 
     def __enter__(self) -> Self:
-        """Begin to wait."""
         self._painter.start()
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        """Take the line away, however the statement ended."""
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         with self._changed:
             self._done = True
             self._changed.notify()
@@ -92,7 +91,7 @@ class Progress:
         with self._changed:
             self._changed.wait_for(lambda: self._done, timeout=_DELAY)
         while not self._done:
-            # Asked for while the statement may go on to its next step.
+            # Computed without the lock, so that the statement can proceed.
             line = self._line()
             with self._changed:
                 if not self._done:
@@ -102,27 +101,24 @@ class Progress:
     def _line(self) -> str:
         words = _STEPS.get(self.last, self.last) or "working"
         tasks = self._tasks() if self.last == "run" else None
-        done = "" if tasks is None else f", {number(tasks[0])} of {plural(tasks[1], 'task')} done"
+        suffix = "" if tasks is None else f", {number(tasks[0])} of {plural(tasks[1], 'task')} done"
         if tasks is not None and (rows := self._rows()) is not None:
-            done += f", {plural(rows, 'row')}"
-        return f"{words}{done}, {time.monotonic() - self._began:.0f} s"
+            suffix += f", {plural(rows, 'row')}"
+        return f"{words}{suffix}, {time.monotonic() - self._began:.0f} s"
 
 
 class _Painter:
-    """Shows nothing: for shells whose output is neither a notebook nor a terminal."""
+    """Shows nothing: for output that is neither a notebook nor a terminal."""
 
-    def start(self) -> None:
-        """Begin a statement."""
+    def start(self) -> None: ...
 
-    def paint(self, line: str) -> None:
-        """Show the line, or replace it."""
+    def paint(self, line: str) -> None: ...
 
-    def stop(self) -> None:
-        """Take the line away."""
+    def stop(self) -> None: ...
 
 
 class _TerminalPainter(_Painter):
-    """Writes the line over itself on the standard error of a terminal."""
+    """Overwrites the line on a terminal's standard error."""
 
     def __init__(self) -> None:
         self._width = 0
@@ -139,7 +135,7 @@ class _TerminalPainter(_Painter):
 
 
 class _NotebookPainter(_Painter):
-    """Shows the line as an output that is updated in place, and clears it away."""
+    """Shows the line as an output that is updated in place and finally cleared."""
 
     def __init__(self, shell: InteractiveShell, again: Callable[[], None]) -> None:
         self._shell = shell
@@ -164,7 +160,7 @@ class _NotebookPainter(_Painter):
 
     def stop(self) -> None:
         for name, recorder in self._recorders:
-            # Unless someone else has put something in its place meanwhile, which is then theirs.
+            # Keep a stream that other code has installed meanwhile.
             if getattr(sys, name) is recorder:
                 setattr(sys, name, recorder.stream)
             recorder.recording = False
@@ -172,7 +168,7 @@ class _NotebookPainter(_Painter):
             return
         from IPython.display import clear_output
 
-        # Not wait=True: where nothing is shown afterwards the line would stay.
+        # Not wait=True: without further output the line would stay.
         clear_output()  # type: ignore[no-untyped-call]
         self._again()
         for _, recorder in self._recorders:
@@ -181,7 +177,7 @@ class _NotebookPainter(_Painter):
 
 
 class _Recorder:
-    """A stream that passes on and keeps what is written."""
+    """A stream that forwards and records what is written."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -204,12 +200,11 @@ def _painter(shell: InteractiveShell, again: Callable[[], None], whole_cell: boo
 
 
 def ends_with_cell(shell: Any) -> bool:
-    """Return whether nothing follows a cell magic in its cell, and the kernel takes SIGINT back when the cell has ended."""
+    """Return whether a cell magic is the whole cell, and the kernel restores SIGINT afterwards."""
     return hasattr(getattr(shell, "kernel", None), "post_handler_hook") and _is_magic_cell(shell)
 
 
 def _is_magic_cell(shell: Any) -> bool:
-    """Return whether the running cell is one of ``%%merge``, and not code that calls the magic."""
     try:
         return str(shell.get_parent()["content"]["code"]).lstrip().startswith("%%merge")
     except (AttributeError, LookupError, TypeError):

@@ -1,4 +1,4 @@
-"""The rows of a query, each value as SQL writes it."""
+"""The rows of a query, with values as SQL literals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def row_cells(table: pa.Table, limit: int) -> list[Sequence[Cell]]:
-    """Return the first rows of a table; columns are read by their position, since two may have one name.
+    """Return the first rows of a table, by position: two columns may have one name.
 
     >>> [[cell.text for cell in row] for row in row_cells(pa.table([[1, None], [True, False]], names=["a", "a"]), 9)]
     [['1', 'true'], ['NULL', 'false']]
@@ -26,17 +26,17 @@ def row_cells(table: pa.Table, limit: int) -> list[Sequence[Cell]]:
 
 
 def number_columns(table: pa.Table) -> frozenset[int]:
-    """Return the positions of the columns of numbers.
+    """Return the positions of the numeric columns.
 
     >>> number_columns(pa.table([["x"], [1]], names=["a", "a"]))
     frozenset({1})
     """
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    return frozenset(i for i, field in enumerate(table.schema) if any(kind(field.type) for kind in kinds))
+    predicates = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return frozenset(i for i, field in enumerate(table.schema) if any(is_of(field.type) for is_of in predicates))
 
 
 def sql_cell(value: pa.Scalar) -> Cell:
-    r"""Make a cell of a value.
+    r"""Return the cell of a value.
 
     >>> sql_cell(pa.scalar([1, None])).text, sql_cell(pa.scalar({"a": 1, "b": "it's"})).text, sql_cell(pa.scalar(b"\xff")).text
     ('ARRAY[1, NULL]', "ROW(1, 'it''s')", "X'FF'")
@@ -49,24 +49,23 @@ def sql_cell(value: pa.Scalar) -> Cell:
 
 
 def _sql(value: pa.Scalar, *, inside: bool) -> str:
-    """Write a value; inside of another one texts and times are written as literals."""
-    kind = value.type
+    arrow_type = value.type
     if not value.is_valid:
         return "NULL"
-    if pa.types.is_map(kind):
+    if pa.types.is_map(arrow_type):
         entries = value.values
         return f"MAP({_array(entries.field(0))}, {_array(entries.field(1))})"
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type):
         return _array(value.values)
-    if pa.types.is_struct(kind):
-        return f"ROW({', '.join(_sql(value[i], inside=True) for i in range(kind.num_fields))})"
-    if pa.types.is_float32(kind):
+    if pa.types.is_struct(arrow_type):
+        return f"ROW({', '.join(_sql(value[i], inside=True) for i in range(arrow_type.num_fields))})"
+    if pa.types.is_float32(arrow_type):
         import numpy as np
 
         return _number(str(np.float32(value.as_py())))
     (plain,) = python_values(pa.array([value]))
-    if isinstance(plain, str) and pa.types.is_temporal(kind):
-        word = "DATE" if pa.types.is_date(kind) else "TIMESTAMP"
+    if isinstance(plain, str) and pa.types.is_temporal(arrow_type):
+        word = "DATE" if pa.types.is_date(arrow_type) else "TIMESTAMP"
         return f"{word} '{plain}'" if inside else plain
     return _plain(plain, inside=inside)
 

@@ -1,4 +1,4 @@
-"""``{{ expression }}`` in a cell: the value of a Python expression, written as SQL."""
+"""``{{ expression }}`` in a cell: the value of a Python expression as SQL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rowmerge_nb.sql.constants import constant_of
 _REGIONS: Final = re.compile(r"(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))|(?P<quote>['\"])|(?P<open>\{\{)", re.DOTALL)
 
 _TRIES: Final = 100
-"""So many closing braces are tried: what ends at none of them is no expression, and a long cell need not be compiled for each."""
+"""The maximum number of closing braces tried, so that a long cell is not compiled for each."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Rendered:
 
     Args:
         text: the SQL.
-        pieces: (offset in ``text``, offset in the cell) of every replaced expression and what follows it.
+        source: the cell's body.
+        pieces: (offset in ``text``, offset in ``source``) of each expression and of the text after it.
     """
 
     text: str
@@ -34,14 +35,14 @@ class Rendered:
     pieces: tuple[tuple[int, int], ...]
 
     def source_line(self, offset: int) -> int:
-        r"""Return the line of the cell's body, from 1, that a place in the text comes from.
+        r"""Return the line of the cell's body, from 1, of an offset.
 
         >>> rendered = render("a\n{{ lines }}\nb", {"lines": "1\n2\n3"})
         >>> rendered.source_line(rendered.text.index("b"))
         3
         """
         start, origin = self.pieces[self._piece(offset)]
-        # Everything that an expression has put in belongs to the place of the expression.
+        # The whole inserted value is at the expression's position.
         at = origin if self._is_value(origin) else origin + offset - start
         return bisect_right(self._line_starts, at)
 
@@ -57,7 +58,6 @@ class Rendered:
         return end <= stop and self._is_value(self.pieces[index][1])
 
     def _piece(self, offset: int) -> int:
-        """The number of the last piece that begins at a place in the text or before it."""
         return bisect_right(self._begins, offset) - 1
 
     def _is_value(self, origin: int) -> bool:
@@ -69,23 +69,17 @@ class Rendered:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        """Where the cell's lines begin: a cell of many statements is not read from its begin for each of them."""
-        return [0, *(found.end() for found in re.finditer("\n", self.source))]
+        return [0, *(match.end() for match in re.finditer("\n", self.source))]
 
 
 def render(source: str, namespace: Mapping[str, Any]) -> Rendered:
     """Replace the expressions of a cell.
 
-    Outside of quotes a text goes in as it is (a name, a piece of SQL); numbers, truth values, None, dates, times, decimals and
-    bytes become SQL literals; lists, tuples and sets become literals with commas between, texts quoted. Inside of quotes the value's
-    text goes in, with quotes doubled. Comments stay as they are. ``{{ "{{" }}`` gives two braces.
-
-    Args:
-        source: the cell's body.
-        namespace: the names that expressions may use.
+    Outside of quotes, texts are inserted unchanged, other scalars as SQL literals, and collections as comma-separated literals.
+    Inside quotes, the value's text is inserted with quotes doubled. Comments are unchanged. ``{{ "{{" }}`` yields two braces.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS, with the place, for an expression that fails or does not end.
+        RowMergeError: INVALID_ARGUMENTS, with the position, for an expression that fails or has no end.
 
     >>> render("WHERE a > {{ limit }} AND b = '{{ name }}'", {"limit": 3, "name": "O'Hara"}).text
     "WHERE a > 3 AND b = 'O''Hara'"
@@ -104,40 +98,40 @@ def render(source: str, namespace: Mapping[str, Any]) -> Rendered:
         out.append(text)
         length += len(text)
 
-    while found := (
+    while match := (
         _REGIONS.search(source, at) if not quote else re.compile(rf"(?P<quote>{quote})|(?P<open>\{{\{{)").search(source, at)
     ):
-        put(source[at : found.start()])
-        at = found.end()
-        if found["quote"]:
-            # A doubled quote closes and opens again, which comes to the same.
-            quote = "" if quote else found["quote"]
-            put(found[0])
-        elif found["open"]:
-            end, value = _evaluate(source, found.start(), namespace)
-            pieces.append((length, found.start()))
+        put(source[at : match.start()])
+        at = match.end()
+        if match["quote"]:
+            # A doubled quote closes and reopens, to the same effect.
+            quote = "" if quote else match["quote"]
+            put(match[0])
+        elif match["open"]:
+            end, value = _evaluate(source, match.start(), namespace)
+            pieces.append((length, match.start()))
             try:
                 text = _quoted_text(value).replace(quote, quote * 2) if quote else sql_text(value)
             except _NotSqlError as failure:
-                raise _error(source, found.start(), end - found.start(), str(failure)) from None
+                raise _error(source, match.start(), end - match.start(), str(failure)) from None
             put(text)
             pieces.append((length, end))
             at = end
         else:
-            put(found[0])
+            put(match[0])
     put(source[at:])
     return Rendered("".join(out), source, tuple(pieces))
 
 
 def _evaluate(source: str, start: int, namespace: Mapping[str, Any]) -> tuple[int, Any]:
-    """Evaluate the expression whose braces open at ``start``; gives where it ends and its value."""
+    """Evaluate the expression that opens at ``start``; return its end and value."""
     end = source.find("}}", start + 2)
     if end < 0:
         raise _error(source, start, 2, "The expression that begins here has no closing braces")
-    first, tried = end, 0
-    while end >= 0 and tried < _TRIES:
+    first, attempts = end, 0
+    while end >= 0 and attempts < _TRIES:
         # The first closing braces may belong to a dict or a text within the expression, so further ones are tried.
-        tried += 1
+        attempts += 1
         text = source[start + 2 : end].strip()
         if not text:
             break
@@ -171,11 +165,10 @@ def _error(source: str, start: int, length: int, message: str) -> RowMergeError:
 
 
 class _NotSqlError(Exception):
-    """A value that cannot be written as SQL; the message is a sentence for the user."""
+    """A value that cannot be written as SQL."""
 
 
 def _quoted_text(value: Any) -> str:
-    """Write a value inside of quotes."""
     if is_frame(value):
         raise _NotSqlError(_FRAME)
     return str(value)
@@ -185,7 +178,7 @@ _FRAME: Final = "A DataFrame is not inserted with braces: name it in the stateme
 
 
 def sql_text(value: Any) -> str:
-    """Write a Python value as SQL.
+    """Return a Python value as SQL.
 
     >>> sql_text(None), sql_text(True), sql_text(1.5), sql_text("t.name")
     ('NULL', 'true', '1.5E0', 't.name')
@@ -213,8 +206,8 @@ def _literal(value: Any) -> str:
     if isinstance(value, list | tuple):
         # A row within a list of rows.
         return f"({sql_text(value)})"
-    if (found := constant_of(value)) is not None:
-        return found
+    if (constant := constant_of(value)) is not None:
+        return constant
     text = str(value)
     if text.startswith("<"):
         raise _NotSqlError(f"A value of type {type(value).__name__} cannot be written as SQL")

@@ -1,4 +1,4 @@
-"""A cell of nothing but its line of ``%%merge``: IPython takes such a cell for a mistake, so it is read as ``%merge``."""
+"""Reads a cell that is only a line of ``%%merge``, which IPython rejects, as ``%merge``."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ _FIRST: Final = re.compile(r"%%merge(?=\s|$)")
 
 
 def line_for_empty_cell(lines: list[str]) -> list[str]:
-    r"""Turn a ``%%merge`` with no text below into the line magic; leave every other cell alone.
+    r"""Convert a ``%%merge`` without text below to the line magic; return other cells unchanged.
 
     >>> line_for_empty_cell(["%%merge --help\n", "\n"]), line_for_empty_cell(["%%merge\n", "DROP TABLE t\n"])
     (['%merge --help\n'], ['%%merge\n', 'DROP TABLE t\n'])
     """
-    written = [line for line in lines if line.strip()]
-    if len(written) == 1 and _FIRST.match(written[0]):
-        return [written[0].rstrip("\n").removeprefix("%") + "\n"]
+    nonblank = [line for line in lines if line.strip()]
+    if len(nonblank) == 1 and _FIRST.match(nonblank[0]):
+        return [nonblank[0].rstrip("\n").removeprefix("%") + "\n"]
     return lines
 
 
 def register(shell: InteractiveShell) -> None:
-    """Add it to a shell; a second registration changes nothing."""
+    """Add the transformer to a shell, once."""
     unregister(shell)
     shell.input_transformers_cleanup.append(line_for_empty_cell)
 
 
 def unregister(shell: InteractiveShell) -> None:
-    """Take it out of a shell."""
-    kept = [known for known in shell.input_transformers_cleanup if getattr(known, "__name__", "") != "line_for_empty_cell"]
-    shell.input_transformers_cleanup[:] = kept
+    """Remove the transformer from a shell."""
+    others = [
+        transform for transform in shell.input_transformers_cleanup if getattr(transform, "__name__", "") != "line_for_empty_cell"
+    ]
+    shell.input_transformers_cleanup[:] = others

@@ -1,7 +1,7 @@
-"""Reports: what a statement did, as text, as HTML with drawings, and as a mime bundle.
+"""Reports on statements: text, HTML with drawings, and mime bundles.
 
-A report is made from a `Trace` and nothing else: ``build_report`` decides what is shown and holds every number, the renderers
-only give it a form. Importing this package is cheap; pyarrow, Jinja2 and Graphviz are loaded by the functions that need them.
+``build_report`` selects the content from a `Trace`, renderers format it.
+pyarrow, Jinja2 and Graphviz are loaded on first use.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HOMES = {
     "render_error_text": "error",
     "render_html": "html",
     "render_page": "html",
-    "render_text": "text",
+    "render_text": "plain_text",
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605

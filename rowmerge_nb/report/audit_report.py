@@ -1,4 +1,4 @@
-"""An audit as text and HTML: the outcome, rows in numbers, clauses, what explains the rows that differ, and these rows with their reasons."""
+"""An audit as text and HTML."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.audit import Audit, AuditedRow
 
 SHOWN: Final = 10
-"""The rows of so many keys are shown; `Audit.rows` has all that are told."""
+"""The maximum number of keys whose rows are shown; `Audit.rows` has all."""
 _SIDES: Final = 3
-"""So many rows of one key are shown of each kind."""
+"""The maximum number of rows shown per key and side."""
 _WORDS: Final = {
     Answer.TRUE: "true",
     Answer.FALSE: "false",
@@ -38,7 +38,7 @@ _KINDS: Final = (("before", "was"), ("missing", "missing"), ("unexpected", "unex
 
 @dataclass(frozen=True)
 class ShownRow:
-    """The rows of one key: what became of them, their values, and why they ought to be otherwise."""
+    """The rows of one key: state, values and reasons."""
 
     head: str
     lines: tuple[tuple[str, tuple[Cell, ...]], ...]
@@ -46,7 +46,7 @@ class ShownRow:
 
 
 def audit_bundle(audit: Audit) -> dict[str, str]:
-    """Make what a notebook stores for an audit: exactly the keys ``text/plain`` and ``text/html``."""
+    """Return the mime bundle of an audit."""
     text = "\n".join(_lines(audit))
     names: dict[str, Any] = {
         "audit": audit,
@@ -65,7 +65,7 @@ def audit_bundle(audit: Audit) -> dict[str, str]:
 
 
 def audit_page(audit: Audit) -> str:
-    """Write an audit as an HTML document, light or dark by the system."""
+    """Return an audit as an HTML document."""
     return render_standing_alone(f"Audit of {audit.table}", audit.statement, audit_bundle(audit)["text/html"])
 
 
@@ -74,14 +74,13 @@ def _states(audit: Audit) -> str:
 
 
 def _numbers(audit: Audit) -> list[tuple[str, str, str]]:
-    """Return the numbers as a table: rows before, taken away, put in, after; by the statement, and in the table."""
     counts = audit.counts
-    wanted = counts.before - counts.to_remove + counts.to_add
+    expected = counts.before - counts.to_remove + counts.to_add
     return [
         ("rows before", number(counts.before), number(counts.before)),
         ("taken away", _signed(counts.to_remove, MINUS), _signed(counts.removed, MINUS)),
         ("put in", _signed(counts.to_add, "+"), _signed(counts.added, "+")),
-        ("rows after", number(wanted), number(counts.after)),
+        ("rows after", number(expected), number(counts.after)),
     ]
 
 
@@ -108,24 +107,24 @@ def _unexplained(audit: Audit) -> str:
 
 
 def _notices(audit: Audit) -> list[str]:
-    found = []
+    sentences = []
     if audit.repeated:
         rows = sum(pattern.rows for pattern in audit.repeated)
-        found.append(
+        sentences.append(
             f"Several source rows match {plural(rows, 'target row')}: Trino ends such a statement, or leaves a version of the row for each"
             " clause that fires. What each of them makes of the row is compared."
         )
-    return [*found, *audit.notices]
+    return [*sentences, *audit.notices]
 
 
 def _more(audit: Audit) -> str:
-    shown = sum(len(row.missing) + len(row.unexpected) for row in audit.rows[:SHOWN])
-    left = audit.differing - shown
-    return f"and {plural(left, 'row')} more" if left > 0 else ""
+    displayed = sum(len(row.missing) + len(row.unexpected) for row in audit.rows[:SHOWN])
+    rest = audit.differing - displayed
+    return f"and {plural(rest, 'row')} more" if rest > 0 else ""
 
 
 def _right(audit: Audit) -> set[int]:
-    return {at for at, (_, kind) in enumerate(audit.columns) if is_number(kind)}
+    return {at for at, (_, sql_type) in enumerate(audit.columns) if is_number(sql_type)}
 
 
 def _shown(audit: Audit, row: AuditedRow) -> ShownRow:
@@ -140,7 +139,6 @@ def _shown(audit: Audit, row: AuditedRow) -> ShownRow:
 
 
 def _head(row: AuditedRow) -> str:
-    """Return which row is meant, what became of it, and what explains that."""
     key = ", ".join(f"{name} = {cell(value).text}" for name, value in row.key.items())
     explained = f" ({join([str(cause) for cause in row.causes])}{': ' + row.remark if row.remark else ''})" if row.causes else ""
     return f"{key}: {_fate(row)}{explained}"
@@ -148,8 +146,8 @@ def _head(row: AuditedRow) -> str:
 
 def _fate(row: AuditedRow) -> str:
     if row.fate is RowFate.OTHER_VALUES:
-        wanted, got = row.missing[0], row.unexpected[0]
-        columns = [name for name in wanted if repr(wanted[name]) != repr(got[name])]
+        expected, actual = row.missing[0], row.unexpected[0]
+        columns = [name for name in expected if repr(expected[name]) != repr(actual[name])]
         return f"other {'value' if len(columns) == 1 else 'values'} in {join(columns)}" if columns else "other values"
     changed = row.before and row.unexpected and row.unexpected[0] not in row.before
     sentences: Mapping[RowFate, str] = {
@@ -164,7 +162,6 @@ def _fate(row: AuditedRow) -> str:
 
 
 def _without_journey(audit: Audit, row: AuditedRow) -> tuple[str, tuple[str, ...]]:
-    """Describe why a row took no part."""
     if row.where is not None:
         return "It is not chosen", (f"WHERE is {_WORDS[row.where.answer]}{because_of(row.where)}.",)
     if not row.before:

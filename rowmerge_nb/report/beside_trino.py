@@ -17,37 +17,37 @@ if TYPE_CHECKING:
 HEADS = ("rows of", "here", "rows", "Trino", "rows")
 
 
-def beside_trino_bundle(beside: BesideTrino) -> dict[str, str]:
-    """Make what a notebook stores: exactly the keys ``text/plain`` and ``text/html``."""
+def beside_trino_bundle(comparison: BesideTrino) -> dict[str, str]:
+    """Return the mime bundle of a comparison with Trino."""
     rows = [
-        (step.name, step.ours or "–", _rows(step.our_rows), step.trino or "–", _rows(step.trino_rows), step is beside.first)
-        for step in beside.steps
+        (step.name, step.ours or "–", _rows(step.our_rows), step.trino or "–", _rows(step.trino_rows), step is comparison.first)
+        for step in comparison.steps
     ]
-    alone = [
-        (f"Only {where}", ", ".join(f"{name} {_rows(count)}".strip() for name, count in found))
-        for where, found in (("here", beside.only_ours), ("in Trino", beside.only_trino))
-        if found
+    only_rows = [
+        (f"Only {where}", ", ".join(f"{name} {_rows(count)}".strip() for name, count in operators))
+        for where, operators in (("here", comparison.only_ours), ("in Trino", comparison.only_trino))
+        if operators
     ]
-    sentence = _sentence(beside)
-    text = "\n".join(_lines(sentence, rows, alone, beside.notices))
+    sentence = _sentence(comparison)
+    text = "\n".join(_lines(sentence, rows, only_rows, comparison.notices))
     names = {
         "sentence": sentence,
-        "parts": beside.first is not None,
+        "parts": comparison.first is not None,
         "heads": HEADS,
         "rows": rows,
-        "alone": alone,
-        "notices": beside.notices,
+        "alone": only_rows,
+        "notices": comparison.notices,
     }
-    return {"text/plain": text, "text/html": render_parts("beside_trino.html.j2", names, text, beside.query.statement)}
+    return {"text/plain": text, "text/html": render_parts("beside_trino.html.j2", names, text, comparison.query.statement)}
 
 
-def _sentence(beside: BesideTrino) -> str:
-    query = f"Trino's query {beside.query.id}"
-    compared = sum(step.our_rows is not None and step.trino_rows is not None for step in beside.steps)
-    if beside.first is not None:
-        step = beside.first
+def _sentence(comparison: BesideTrino) -> str:
+    query = f"Trino's query {comparison.query.id}"
+    compared = sum(step.our_rows is not None and step.trino_rows is not None for step in comparison.steps)
+    if comparison.first is not None:
+        step = comparison.first
         return f"{query} parts from this run at {step.name}: {_rows(step.our_rows)} here, {_rows(step.trino_rows)} in Trino."
-    if beside.failed:
+    if comparison.failed:
         return f"{query} beside this run; at least one of them did not end well, so that their rows need not be the same."
     if not compared:
         return f"{query} beside this run; there are no rows to compare."
@@ -55,7 +55,10 @@ def _sentence(beside: BesideTrino) -> str:
 
 
 def _lines(
-    sentence: str, rows: Sequence[tuple[str, str, str, str, str, bool]], alone: Sequence[tuple[str, str]], notices: Sequence[str]
+    sentence: str,
+    rows: Sequence[tuple[str, str, str, str, str, bool]],
+    only_rows: Sequence[tuple[str, str]],
+    notices: Sequence[str],
 ) -> Iterator[str]:
     yield from textwrap.wrap(sentence, WIDTH)
     yield ""
@@ -68,8 +71,8 @@ def _lines(
         ]
         mark = "  ◀ first to part" if number_of and rows[number_of - 1][5] else ""
         yield f"{'  '.join(cells).rstrip()}{mark}"
-    for head, found in alone:
-        yield from textwrap.wrap(f"{head}: {found}", WIDTH, subsequent_indent="  ")
+    for head, operators in only_rows:
+        yield from textwrap.wrap(f"{head}: {operators}", WIDTH, subsequent_indent="  ")
     for notice in notices:
         yield from textwrap.wrap(f"Notice: {notice}", WIDTH, subsequent_indent="  ")
 

@@ -1,4 +1,4 @@
-"""The mime bundle of a result: always the same keys, so that notebooks look alike on every machine."""
+"""Mime bundles of results, with the same keys on every machine."""
 
 from __future__ import annotations
 
@@ -26,19 +26,16 @@ def mime_bundle(
     above: Mapping[str, str] | None = None,
     other: Trace | None = None,
 ) -> dict[str, str]:
-    """Make what a notebook stores for a statement.
+    """Return what a notebook stores for a statement: exactly the keys ``text/plain`` and ``text/html``.
 
     Args:
         trace: the statement's trace.
-        show: names of the parts to show; None for the usual ones.
+        show: names of the parts to show; None for the default ones.
         timings: show times, which differ from run to run.
-        number: tells this output's ids from those of the same statement shown before.
-        first_line: the number of the cell's line on which the statement begins.
-        above: what is shown above the report, by the same keys: the rows of RETURNING.
-        other: what its rows would have become under the other row change paradigm; None where that is not known.
-
-    Returns:
-        Exactly the keys ``text/plain`` and ``text/html``.
+        number: distinguishes this output's ids from earlier ones.
+        first_line: the statement's line in the cell.
+        above: content above the report, by the same keys.
+        other: the trace under the other row change paradigm.
 
     >>> from rowmerge_nb.trace.trace import Trace
     >>> bundle = mime_bundle(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished", target="t"))
@@ -51,8 +48,8 @@ def mime_bundle(
         "text/plain": render_text(report, show=names, timings=timings, first_line=first_line),
         "text/html": render_html(report, show=names, timings=timings, number=number, first_line=first_line),
     }
-    # Half a character, which a text may hold, has no form in a notebook's file.
-    bundle = {kind: text.encode("utf-8", "backslashreplace").decode("utf-8") for kind, text in bundle.items()}
+    # A lone surrogate, possible in a text, cannot be encoded in a notebook's file.
+    bundle = {mime_type: text.encode("utf-8", "backslashreplace").decode("utf-8") for mime_type, text in bundle.items()}
     if not above:
         return bundle
     return {
@@ -62,37 +59,14 @@ def mime_bundle(
 
 
 def rows_bundle(rows: Mapping[str, str], trace: Trace, first_line: int = 1) -> dict[str, str]:
-    r"""Make what a notebook stores for a query: its rows, and below them what is to be known of them.
-
-    Args:
-        rows: what is shown of the rows, by the same keys.
-        trace: the query's trace.
-        first_line: the number of the cell's line on which the statement begins.
-
-    >>> from rowmerge_nb.trace.trace import NoticeRecord, Trace
-    >>> trace = Trace(statement="TABLE t", kind="SELECT", state="finished", notices=(NoticeRecord("A <view> is slow", 1, 7),))
-    >>> print(rows_bundle({"text/plain": "   n\n0  1", "text/html": "<table>...</table>"}, trace)["text/plain"])
-       n
-    0  1
-    <BLANKLINE>
-    Notice: line 1: A <view> is slow
-    """
-    told = "\n".join(notice_lines(notices_of(trace), first_line))
-    return {"text/plain": f"{rows['text/plain']}\n\n{told}", "text/html": f"{rows['text/html']}\n{preformatted(told)}"}
+    """Return the mime bundle of a query: its rows, with notices below."""
+    notices = "\n".join(notice_lines(notices_of(trace), first_line))
+    return {"text/plain": f"{rows['text/plain']}\n\n{notices}", "text/html": f"{rows['text/html']}\n{preformatted(notices)}"}
 
 
 def explained_bundle(trace: Trace, explained: str) -> dict[str, str]:
-    """Make what a notebook stores for an EXPLAIN: its text, and in HTML the plan as reports draw it.
-
-    Args:
-        trace: the trace of the EXPLAIN; without a plan the text stands in HTML as well.
-        explained: the text.
-
-    >>> from rowmerge_nb.trace.trace import Trace
-    >>> explained_bundle(Trace(statement="SHOW CREATE TABLE t", kind="SHOW CREATE", state="finished"), "CREATE ...")["text/plain"]
-    'CREATE ...'
-    """
+    """Return the mime bundle of an EXPLAIN: its text, and the drawn plan if any."""
     if trace.state != StatementState.EXPLAINED or not trace.plan:
         return {"text/plain": explained, "text/html": preformatted(explained)}
-    drawn = mime_bundle(trace, show="outcome,clauses,plan")
-    return {"text/plain": explained, "text/html": drawn["text/html"]}
+    report = mime_bundle(trace, show="outcome,clauses,plan")
+    return {"text/plain": explained, "text/html": report["text/html"]}

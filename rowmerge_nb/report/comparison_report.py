@@ -1,4 +1,4 @@
-"""A comparison as text and HTML: the outcome, numbers in two columns, changed rows, what the connector was handed, plans, and calls."""
+"""A comparison as text and HTML."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 SHOWN: Final = 10
-"""So many different rows are shown, and so many of a page."""
+"""The maximum number of rows shown, of differing rows and per page."""
 MOST_PAGES: Final = 3
-"""The pages of so many writers are shown."""
-_TOLD_BY_STORES: Final = frozenset({"rows read", "written", "rows after"})
-"""Numbers that not every store tells: where a side that ran has none of them, it is not known."""
+"""The maximum number of writers whose pages are shown."""
+_REPORTED_BY_STORES: Final = frozenset({"rows read", "written", "rows after"})
+"""Numbers that not every store reports: an empty one of a side that ran is unknown."""
 
 
 def comparison_bundle(comparison: Comparison) -> dict[str, str]:
-    """Make what a notebook stores for a comparison: exactly the keys ``text/plain`` and ``text/html``."""
+    """Return the mime bundle of a comparison."""
     rows = aligned(comparison)
-    handed = handed_pages(comparison) if not rows else []
-    why = _unaligned(comparison) if handed else ""
-    text = "\n".join(_lines(comparison, rows, handed, why))
+    pages_of_sides = different_pages(comparison) if not rows else []
+    why = _unaligned(comparison) if pages_of_sides else ""
+    text = "\n".join(_lines(comparison, rows, pages_of_sides, why))
     names: dict[str, Any] = {
         "comparison": comparison,
         "sides": [(side, error_of(side)) for side in (comparison.left, comparison.right)],
@@ -44,7 +44,7 @@ def comparison_bundle(comparison: Comparison) -> dict[str, str]:
         "more": max(0, len(comparison.differences) - SHOWN),
         "report": changed_rows(comparison),
         "aligned": rows,
-        "handed": handed,
+        "handed": pages_of_sides,
         "unaligned": why,
         "plan": plan_lines(comparison),
         "texts": [metric_texts(comparison, metric) for metric in comparison.metrics],
@@ -55,44 +55,44 @@ def comparison_bundle(comparison: Comparison) -> dict[str, str]:
 
 
 def error_of(side: Side) -> str:
-    """Return the sentence of a side's error; ``""`` if it has none."""
+    """Return the error of a side as a sentence, or ``""``."""
     error = side.result.trace.error
     return "" if error is None else f"{error.code}: {error.message}"
 
 
 def reasons(comparison: Comparison) -> list[str]:
-    """Return what the errors of failed sides say of the rows or the next step, with the side's name where only one says it."""
-    found: dict[str, list[str]] = {}
+    """Return the hints of failed sides."""
+    sides_by_hint: dict[str, list[str]] = {}
     for side in (comparison.left, comparison.right):
         if (error := side.result.trace.error) is not None and error.hint:
-            found.setdefault(error.hint, []).append(side.name)
-    return [hint if len(names) > 1 else f"{names[0]}: {hint}" for hint, names in found.items()]
+            sides_by_hint.setdefault(error.hint, []).append(side.name)
+    return [hint if len(names) > 1 else f"{names[0]}: {hint}" for hint, names in sides_by_hint.items()]
 
 
 def notices(comparison: Comparison) -> list[str]:
-    """Return the notices of both sides, with the side's name where only one has it."""
-    found: dict[str, list[str]] = {}
+    """Return the notices of both sides."""
+    sides_by_notice: dict[str, list[str]] = {}
     for side in (comparison.left, comparison.right):
         for notice in build_report(side.result.trace).notices:
             where = "" if notice.line is None else f"line {notice.line}: "
-            found.setdefault(f"{where}{notice.message}", []).append(side.name)
-    return [f"Notice: {text}" if len(names) > 1 else f"Notice, {names[0]}: {text}" for text, names in found.items()]
+            sides_by_notice.setdefault(f"{where}{notice.message}", []).append(side.name)
+    return [f"Notice: {text}" if len(names) > 1 else f"Notice, {names[0]}: {text}" for text, names in sides_by_notice.items()]
 
 
 def shortened_plan(side: Side) -> list[str]:
-    """Return the lines of a plan as EXPLAIN prints them, without the layouts: these are what makes it wide."""
+    """Return the EXPLAIN lines of a plan without the wide layouts."""
     if not side.result.trace.plan:
         return []
     return [line for line in explain_text(side.result.trace.plan).split("\n") if "Layout: [" not in line]
 
 
 def plan_lines(comparison: Comparison) -> tuple[PlanLine, ...]:
-    """Return the lines of both plans, those that both have once."""
+    """Return the merged lines of both plans."""
     return aligned_plans(shortened_plan(comparison.left), shortened_plan(comparison.right))
 
 
 def aligned(comparison: Comparison) -> tuple[AlignedRow, ...]:
-    """Return what became of each row on both sides; nothing where that is the same, or not known of all."""
+    """Return the results of each row on both sides; empty if equal, or not known for all rows."""
     return aligned_rows(*_whole_traces(comparison))
 
 
@@ -106,32 +106,32 @@ def _whole_traces(comparison: Comparison) -> tuple[Trace, Trace]:
 
 
 def column_names(comparison: Comparison) -> list[str]:
-    """Name the columns of the rows that differ."""
+    """Return the column names of the differing rows."""
     width = max((len(d.row) for d in comparison.differences), default=0)
     return list(comparison.columns) if width == len(comparison.columns) else ["row_id"] * width
 
 
 def metric_texts(comparison: Comparison, metric: Metric) -> tuple[str, str]:
-    """Return what is shown of a number on both sides."""
-    missing = "not known" if metric.name in _TOLD_BY_STORES else ""
+    """Return the display texts of a number on both sides."""
+    missing = "not known" if metric.name in _REPORTED_BY_STORES else ""
     left, right = ("" if side.failed else missing for side in (comparison.left, comparison.right))
     return metric.left or left, metric.right or right
 
 
 def changed_rows(comparison: Comparison) -> Report | None:
-    """Return the report whose changed rows are those of both sides; None where they differ, or are not known."""
+    """Return a report with the changed rows of both sides; None if they differ."""
     reports = [build_report(side.result.trace) for side in (comparison.left, comparison.right)] if comparison.same else []
-    known = [report for report in reports if report.diff is not None and report.diff.rows]
-    # Better one that has the old values, too.
-    return min(known, key=lambda report: report.diff is not None and bool(report.diff.remark), default=None)
+    with_rows = [report for report in reports if report.diff is not None and report.diff.rows]
+    # Prefer a report with old values.
+    return min(with_rows, key=lambda report: report.diff is not None and bool(report.diff.remark), default=None)
 
 
-def handed_pages(comparison: Comparison) -> list[tuple[str, Stored]]:
-    """Return what each side hands to the connector, cut to a few rows; nothing where both hand over the same."""
+def different_pages(comparison: Comparison) -> list[tuple[str, Stored]]:
+    """Return a few rows of the pages of each side; empty if they are equal."""
     sides = [(side.name, build_report(side.result.trace).stored) for side in (comparison.left, comparison.right)]
     if sides[0][1] == sides[1][1]:
         return []
-    return [(name, _shortened(stored)) for name, stored in sides if stored is not None]
+    return [(name, _shortened(pages)) for name, pages in sides if pages is not None]
 
 
 def _shortened(stored: Stored) -> Stored:
@@ -140,12 +140,12 @@ def _shortened(stored: Stored) -> Stored:
     return replace(stored, pages=pages, summary=stored.summary + (f"; the first {MOST_PAGES} are shown" if left_out else ""))
 
 
-def _lines(comparison: Comparison, both: tuple[AlignedRow, ...], handed: list[tuple[str, Stored]], why: str) -> list[str]:
+def _lines(comparison: Comparison, both: tuple[AlignedRow, ...], pages_of_sides: list[tuple[str, Stored]], why: str) -> list[str]:
     sides = (comparison.left, comparison.right)
     lines = [comparison.sentence, "Nothing was committed: each side ran in a transaction of its own and was rolled back."]
     lines += [comparison.notice] if comparison.notice else []
     lines += [f"{side.name}: {error_of(side)}" for side in sides if side.failed]
-    lines += [line for told in (*reasons(comparison), *notices(comparison)) for line in textwrap.wrap(told, WIDTH)]
+    lines += [line for sentence in (*reasons(comparison), *notices(comparison)) for line in textwrap.wrap(sentence, WIDTH)]
     rows = [[comparison.by, "", *(side.name for side in sides)]]
     rows += [[m.name, "≠" if m.differs else "", *metric_texts(comparison, m)] for m in comparison.metrics if m.left or m.right]
     lines += ["", *(line.rstrip() for line in columns_of(rows))]
@@ -163,7 +163,7 @@ def _lines(comparison: Comparison, both: tuple[AlignedRow, ...], handed: list[tu
         table = [heads, *(list(line) for row in both for line in row.lines)]
         lines += ["", "What transform_page makes of each row", *(line.rstrip() for line in columns_of(table, right={0}))]
     lines += ["", *textwrap.wrap(why, WIDTH)] if why else []
-    for name, stored in handed:
+    for name, stored in pages_of_sides:
         lines += ["", f"{stored.title}, {name}: {stored.summary}", *stored_lines(stored)]
     lines += ["", "Connector calls", *columns_of([["method", *(s.name for s in sides)], *_calls(comparison)], right={1, 2})]
     if plan := plan_lines(comparison):

@@ -1,4 +1,4 @@
-"""Errors as text and HTML: those of a statement that left a trace, and those that came before there was one."""
+"""Errors as text and HTML, with or without a trace."""
 
 from __future__ import annotations
 
@@ -18,12 +18,9 @@ if TYPE_CHECKING:
 
 
 def render_error_text(error: RowMergeError, trace: Trace | None = None, first_line: int = 1) -> str:
-    """Write an error as text: what is wrong and where, what was and was not done, what to do next.
+    """Return an error as text: message, position, consequences and hint.
 
-    Args:
-        error: the error.
-        trace: what is known of the statement's run; None where there was none.
-        first_line: the number of the cell's line on which the statement begins.
+    ``first_line`` is the cell's line on which the statement begins.
 
     >>> from rowmerge_nb.base.errors import AnalysisError
     >>> error = AnalysisError("Table 'memory.default.acounts' does not exist", code="TABLE_NOT_FOUND",
@@ -45,14 +42,7 @@ def render_error_text(error: RowMergeError, trace: Trace | None = None, first_li
 
 
 def render_error_html(error: RowMergeError, trace: Trace | None = None, first_line: int = 1, *, number: int = 0) -> str:
-    """Write an error as an HTML fragment, see `render_error_text`.
-
-    Args:
-        error: the error.
-        trace: what is known of the statement's run; None where there was none.
-        first_line: the number of the cell's line on which the statement begins.
-        number: tells this output's ids from those of the same statement shown before.
-    """
+    """Return an error as an HTML fragment; ``number`` is as for `rowmerge_nb.report.html.render_html`."""
     failure = failure_of_error(error, trace)
     if trace is None:
         text = "\n".join(failure_text(failure, first_line, WIDTH))

@@ -1,7 +1,7 @@
 """A report as HTML: a fragment for a notebook's output, or a page of several.
 
-The fragment begins with the text report, which shows where style sheets are stripped; the style sheet hides it and reveals the rich
-form. There are no scripts, and nothing is loaded from anywhere.
+The fragment begins with the text report, for viewers that strip style sheets; the style sheet replaces it by the rich form.
+There are no scripts and no external resources.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _OURS: Final = ".rm.rm.rm.rm"
 _RULE: Final = re.compile(r"(\.rm\.rm\.rm\.rm[^{]*)\{[^{}]*\}")
-"""A rule of the style sheet, which stands on a line of its own."""
+"""A rule of the style sheet, on a line of its own."""
 _CONDITIONS: Final = re.compile(r":not\([^)]*\)|\[[^\]]*\]|::?[\w-]+(?:\([^)]*\))?")
 _CLASS: Final = re.compile(r"\.([\w-]+)")
 _ELEMENT: Final = re.compile(r"(?:^|[\s>])([a-z]+)")
@@ -37,14 +37,14 @@ _CLASSES: Final = re.compile(r'class="([^"]*)"')
 _TAGS: Final = re.compile(r"<([a-z]+)")
 _FOLDED: Final = frozenset({"stored", "calls", "journeys", "words"})
 _OPEN: Final = "diff"
-"""The fold that is open by itself: what readers ask first is which rows were changed."""
+"""The fold that is open by default: readers first look for changed rows."""
 _FEW: Final = 10
-"""So few journeys are open by themselves as well."""
+"""Up to this many journeys are open by default."""
 
 
 @dataclass(frozen=True)
 class PageEntry:
-    """A statement of a page: its report, a heading, and a sentence that says what to look at."""
+    """A statement of a page, with a heading and an introduction."""
 
     report: Report | Trace
     heading: str = ""
@@ -54,26 +54,16 @@ class PageEntry:
 def render_html(
     report: Report, *, show: str | Iterable[str] | None = None, timings: bool = False, number: int = 0, first_line: int = 1
 ) -> str:
-    """Write a report as an HTML fragment.
+    """Return a report as an HTML fragment; requested folds are open.
 
-    Args:
-        report: the report.
-        show: names of the parts to show, see `rowmerge_nb.report.model.report.PARTS`; folds among them are open. None for the usual ones.
-        timings: show times, which differ from run to run.
-        number: tells this output's ids from those of the same statement shown before.
-        first_line: the number of the cell's line on which the statement begins.
+    ``number`` distinguishes this output's ids from earlier ones of the same statement; ``first_line`` is the statement's line in the cell.
     """
-    wanted = show if show is None or isinstance(show, str) else tuple(show)
-    return _fragment(report, wanted, timings=timings, number=number, first_line=first_line)
+    parts = show if show is None or isinstance(show, str) else tuple(show)
+    return _fragment(report, parts, timings=timings, number=number, first_line=first_line)
 
 
 def render_page(reports: Sequence[Report | Trace | PageEntry], title: str) -> str:
-    """Write an HTML document with several statements and their reports, light or dark by the system.
-
-    Args:
-        reports: what is on the page, in order, reports or the traces for them; a `PageEntry` brings a heading and a sentence.
-        title: the document's title.
-    """
+    """Return an HTML document with several reports."""
     from markupsafe import Markup
 
     entries = []
@@ -94,7 +84,7 @@ def render_page(reports: Sequence[Report | Trace | PageEntry], title: str) -> st
 
 
 def render_standing_alone(title: str, statement: str, fragment: str) -> str:
-    """Write an HTML document with one fragment that `render_parts` has made, and the statement that it is about."""
+    """Return an HTML document with a statement and one fragment of `render_parts`."""
     from markupsafe import Markup
 
     entry = {"heading": "", "sentence": "", "statement": statement, "fragment": Markup(fragment)}  # noqa: S704 - escaped by its template
@@ -106,12 +96,12 @@ def _document(title: str, entries: Sequence[dict[str, Any]]) -> str:
 
     page = _environment().get_template("page.html.j2")
     text = page.render(title=title, entries=entries, style=Markup(style_sheet())) + "\n"  # noqa: S704 - our own file
-    # Half a character, which a text may hold, has no form in a file.
+    # A lone surrogate, possible in a text, cannot be encoded.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def render_verdicts(verdicts: tuple[Verdict, ...], text: str) -> str:
-    """Write verdicts, which stand alone, as an HTML fragment."""
+    """Return verdicts as an HTML fragment."""
     from markupsafe import Markup
 
     part = _environment().get_template("verdicts.html.j2").render(verdicts=verdicts)
@@ -119,14 +109,7 @@ def render_verdicts(verdicts: tuple[Verdict, ...], text: str) -> str:
 
 
 def render_parts(template: str, names: dict[str, Any], text: str, statement: str) -> str:
-    """Write what has a template of its own, and stands alone, as an HTML fragment.
-
-    Args:
-        template: the template's name.
-        names: what it speaks of.
-        text: the text form.
-        statement: the statement that it is about, for ids.
-    """
+    """Return an HTML fragment from a template; ``statement`` determines its id."""
     from markupsafe import Markup
 
     part = _environment().get_template(template).render(names)
@@ -134,7 +117,7 @@ def render_parts(template: str, names: dict[str, Any], text: str, statement: str
 
 
 def render_failure(failure: Failure, text: str, *, statement: str = "", number: int = 0, first_line: int = 1) -> str:
-    """Write a failure that has no report as an HTML fragment."""
+    """Return a failure without a report as an HTML fragment."""
     from markupsafe import Markup
 
     part = _environment().get_template("failure.html.j2").render(**_failure_names(failure, first_line))
@@ -143,41 +126,35 @@ def render_failure(failure: Failure, text: str, *, statement: str = "", number: 
 
 @cache
 def style_sheet() -> str:
-    """Return the style sheet of all fragments.
-
-    Its selectors repeat the class four times: rules of JupyterLab's themed containers are that specific, and would win otherwise.
-    """
+    """Return the style sheet of all fragments; repeated classes override JupyterLab's themes."""
     return files("rowmerge_nb.report").joinpath("style.css").read_text("utf-8").strip()
 
 
 def style_for(body: str) -> tuple[str, str]:
-    """Return the style sheet of a fragment: the rules that its elements and classes ask for, and what all fragments share.
+    """Return the class and the style sheet of a fragment's body: the rules for its elements and classes, and the shared ones.
 
-    Every output of a notebook has its own, since each may be cleared, run again or shown elsewhere alone. So that those of others do not
-    reach it, in whatever order they stand, the rules are about a class that only fragments with the same rules have.
-
-    Args:
-        body: the fragment without its outer element.
-
-    Returns:
-        The class that the outer element has beside ``rm``, and the rules.
+    Each output of a notebook has its own style sheet, since it may be cleared, rerun or shown alone.
+    Rules are scoped by the returned class, which only fragments with the same rules have.
     """
-    classes = {name for found in _CLASSES.findall(body) for name in found.split()} | {"rm", "rm-rich", "rm-text"}
+    classes = {name for class_attribute in _CLASSES.findall(body) for name in class_attribute.split()} | {
+        "rm",
+        "rm-rich",
+        "rm-text",
+    }
     present = classes | {f"<{tag}" for tag in _TAGS.findall(body)}
-    kept = "\n".join(text for text, wanted in _rules() if not wanted or any(names <= present for names in wanted))
-    scope = f"rm-{hashlib.sha256(kept.encode()).hexdigest()[:6]}"
-    return scope, kept.replace(_OURS, f".rm.rm.rm.{scope}")
+    rules = "\n".join(text for text, required in _rules() if not required or any(names <= present for names in required))
+    scope = f"rm-{hashlib.sha256(rules.encode()).hexdigest()[:6]}"
+    return scope, rules.replace(_OURS, f".rm.rm.rm.{scope}")
 
 
 @cache
 def _rules() -> tuple[tuple[str, tuple[frozenset[str], ...]], ...]:
-    """Return the lines of the style sheet, and for a rule the classes and elements that each of its selectors asks for."""
     lines = style_sheet().split("\n")
-    found = ((line, _RULE.fullmatch(line)) for line in lines)
-    return tuple((line, tuple(map(_asked, rule[1].split(","))) if rule is not None else ()) for line, rule in found)
+    matches = ((line, _RULE.fullmatch(line)) for line in lines)
+    return tuple((line, tuple(map(_required_names, rule[1].split(","))) if rule is not None else ()) for line, rule in matches)
 
 
-def _asked(selector: str) -> frozenset[str]:
+def _required_names(selector: str) -> frozenset[str]:
     plain = _CONDITIONS.sub("", selector)
     return frozenset({*_CLASS.findall(plain), *(f"<{tag}" for tag in _ELEMENT.findall(plain))})
 
@@ -190,15 +167,15 @@ def _fragment(
     environment = _environment()
     prefix = _prefix(f"{report.state} {report.statement}", number)
     parts: list[str] = []
-    shown = parts_to_show(report, show)
-    for part in shown:
+    selected_parts = parts_to_show(report, show)
+    for part in selected_parts:
         context: dict[str, Any] = {
             "report": report,
             "verdicts": report.verdicts,
             "timings": timings,
             "first_line": first_line,
-            # Rows that took no part stand among the unchanged ones already.
-            "listed": "diff" in shown and report.diff is not None and bool(report.diff.same),
+            # The unchanged rows already include those that took no part.
+            "listed": "diff" in selected_parts and report.diff is not None and bool(report.diff.same),
             "open": part == _OPEN or (show is not None and part in _FOLDED) or (part == "journeys" and _is_short(report)),
         }
         context |= _drawings(report, part, prefix)
@@ -226,12 +203,11 @@ def _wrap(prefix: str, text: str, parts: Sequence[str], *, styled: bool = True) 
 
 
 def _prefix(text: str, number: int) -> str:
-    """Make an id that is the same for the same output, and no other's in the document."""
+    """Return an id that is stable for the same output, and unique in the document."""
     return f"rm-{hashlib.sha256(text.encode('utf-8', 'backslashreplace')).hexdigest()[:8]}-{number}"
 
 
 def _drawings(report: Report, part: str, prefix: str) -> dict[str, Any]:
-    """Make the drawing of a part, and what goes with it."""
     from markupsafe import Markup
 
     from rowmerge_nb.report.drawing.channel_map import channel_map_description
@@ -253,7 +229,6 @@ def _drawings(report: Report, part: str, prefix: str) -> dict[str, Any]:
 
 
 def _failure_names(failure: Failure, first_line: int) -> dict[str, Any]:
-    """Return what the failure's template needs besides the failure: numbered lines, and the room before the carets."""
     names: dict[str, Any] = {"failure": failure, "first_line": first_line}
     if (excerpt := failure.excerpt) is not None:
         width = len(str(excerpt.lines[-1][0] + first_line - 1))
@@ -277,8 +252,8 @@ def _environment() -> jinja2.Environment:
     environment.filters["coded"] = lambda sentence: Markup("").join(
         Markup("<code>{}</code>").format(part) if is_code else escape(part) for part, is_code in code_parts(sentence)
     )
-    # The long names of narrow channels are set on two lines: a table's head is then no wider than its values.
+    # Long names of narrow channels are set on two lines, so that the head is no wider than the values.
     environment.filters["breakable"] = lambda name: Markup("_<br>").join(escape(part) for part in name.split("_"))
-    # Others are broken where there is no room, and only there.
+    # Other names are broken only if space is short.
     environment.filters["soft"] = lambda name: Markup("_<wbr>").join(escape(part) for part in name.split("_"))
     return environment

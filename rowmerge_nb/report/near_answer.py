@@ -1,4 +1,4 @@
-"""Why rows were not matched: what ``result.near()`` gives, as data, text and HTML."""
+"""The result of ``result.near()``."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 MOST_SHOWN: Final = 60
-"""So many rows of each side are shown."""
+"""The maximum number of rows shown per side."""
 
 
 class Near(ShownSequence[NearRow]):
-    """The rows of a MERGE's source that have no partner, and the nearest keys of the target; shows itself as a table.
+    """Source rows without a partner and their nearest target keys; displays as a table.
 
     Attributes:
-        keys: all that was found, of both sides.
-        targets: rows of the target that no source row matches, and that are near to a key of the source.
+        keys: all findings about both sides.
+        targets: unmatched target rows with a key close to one of the source.
     """
 
     def __init__(self, keys: NearKeys, rows: Sequence[NearRow], targets: Sequence[NearRow], *, picked: bool = False) -> None:
@@ -38,17 +38,10 @@ class Near(ShownSequence[NearRow]):
 
     @classmethod
     def of(cls, trace: Trace, row: Any, source_row: Any, columns: Mapping[str, Any]) -> Near:
-        """Look rows up in a trace.
-
-        Args:
-            trace: the trace.
-            row: what `Result.near` takes without a name: the number of the source row, from 0, or values by columns.
-            source_row: the number of the source row; None for any.
-            columns: values of columns that ON reads; rows of either side that have them are given.
+        """Find rows in a trace; arguments as for `Result.near`, ``row`` is the positional one.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if no row is like this, or no column has such a name; NOT_SUPPORTED where nothing was
-                looked for.
+            RowMergeError: INVALID_ARGUMENTS if no row matches, or a column is unknown; NOT_SUPPORTED if nearest keys were not computed.
         """
         keys = _keys_of(trace)
         sources, targets = (side.told if side is not None else () for side in (keys.source, keys.target))
@@ -58,13 +51,13 @@ class Near(ShownSequence[NearRow]):
             return cls(keys, sources, targets)
         if keys.source is None:
             raise RowMergeError(
-                keys.problem.removesuffix("."), code="NOT_SUPPORTED", hint="result.why() tells why a row went the way it did."
+                keys.problem.removesuffix("."), code="NOT_SUPPORTED", hint="result.why() explains what became of a row."
             )
         if not sources and not targets:
             raise RowMergeError(
                 summary_of(keys).removesuffix("."),
                 code="INVALID_ARGUMENTS",
-                hint="result.why() tells why a row went the way it did.",
+                hint="result.why() explains what became of a row.",
             )
         check_columns(columns, (row.columns for row in (*sources, *targets)))
 
@@ -76,21 +69,21 @@ class Near(ShownSequence[NearRow]):
                 picked=True,
             )
 
-        # Who writes no blanks means a char, which has them, only where nobody has the text as it is written.
-        found = alike(padded=False)
-        if not found and not found.targets:
-            found = alike(padded=True)
-        if not found and not found.targets:
+        # A text without trailing blanks matches a padded char only if no row has the exact text.
+        matches = alike(padded=False)
+        if not matches and not matches.targets:
+            matches = alike(padded=True)
+        if not matches and not matches.targets:
             raise RowMergeError(
                 f"None of the {plural(len(sources), 'source row')} without a partner that the trace holds is {in_words(source_row, columns)}",
                 code="INVALID_ARGUMENTS",
-                hint="result.why() tells of rows that have one. Of many rows without a partner the trace holds the first ones, those with a near key before others.",
+                hint="result.why() has the rows with a partner. Of many rows without one, the trace keeps the first, and those with a near key before others.",
             )
-        return found
+        return matches
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is near to each row, the source's rows first."""
+        """A sentence per row, the source's rows first."""
         sides: tuple[tuple[str, Iterable[NearRow]], ...] = (("source", self._items), ("target", self.targets))
         return tuple(near_sentence(row, self.keys.terms, side) for side, rows in sides for row in rows)
 
@@ -107,7 +100,6 @@ class Near(ShownSequence[NearRow]):
         return {"text/plain": text, "text/html": render_parts("near_keys.html.j2", names, text, text)}
 
     def _lines(self) -> list[str]:
-        """Write what is told in sentences: of rows that were picked all, otherwise how many there are."""
         if self._picked:
             return list(self.sentences)
         lines = [summary_of(self.keys)]
@@ -118,11 +110,10 @@ class Near(ShownSequence[NearRow]):
         return lines
 
     def _tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Write the rows: a title, the heads, the cells."""
         if self._picked:
             return []
         terms = self.keys.terms
-        told = (
+        sides = (
             ("source", "target", self._items, self.keys.source),
             ("target", "source", self.targets, self.keys.target),
         )
@@ -140,7 +131,7 @@ class Near(ShownSequence[NearRow]):
                     for row in rows[:MOST_SHOWN]
                 ],
             )
-            for name, other, rows, side in told
+            for name, other, rows, side in sides
             if rows and side is not None
         ]
 
@@ -153,7 +144,7 @@ def _keys_of(trace: Trace) -> NearKeys:
     if trace.kind != "MERGE":
         msg, hint = f"{trace.kind} has no source whose rows could have a partner", "Ask it of a MERGE."
     else:
-        msg, hint = "It was not looked for the nearest keys of this MERGE", "Run it with near=True, or --near in a cell."
+        msg, hint = "The nearest keys of this MERGE were not searched for", "Run it with near=True, or --near in a cell."
     raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
 
 
@@ -164,5 +155,5 @@ def _title(name: str, rows: Sequence[NearRow], side: NearSide) -> str:
         else "Rows of the target without a partner that are near to a key of the source"
     )
     total = side.unmatched if name == "source" else len(rows)
-    shown = min(len(rows), MOST_SHOWN)
-    return title if shown == total else f"{title}: {number(shown)} of {number(total)}"
+    displayed = min(len(rows), MOST_SHOWN)
+    return title if displayed == total else f"{title}: {number(displayed)} of {number(total)}"

@@ -1,4 +1,4 @@
-"""A report as plain text: what a terminal, GitHub and an untrusted notebook show."""
+"""A report as plain text, for terminals, GitHub and untrusted notebooks."""
 
 from __future__ import annotations
 
@@ -31,16 +31,9 @@ _CLAUSE: Final = 80
 
 
 def render_text(report: Report, *, show: str | Iterable[str] | None = None, timings: bool = False, first_line: int = 1) -> str:
-    """Write a report as text.
+    """Return a report as text, without a newline at the end.
 
-    Args:
-        report: the report.
-        show: names of the parts to show, see `rowmerge_nb.report.model.report.PARTS`; None for the usual ones.
-        timings: show times, which differ from run to run.
-        first_line: the number of the cell's line on which the statement begins.
-
-    Returns:
-        Lines without a newline at the end.
+    ``show`` lists parts, see `rowmerge_nb.report.model.report.PARTS`; ``first_line`` is the statement's line in the cell.
 
     >>> from rowmerge_nb.trace.trace import Trace
     >>> from rowmerge_nb.report.model.report import build_report
@@ -48,9 +41,9 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
     >>> print(render_text(build_report(trace)))
     5 rows inserted into accounts.
     """
-    shown = parts_to_show(report, show)
-    # Rows that took no part stand among the unchanged ones already.
-    listed = "diff" in shown and report.diff is not None and bool(report.diff.same)
+    parts = parts_to_show(report, show)
+    # The unchanged rows already include those that took no part.
+    listed = "diff" in parts and report.diff is not None and bool(report.diff.same)
     writers = {
         "check": lambda: _check(report),
         "clauses": lambda: _clauses(report, first_line),
@@ -61,18 +54,18 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
         "diff": lambda: diff_lines(report),
         "journeys": lambda: _journeys(report, listed=listed),
         "near": lambda: _near(report),
-        # A reader of text knows them, or asks.
+        # In text, terms are shown on request only.
         "words": lambda: _words(report) if show is not None else [],
         "verdicts": lambda: verdict_lines(report.verdicts or ()),
     }
     blocks = [_outcome(report, timings, first_line)]
-    blocks += [writers[part]() for part in shown if part != "outcome"]
+    blocks += [writers[part]() for part in parts if part != "outcome"]
     blocks += [textwrap.wrap(sentence, WIDTH) for sentence in missing_parts(report, show)]
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks if block)
 
 
 def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
-    """Write a table of verdicts."""
+    """Return a table of verdicts."""
     grid = [["engine", "answer", "because"], *([verdict.engine, verdict.answer, verdict.reason] for verdict in verdicts)]
     return ["What other rules about repeated matches answer", *columns_of(grid, right=set())]
 
@@ -96,7 +89,7 @@ def _outcome(report: Report, timings: bool, first_line: int) -> list[str]:
 
 
 def notice_lines(notices: Iterable[Notice], first_line: int) -> list[str]:
-    """Write notices, with their lines in the cell."""
+    """Return notices with their lines in the cell."""
     lines = []
     for notice in notices:
         where = f"line {notice.line + first_line - 1}: " if notice.line is not None else ""
@@ -108,22 +101,22 @@ def _clauses(report: Report, first_line: int) -> list[str]:
     table = report.clauses
     if table is None:
         return []
-    counted = table.total is not None
+    has_counts = table.total is not None
     most = max((row.rows or 0 for row in table.rows), default=0)
-    grid = [["clause", "operation", "line", *(["rows", ""] if counted else []), "as written"]]
+    grid = [["clause", "operation", "line", *(["rows", ""] if has_counts else []), "as written"]]
     if table.head:
-        grid.append(["", "", str(first_line), *(["", ""] if counted else []), cell(" ".join(table.head), _CLAUSE).text])
+        grid.append(["", "", str(first_line), *(["", ""] if has_counts else []), cell(" ".join(table.head), _CLAUSE).text])
     for row in table.rows:
-        # A bar is as long as its rows up to the room there is, then in proportion; one row is always seen.
+        # The bar has one sign per row if that fits, else it is proportional; one row is always visible.
         full = max(most, 1) if most * 2 > _BAR else _BAR / 2
         bar = "■" * max(round((row.rows or 0) * _BAR / full), bool(row.rows))
         line = "" if row.line is None else str(row.line + first_line - 1)
-        rows = [number(row.rows or 0), bar] if counted else []
+        rows = [number(row.rows or 0), bar] if has_counts else []
         clause = cell(row.lines[0].removesuffix(" THEN"), _CLAUSE).text
         grid.append([row.label, f"{row.letter} {row.word}", line, *rows, clause])
-    if counted:
+    if has_counts:
         grid.append(["", "", "", number(table.total or 0), "", table.total_label])
-    return columns_of(grid, right={0, 2, *([3] if counted else [])})
+    return columns_of(grid, right={0, 2, *([3] if has_counts else [])})
 
 
 def _plan(report: Report) -> list[str]:
@@ -138,7 +131,6 @@ def _plan(report: Report) -> list[str]:
 
 
 def _tree(plan: Plan, operator: Operator, lead: str, below: str, lines: list[str]) -> None:
-    """Write an operator, its notes, and what is below of it."""
     arguments = f" {cell(operator.arguments, 60).text}" if operator.arguments else ""
     rows = f"   {operator.rows_text}" if operator.rows_text else ""
     lines.append(f"{lead}{operator.title}{arguments}{rows}")
@@ -150,7 +142,6 @@ def _tree(plan: Plan, operator: Operator, lead: str, below: str, lines: list[str
 
 
 def _more_notes(plan: Plan, operator: Operator) -> list[str]:
-    """Return the lines that are about lanes and writers."""
     if operator.kind == "Case":
         lines = []
         for branch in plan.branches:
@@ -177,7 +168,6 @@ def _more_notes(plan: Plan, operator: Operator) -> list[str]:
 
 
 def _inside(step: Inner, lead: str, below: str) -> Iterator[str]:
-    """Write a node of a source query, and what is below of it."""
     yield f"{lead}{step.title} {cell(step.arguments, 60).text}".rstrip()
     for index, source in enumerate(step.sources):
         last = index == len(step.sources) - 1
@@ -185,7 +175,6 @@ def _inside(step: Inner, lead: str, below: str) -> Iterator[str]:
 
 
 def _becomes(plan: Plan) -> str:
-    """Return what each operation becomes in ``transform_page``."""
     split = "D" in plan.outputs and "U" not in plan.outputs
     counts: dict[str, int | None] = {}
     for lane in plan.lanes:
@@ -216,7 +205,6 @@ def _pages(report: Report) -> list[str]:
 
 
 def _channel_lines(word: str, channels: list[Channel]) -> list[str]:
-    """Write channels one after the other, wrapped where a channel begins."""
     lines, line = [], f"{word:<8}"
     for channel in channels:
         item = f"{channel.number} {channel.name} {channel.type}"
@@ -232,15 +220,16 @@ def _channel_lines(word: str, channels: list[Channel]) -> list[str]:
 
 
 def _ledger(pages: Pages) -> list[str]:
-    """Write the sampled rows: what came in by its operation, what went out with all values."""
     columns = pages.channels.columns
-    picked = _pick(len(columns), [i for i, column in enumerate(columns) if column.name in _redistribution(pages)])
-    names = [columns[i].name for i in picked]
-    placed = bool(pages.number_head)
-    grid = [[pages.row_word, "operation", "row_id", *names, "from update", *([pages.number_head] * placed), pages.writer_head]]
+    indexes = _pick(len(columns), [i for i, column in enumerate(columns) if column.name in _redistribution(pages)])
+    names = [columns[i].name for i in indexes]
+    with_numbers = bool(pages.number_head)
+    grid = [
+        [pages.row_word, "operation", "row_id", *names, "from update", *([pages.number_head] * with_numbers), pages.writer_head]
+    ]
     for row in pages.rows:
-        grid += _ledger_lines(row, picked, placed)
-    right = {2, *(len(names) + at for at in (3, 4, 5))} | {at for at, i in enumerate(picked, 3) if columns[i].right}
+        grid += _ledger_lines(row, indexes, with_numbers)
+    right = {2, *(len(names) + at for at in (3, 4, 5))} | {at for at, i in enumerate(indexes, 3) if columns[i].right}
     lines = columns_of(grid, right=right)
     if pages.sample:
         lines.append(pages.sample)
@@ -254,28 +243,28 @@ def _redistribution(pages: Pages) -> set[str]:
 
 
 def _pick(count: int, first: list[int]) -> list[int]:
-    """Choose the columns of a wide table that text has room for: the first one, those that matter, then the others."""
+    """Select the columns of a wide table that fit: the first one, ``first``, then the others."""
     order = dict.fromkeys([0, *first, *range(count)]) if count else {}
     return sorted(list(order)[:_MOST_COLUMNS])
 
 
-def _ledger_lines(row: LedgerRow, picked: list[int], placed: bool) -> list[list[str]]:
+def _ledger_lines(row: LedgerRow, indexes: list[int], with_numbers: bool) -> list[list[str]]:
     name = " ".join(part for part in (row.source, row.name.text if row.name else "") if part) or "row"
     lines = [[name, f"{row.letter} {row.word}", row.row_id.text]]
-    lines += [_after_line(half, picked, placed) for half in row.after] or [["", "→ dropped"]]
+    lines += [_after_line(half, indexes, with_numbers) for half in row.after] or [["", "→ dropped"]]
     return lines
 
 
-def _after_line(half: AfterRow, picked: list[int], placed: bool) -> list[str]:
+def _after_line(half: AfterRow, indexes: list[int], with_numbers: bool) -> list[str]:
     writer = "" if half.writer is None else str(half.writer)
-    values = [half.columns[i].text for i in picked]
+    values = [half.columns[i].text for i in indexes]
     return [
         "",
         f"→ {half.letter} {half.code}",
         half.row_id.text,
         *values,
         half.insert_from_update.text,
-        *([half.number] * placed),
+        *([half.number] * with_numbers),
         writer,
     ]
 
@@ -284,20 +273,20 @@ def _stored(report: Report) -> list[str]:
     return [] if report.stored is None else [f"{report.stored.title}: {report.stored.summary}", *stored_lines(report.stored)]
 
 
-def stored_lines(stored: Stored) -> list[str]:
-    """Write the pages that a connector was handed."""
-    channels = stored.channels
-    picked = list(range(len(channels)))
+def stored_lines(pages_of_sinks: Stored) -> list[str]:
+    """Return the lines of the pages that a connector received."""
+    channels = pages_of_sinks.channels
+    indexes = list(range(len(channels)))
     if len(channels) > _MOST_COLUMNS + 2:
-        last = len(channels) if stored.operation is None else stored.operation
-        picked = [*range(_MOST_COLUMNS), *range(last, len(channels))]
-    lines = textwrap.wrap(stored.remark, WIDTH, initial_indent="  ", subsequent_indent="  ")
-    grid = [[stored.caller, *(channels[i].name for i in picked)]]
-    for page in stored.pages:
-        grid += [[str(page.writer), *(row.cells[i].text for i in picked)] for row in page.rows]
+        last = len(channels) if pages_of_sinks.operation is None else pages_of_sinks.operation
+        indexes = [*range(_MOST_COLUMNS), *range(last, len(channels))]
+    lines = textwrap.wrap(pages_of_sinks.remark, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    grid = [[pages_of_sinks.caller, *(channels[i].name for i in indexes)]]
+    for page in pages_of_sinks.pages:
+        grid += [[str(page.writer), *(row.cells[i].text for i in indexes)] for row in page.rows]
         if len(page.rows) < page.total:
             grid.append([str(page.writer), f"first {len(page.rows)} of {plural(page.total, 'row')}"])
-    right = {0} | {at for at, i in enumerate(picked, 1) if channels[i].right}
+    right = {0} | {at for at, i in enumerate(indexes, 1) if channels[i].right}
     return [*lines, *columns_of(grid, right=right)]
 
 
@@ -315,32 +304,31 @@ def _calls(report: Report, timings: bool) -> list[str]:
 
 
 def diff_lines(report: Report) -> list[str]:
-    """Write the changed rows of a report; nothing if it has none."""
+    """Return the lines of a report's changed rows; empty without any."""
     diff = report.diff
     if diff is None:
         return []
     changed = [i for i in range(len(diff.columns)) if any(row.cells[i].changed for row in diff.rows if row.style == "U")]
     redistribution = _redistribution(report.pages) if report.pages is not None else set()
-    picked = _pick(len(diff.columns), [*(i for i, column in enumerate(diff.columns) if column.name in redistribution), *changed])
+    indexes = _pick(len(diff.columns), [*(i for i, column in enumerate(diff.columns) if column.name in redistribution), *changed])
     lines = [f"Changed rows: {diff.summary}", *([diff.remark] if diff.remark else [])]
     sizes = textwrap.wrap(diff.sizes, WIDTH)
     if not diff.rows and not diff.same:
         return [*lines, *sizes]
-    grid = [["", *(diff.columns[i].name for i in picked), *(["case", "source row"] if diff.joined else [])]]
+    grid = [["", *(diff.columns[i].name for i in indexes), *(["case", "source row"] if diff.joined else [])]]
     for row in diff.rows:
-        values = [_change(row.cells[i]) for i in picked]
+        values = [_change(row.cells[i]) for i in indexes]
         grid.append([row.sign, *values, *([row.case, row.source] if diff.joined else [])])
     for same in diff.same:
         numbers = [f"{MINUS}1" if same.source else "", same.source] if diff.joined else []
-        grid.append(["=", *(same.cells[i].text for i in picked), *numbers])
-    lines += [*columns_of(grid, right={len(picked) + 1, len(picked) + 2}), *sizes]
-    if len(diff.columns) > len(picked):
-        lines.append(f"{plural(len(diff.columns) - len(picked), 'more column')} not shown here")
+        grid.append(["=", *(same.cells[i].text for i in indexes), *numbers])
+    lines += [*columns_of(grid, right={len(indexes) + 1, len(indexes) + 2}), *sizes]
+    if len(diff.columns) > len(indexes):
+        lines.append(f"{plural(len(diff.columns) - len(indexes), 'more column')} not shown here")
     return lines
 
 
 def _journeys(report: Report, *, listed: bool) -> list[str]:
-    """Write the journeys; the rows that took no part only where they are not ``listed`` among the unchanged ones."""
     journeys = report.journeys
     if journeys is None:
         return []
@@ -361,19 +349,17 @@ def _journeys(report: Report, *, listed: bool) -> list[str]:
 
 
 def _check(report: Report) -> list[str]:
-    """Write what the store does not hold as it must."""
     if report.check is None:
         return []
     lines = textwrap.wrap(report.check.message, WIDTH)
     for row in report.check.rows:
         lines += textwrap.wrap(row.sentence, WIDTH, initial_indent="- ", subsequent_indent="  ")
-        told = "; ".join(filter(None, [row.call, row.way]))
-        lines += textwrap.wrap(told, WIDTH, initial_indent="  ", subsequent_indent="  ") if told else []
+        details = "; ".join(filter(None, [row.call, row.way]))
+        lines += textwrap.wrap(details, WIDTH, initial_indent="  ", subsequent_indent="  ") if details else []
     return [*lines, report.check.more] if report.check.more else lines
 
 
 def _near(report: Report) -> list[str]:
-    """Write what rows without a partner are near to."""
     if report.near is None:
         return []
     return [
@@ -384,7 +370,6 @@ def _near(report: Report) -> list[str]:
 
 
 def _words(report: Report) -> list[str]:
-    """Write the words of the field."""
     lines = ["Words"]
     for word, meaning in () if report.words is None else report.words.rows:
         lines += textwrap.wrap(f"{word}: {meaning}", WIDTH, initial_indent="  ", subsequent_indent="    ")

@@ -1,4 +1,4 @@
-"""Questions about a statement, with their answers: what ``result.quiz()`` makes of a trace."""
+"""The result of ``result.quiz()``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 MOST_ROWS: Final = 100
-"""So many rows are asked about at most."""
+"""The maximum number of rows with questions."""
 _TRUTHS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown"}
 _OTHER: Final = {
     "DELETE_ROW_AND_INSERT_ROW": "CHANGE_ONLY_UPDATED_COLUMNS",
@@ -35,11 +35,8 @@ class Question:
     """A question with its choices.
 
     Args:
-        topic: what it is about: ``join``, ``condition``, ``clause``, ``page``, ``paradigm`` or ``writer``.
+        topic: ``join``, ``condition``, ``clause``, ``page``, ``paradigm`` or ``writer``.
         text: the question, as Markdown.
-        choices: the possible answers.
-        answer: the right one.
-        because: why.
     """
 
     topic: str
@@ -51,7 +48,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Mark:
-    """What an answer is worth.
+    """The result of an answer.
 
     >>> print(Mark(False, "unknown", "t.purchases is NULL."))
     No: unknown. t.purchases is NULL.
@@ -69,25 +66,19 @@ class Mark:
 
 
 class Quiz(ShownSequence[Question]):
-    """Questions, shown without their answers; `check` tells them."""
+    """Questions, displayed without their answers; `check` has them."""
 
     @classmethod
     def of(cls, trace: Trace, n: int, seed: int) -> Quiz:
-        """Make questions of a trace.
-
-        Args:
-            trace: that of a MERGE with the values of both sides.
-            n: how many there are at most; no question is asked twice, and every topic comes before one comes again.
-            seed: another number gives other questions, the same one the same.
+        """Build up to ``n`` questions from the trace of a MERGE; each topic comes before one is repeated.
 
         Raises:
-            RowMergeError: NOT_SUPPORTED where the trace has no joined rows with the values of both sides; INVALID_ARGUMENTS for a number that
-                is none.
+            RowMergeError: NOT_SUPPORTED if the trace has no joined rows with the values of both sides; INVALID_ARGUMENTS for a wrong number.
         """
         checked(
-            n, "n", lambda given: isinstance(given, int) and not isinstance(given, bool) and given > 0, "a whole number from 1 on"
+            n, "n", lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0, "a whole number from 1 on"
         )
-        checked(seed, "seed", lambda given: isinstance(given, int), "a whole number")
+        checked(seed, "seed", lambda value: isinstance(value, int), "a whole number")
         if trace.kind != "MERGE":
             raise RowMergeError(
                 f"There is nothing to ask about this {trace.kind}",
@@ -103,17 +94,13 @@ class Quiz(ShownSequence[Question]):
             chance.shuffle(questions)
         order = list(topics)
         chance.shuffle(order)
-        chosen = [
+        selected = [
             topics[topic][turn] for turn in range(max(map(len, topics.values()))) for topic in order if turn < len(topics[topic])
         ]
-        return cls(chosen[:n])
+        return cls(selected[:n])
 
     def check(self, number: int, answer: str) -> Mark:
-        """Return whether an answer is right, and why.
-
-        Args:
-            number: the question's number, from 1.
-            answer: one of its choices, or its letter.
+        """Return whether an answer, a choice or its letter, to question ``number``, from 1, is right, and why.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if there is no such question or choice.
@@ -121,40 +108,43 @@ class Quiz(ShownSequence[Question]):
         count = len(self)
         numbers = range(1, count + 1)
         checked(
-            number, "number", lambda given: isinstance(given, int) and given in numbers, f"the number of a question, 1 to {count}"
+            number, "number", lambda value: isinstance(value, int) and value in numbers, f"the number of a question, 1 to {count}"
         )
         question = self._items[number - 1]
-        known = dict(zip(_labels(question), question.choices, strict=True))
-        told = str(answer).strip()
-        found = known.get(told.lower(), next((choice for choice in question.choices if choice.lower() == told.lower()), None))
-        if found is None:
+        choices = dict(zip(_labels(question), question.choices, strict=True))
+        text = str(answer).strip()
+        choice = choices.get(text.lower(), next((option for option in question.choices if option.lower() == text.lower()), None))
+        if choice is None:
             raise RowMergeError(
-                f"'{visible(told)}' is no answer to question {number}",
+                f"'{visible(text)}' is no answer to question {number}",
                 code="INVALID_ARGUMENTS",
                 hint=f"Its choices are: {'; '.join(question.choices)}.",
             )
-        return Mark(found == question.answer, question.answer, question.because)
+        return Mark(choice == question.answer, question.answer, question.because)
 
     def markdown(self, *, answers: bool = False) -> str:
-        """Write the questions as Markdown, with the answers at the end if they are asked for."""
-        blocks = [_asked(number, question) for number, question in enumerate(self, 1)]
+        """Return the questions as Markdown, optionally with the answers at the end."""
+        blocks = [_question_text(number, question) for number, question in enumerate(self, 1)]
         if answers:
-            told = [f"{number}. {_plain(question.answer)}. {_plain(question.because)}" for number, question in enumerate(self, 1)]
-            blocks.append("**Answers**\n\n" + "\n".join(told))
+            lines = [
+                f"{number}. {_plain(question.answer)}. {_plain(question.because)}" for number, question in enumerate(self, 1)
+            ]
+            blocks.append("**Answers**\n\n" + "\n".join(lines))
         return "\n\n".join(blocks)
 
     def cells(self, name: str = "quiz") -> list[dict[str, Any]]:
-        """Return the cells of a notebook (nbformat 4, as from 4.5 on with ids): each question, and a cell in which it is answered.
-
-        Args:
-            name: the variable that holds the quiz in that notebook.
-        """
-        found: list[dict[str, Any]] = []
+        """Return notebook cells (nbformat 4.5): each question, followed by a cell for its answer; ``name`` is the quiz's variable there."""
+        notebook_cells: list[dict[str, Any]] = []
         for number, question in enumerate(self, 1):
-            asked = {"cell_type": "markdown", "id": f"question-{number}", "metadata": {}, "source": _asked(number, question)}
+            question_cell = {
+                "cell_type": "markdown",
+                "id": f"question-{number}",
+                "metadata": {},
+                "source": _question_text(number, question),
+            }
             code: dict[str, Any] = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
-            found += [asked, {**code, "id": f"answer-{number}", "source": f'{name}.check({number}, "a")'}]
-        return found
+            notebook_cells += [question_cell, {**code, "id": f"answer-{number}", "source": f'{name}.check({number}, "a")'}]
+        return notebook_cells
 
     def __str__(self) -> str:
         return self.markdown()
@@ -166,7 +156,7 @@ class Quiz(ShownSequence[Question]):
         return {"text/plain": str(self), "text/markdown": self.markdown()}
 
 
-def _asked(number: int, question: Question) -> str:
+def _question_text(number: int, question: Question) -> str:
     choices = "\n".join(
         f"   - {letter}: {_plain(choice)}" for letter, choice in zip(_labels(question), question.choices, strict=True)
     )
@@ -174,13 +164,12 @@ def _asked(number: int, question: Question) -> str:
 
 
 def _labels(question: Question) -> Sequence[str]:
-    """Return what the choices are called: letters, or of very many numbers."""
     count = len(question.choices)
     return ascii_lowercase[:count] if count <= len(ascii_lowercase) else [str(number) for number in range(1, count + 1)]
 
 
 def _plain(text: str) -> str:
-    r"""Write text so that Markdown takes it for text.
+    r"""Escape text for Markdown.
 
     >>> _plain("a*b <i>")
     'a\\*b &lt;i>'
@@ -190,14 +179,13 @@ def _plain(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Write text as code, whatever backquotes it has."""
+    """Return text as inline code; the fence is longer than any run of backquotes in it."""
     fence = "`" * (max((len(run) for run in "".join(c if c == "`" else " " for c in text).split()), default=0) + 1)
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{space}{visible(' '.join(text.split()))}{space}{fence}"
 
 
 def _row(journey: Journey) -> str:
-    """Name a joined row by its values."""
     parts = []
     if journey.source is not None:
         parts.append(f"the source row {_values(journey.source)}")
@@ -211,7 +199,6 @@ def _values(side: Mapping[str, Any]) -> str:
 
 
 def _questions(trace: Trace, journeys: Sequence[Journey]) -> Iterator[Question]:
-    """Yield all questions that a trace answers."""
     heads = {
         clause.number: f"clause {clause.number}: {visible(' '.join((clause.head or clause.text).split()))}"
         for clause in trace.clauses
@@ -224,10 +211,14 @@ def _questions(trace: Trace, journeys: Sequence[Journey]) -> Iterator[Question]:
 def _about_row(trace: Trace, journey: Journey, heads: Mapping[int, str], clauses: tuple[str, ...]) -> Iterator[Question]:
     row, why = _row(journey), gist_of(journey)
     if journey.source is not None:
-        found = "yes" if journey.join is Join.MATCHED else "no"
-        because = "ON is true for it and a row of the target." if found == "yes" else "ON is true for no row of the target."
+        has_partner = "yes" if journey.join is Join.MATCHED else "no"
+        because = "ON is true for it and a row of the target." if has_partner == "yes" else "ON is true for no row of the target."
         yield Question(
-            "join", f"Does the source row {_values(journey.source)} have a partner in the target?", ("yes", "no"), found, because
+            "join",
+            f"Does the source row {_values(journey.source)} have a partner in the target?",
+            ("yes", "no"),
+            has_partner,
+            because,
         )
     yield Question(
         "clause",
@@ -247,8 +238,11 @@ def _about_row(trace: Trace, journey: Journey, heads: Mapping[int, str], clauses
                 f"It is {_TRUTHS[verdict.condition.answer]}{because_of(verdict.condition)}.",
             )
     rows = str(len(journey.becomes))
-    made = {"0": "The row does nothing, so it is dropped.", "1": f"{journey.operation.name} is one row under {trace.paradigm}."}
-    because = made.get(rows, "The paradigm has an update as a delete of the old row and an insert of the new one.")
+    reasons = {
+        "0": "The row does nothing, so it is dropped.",
+        "1": f"{journey.operation.name} is one row under {trace.paradigm}.",
+    }
+    because = reasons.get(rows, "The paradigm has an update as a delete of the old row and an insert of the new one.")
     yield Question("page", f"How many rows leave transform_page for {row}?", ("0", "1", "2"), rows, because)
     if journey.operation is Operation.UPDATE and trace.paradigm in _OTHER:
         other = _OTHER[trace.paradigm]

@@ -1,4 +1,4 @@
-"""The rows that a statement left beside those that were wanted: what ``result.check_rows()`` gives."""
+"""The result of ``result.check_rows()``."""
 
 from __future__ import annotations
 
@@ -34,18 +34,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 SHOWN: Final = 10
-"""So many rows are shown of those that are missing, and of those that nobody wanted."""
+"""The maximum number of rows shown, of missing and unexpected ones each."""
 
 
 @dataclass(frozen=True)
 class WrongRow:
-    """A row that is missing, or that nobody wanted.
-
-    Args:
-        kind: ``missing`` or ``unexpected``.
-        cells: its values.
-        about: joined rows of the statement that have to do with it: what each became, and the sentences that say why.
-    """
+    """A ``missing`` or ``unexpected`` row; ``about`` has related joined rows with their results and reasons."""
 
     kind: str
     cells: tuple[Cell, ...]
@@ -53,17 +47,14 @@ class WrongRow:
 
 
 class RowCheck:
-    """The rows that a statement left, compared with those that were wanted; it shows itself.
-
-    Rows are compared as bags: their order does not matter, and how often a row is there does.
+    """The rows after a statement, compared with the expected ones as bags: order is ignored, repetitions count.
 
     Args:
-        trace: the statement's trace, which has the reasons.
-        total: how many rows there are.
-        missing: the rows that were wanted and are not there; a row that is missing twice is in it twice.
-        unexpected: the rows that are there and were not wanted.
-        by: the columns by which joined rows are found that explain a wrong row.
-        padded: the columns of type char.
+        trace: the statement's trace, for the reasons.
+        total: the number of rows.
+        missing: the expected rows that do not exist, with repetitions.
+        unexpected: the other rows.
+        by: the columns that relate joined rows to a wrong row.
     """
 
     def __init__(
@@ -82,27 +73,22 @@ class RowCheck:
         by: str | Iterable[str] | None = None,
         padded: Collection[str] = (),
     ) -> RowCheck:
-        """Compare.
+        """Compare the rows after a statement with the expected ones, whose columns may be in any order.
 
-        Args:
-            trace: the statement's trace.
-            rows: the rows that it left.
-            wanted: those that it was to leave: columns of the same names, in any order, with values that fit.
-            by: the columns that tell which row is meant; None for all.
-            padded: the columns of type char, which are compared without the blanks that fill them up.
+        ``by`` has the columns that identify a row; char columns are compared without padding.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if columns are missing, not known, or have values of another type.
+            RowMergeError: INVALID_ARGUMENTS if columns are missing, unknown, or have values of another type.
         """
         wanted, rows = (_without_padding(side, padded) for side in (_like(wanted, rows.schema), rows))
-        found = {name.lower(): name for name in rows.column_names}
-        keys = _names(by, found) if by is not None else rows.column_names
+        columns = {name.lower(): name for name in rows.column_names}
+        keys = _names(by, columns) if by is not None else rows.column_names
         missing, unexpected = differing(rows, wanted)
         return cls(trace, rows.num_rows, missing, unexpected, keys, padded)
 
     @property
     def same(self) -> bool:
-        """Whether the rows are those that were wanted."""
+        """Whether the rows are the expected ones."""
         return not self.missing.num_rows and not self.unexpected.num_rows
 
     @property
@@ -116,46 +102,45 @@ class RowCheck:
 
     @property
     def rows(self) -> tuple[WrongRow, ...]:
-        """The first rows of each kind that are wrong; those of the same values in the columns `by` are neighbours."""
-        found = [
-            (tuple(repr(row[name]) for name in self._by), WrongRow(kind, tuple(map(cell, row.values())), self._about(row)))
-            for kind, table in (("missing", self.missing), ("unexpected", self.unexpected))
+        """The first wrong rows of each kind; rows with equal `by` are neighbors."""
+        keyed_rows = [
+            (tuple(repr(row[name]) for name in self._by), WrongRow(label, tuple(map(cell, row.values())), self._about(row)))
+            for label, table in (("missing", self.missing), ("unexpected", self.unexpected))
             for row in _rows(table.slice(0, SHOWN))
         ]
-        order = {key: index for index, key in enumerate(dict.fromkeys(key for key, _ in found))}
-        return tuple(row for _, row in sorted(found, key=lambda one: order[one[0]]))
+        order = {key: index for index, key in enumerate(dict.fromkeys(key for key, _ in keyed_rows))}
+        return tuple(row for _, row in sorted(keyed_rows, key=lambda one: order[one[0]]))
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return all rows that are wrong as a pandas DataFrame: ``missing`` or ``unexpected``, and the row."""
+        """Return all wrong rows as a pandas DataFrame: ``missing`` or ``unexpected``, and the row."""
         import pandas as pd
 
         tables = (("missing", self.missing), ("unexpected", self.unexpected))
-        rows = [(kind, *row.values()) for kind, table in tables for row in _rows(table)]
+        rows = [(label, *row.values()) for label, table in tables for row in _rows(table)]
         return pd.DataFrame(rows, columns=["row", *self.missing.column_names], dtype=object)
 
     @cached_property
     def _journeys(self) -> Sequence[Journey]:
-        """The ways of the statement's rows: made for showing alone, since of a large statement they take long."""
+        """The journeys, computed on display only: this is slow for large statements."""
         return journeys_of(self._trace) or ()
 
     def _about(self, row: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        wanted = {name: row[name] for name in self._by}
-        ways = [j for j in self._journeys if any_has_values(map(self._trimmed, (j.source, j.target, j.made)), wanted)]
+        key_values = {name: row[name] for name in self._by}
+        ways = [j for j in self._journeys if any_has_values(map(self._trimmed, (j.source, j.target, j.made)), key_values)]
         if not ways and self._journeys and self._trace.pages is not None and self._trace.pages.complete:
-            return ((f"({', '.join(cell(value).text for value in wanted.values())})", (self._untouched,)),)
-        told = [journey_row(way, self._trace.kind == "MERGE") for way in ways]
-        return tuple((one.head, one.reasons) for one in told)
+            return ((f"({', '.join(cell(value).text for value in key_values.values())})", (self._untouched,)),)
+        journeys = [journey_row(way, self._trace.kind == "MERGE") for way in ways]
+        return tuple((one.head, one.reasons) for one in journeys)
 
     def _trimmed(self, side: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """Return a row whose columns of type char have no blanks at the end."""
         if side is None or not self._padded:
             return side
         return {n: v.rstrip(" ") if n.lower() in self._padded and isinstance(v, str) else v for n, v in side.items()}
 
     @property
     def _more(self) -> str:
-        left = sum(max(table.num_rows - SHOWN, 0) for table in (self.missing, self.unexpected))
-        return f"and {number(left)} more" if left else ""
+        rest = sum(max(table.num_rows - SHOWN, 0) for table in (self.missing, self.unexpected))
+        return f"and {number(rest)} more" if rest else ""
 
     @property
     def _untouched(self) -> str:
@@ -199,59 +184,55 @@ def _rows(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def _without_padding(rows: pa.Table, padded: Collection[str]) -> pa.Table:
-    """Return rows whose columns of type char have no blanks at the end."""
     for at, name in enumerate(rows.column_names):
         if name in padded:
             rows = rows.set_column(at, rows.schema.field(at), pc.utf8_rtrim(rows.column(at), " "))
     return rows
 
 
-def _names(by: str | Iterable[str], known: Mapping[str, str]) -> list[str]:
-    """Return the columns that are meant, as the table has them."""
+def _names(by: str | Iterable[str], table_columns: Mapping[str, str]) -> list[str]:
     form = "the name of a column, or a list of names"
-    given = [by] if isinstance(by, str) else list(checked(by, "by", Iterable, form))
-    checked(given, "by", lambda names: len(names) > 0, "one column at least, or nothing")
-    for name in given:
-        if str(name).lower() not in known:
-            raise _no_column(str(name), known)
-    return list(dict.fromkeys(known[str(name).lower()] for name in given))
+    names = [by] if isinstance(by, str) else list(checked(by, "by", Iterable, form))
+    checked(names, "by", lambda value: len(value) > 0, "one column at least, or nothing")
+    for name in names:
+        if str(name).lower() not in table_columns:
+            raise _no_column(str(name), table_columns)
+    return list(dict.fromkeys(table_columns[str(name).lower()] for name in names))
 
 
-def _no_column(name: str, known: Mapping[str, str]) -> RowMergeError:
+def _no_column(name: str, columns: Mapping[str, str]) -> RowMergeError:
     return RowMergeError(
         f"The rows have no column '{name}'",
         code="INVALID_ARGUMENTS",
-        hint=did_you_mean(name, list(known.values())) or f"There are: {', '.join(known.values())}.",
+        hint=did_you_mean(name, list(columns.values())) or f"There are: {', '.join(columns.values())}.",
     )
 
 
 def _like(wanted: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Convert rows into the columns of others: by name, with values of their types."""
-    known = {name.lower(): name for name in schema.names}
-    given = {name.lower(): name for name in wanted.column_names}
-    if len(known) < len(schema.names):
+    columns = {name.lower(): name for name in schema.names}
+    expected_columns = {name.lower(): name for name in wanted.column_names}
+    if len(columns) < len(schema.names):
         raise RowMergeError(
             "Two columns of the rows have the same name",
             code="INVALID_ARGUMENTS",
             hint="Give each column of the query a name of its own.",
         )
-    for name in given.keys() - known.keys():
-        raise _no_column(given[name], known)
-    if left := [name for key, name in known.items() if key not in given]:
+    for name in expected_columns.keys() - columns.keys():
+        raise _no_column(expected_columns[name], columns)
+    if missing := [name for key, name in columns.items() if key not in expected_columns]:
         raise RowMergeError(
-            f"The wanted rows have no column '{left[0]}'",
+            f"The wanted rows have no column '{missing[0]}'",
             code="INVALID_ARGUMENTS",
             hint=f"The columns are: {', '.join(schema.names)}.",
         )
-    return pa.table([_cast(wanted.column(given[field.name.lower()]), field) for field in schema], schema=schema)
+    return pa.table([_cast(wanted.column(expected_columns[field.name.lower()]), field) for field in schema], schema=schema)
 
 
 def _cast(values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """Convert the values of a column into a type that holds all of them."""
     if values.null_count == len(values):
         return pa.chunked_array([pa.nulls(len(values), field.type)])
     try:
-        # Arrow takes an integer for one of 19 digits, which no small decimal holds; its text is as long as it is.
+        # Arrow treats any integer as one of 19 digits, too long for a small decimal; its text has the real length.
         texts = pa.types.is_integer(values.type) and pa.types.is_decimal(field.type)
         return (values.cast(pa.string()) if texts else values).cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

@@ -1,4 +1,4 @@
-"""What results give that is several things and shows itself: verdicts, journeys, questions."""
+"""The base class of results that are sequences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class ShownSequence(Sequence[T_co], Generic[T_co]):
-    """A sequence that cannot be changed; what it looks like is its subclass's.
+    """An immutable sequence; subclasses define its display.
 
     >>> words = ShownSequence(["page", "sink"])
     >>> len(words), words[0], words[1:]

@@ -1,4 +1,4 @@
-"""Verdicts on their own: what ``result.verdicts()`` gives, as rows, text and HTML."""
+"""The result of ``result.verdicts()``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Verdicts(ShownSequence[Verdict]):
-    """What ten engines' rules answer to one statement; a sequence of `Verdict` that shows itself as a table.
+    """What ten engines' rules answer to one statement; a sequence of `Verdict` that displays as a table.
 
     >>> print(Verdicts([Verdict("Oracle", "runs", 0, "no target row is matched more than once", "", "")]))
     What other rules about repeated matches answer
@@ -30,7 +30,7 @@ class Verdicts(ShownSequence[Verdict]):
         """Judge a traced statement.
 
         Raises:
-            RowMergeError: NOT_SUPPORTED if it is no MERGE, or ended before its rows were joined.
+            RowMergeError: NOT_SUPPORTED if it is not a MERGE, or ended before its rows were joined.
         """
         rows = verdicts_of(trace)
         if rows is None:

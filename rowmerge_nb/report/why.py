@@ -1,4 +1,4 @@
-"""Why rows went the way they did: what ``result.why()`` gives, as journeys, text and HTML."""
+"""The result of ``result.why()``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MORE: Final = "There may be more of them: these are those that are known."
 
 
 class Why(ShownSequence[Journey]):
-    """The journeys of some rows; a sequence of `Journey` that shows itself as sentences."""
+    """The journeys of some rows; a sequence of `Journey` that displays as sentences."""
 
     def __init__(self, journeys: Sequence[Journey], *, joined: bool, more: bool = False) -> None:
         super().__init__(journeys)
@@ -32,57 +32,56 @@ class Why(ShownSequence[Journey]):
 
     @classmethod
     def of(cls, trace: Trace, row: Any, source_row: Any, columns: Mapping[str, Any], ask: Ask | None = None) -> Why:
-        """Look rows up in a trace, and elsewhere where it has not all of them.
+        """Find rows in a trace, and request those that it lacks.
 
         Args:
             trace: the trace.
-            row: what `Result.why` takes without a name: the number of the source row, from 0, or values by columns.
-            source_row: the number of the source row; None for any.
-            columns: values that the source row or the target row has, by column.
-            ask: takes ``row``, ``source_row`` and ``columns``, and gives a trace with these rows as the ones that were asked for; None where nobody can be asked.
+            row: the positional argument of `Result.why`.
+            source_row: the number of the source row, from 0; None for any.
+            columns: values of the source row or the target row.
+            ask: returns a trace with requested rows, if that is possible.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if no row is like this, or no column has such a name; NOT_SUPPORTED where the trace has
-                no rows with the values of both sides, and nobody else knows them.
+            RowMergeError: INVALID_ARGUMENTS if no row matches, or a column is unknown; NOT_SUPPORTED if the rows' values are not
+                recorded and cannot be requested.
         """
-        held, asked = _rows_held(trace), asked_journeys(trace)
-        sides = _sides(trace, asked)
+        recorded_rows, requested = _rows_held(trace), asked_journeys(trace)
+        sides = _sides(trace, requested)
         number, values = picked(row, source_row, columns, (name for side in sides for name in side))
         if number is None and not values:
-            every = _with_others(journeys_of(trace) or (), asked)
+            every = _with_others(journeys_of(trace) or (), requested)
             return cls(every or told_journeys(trace), joined=trace.kind == "MERGE")
-        if held or asked:
+        if recorded_rows or requested:
             check_columns(values, sides)
-        others = (*asked, *(untouched_journeys(trace) if number is None else ()))
-        found = _found(trace, others, number, values)
-        # Of target rows without a partner the trace of a small MERGE has those of stores that keep versions.
-        lacking = not found and number is None and trace.kind == "MERGE" and trace.untouched is None
+        others = (*requested, *(untouched_journeys(trace) if number is None else ()))
+        matches = _matches(trace, others, number, values)
+        # The trace of a small MERGE has the unmatched target rows if the store keeps versions.
+        lacking = not matches and number is None and trace.kind == "MERGE" and trace.untouched is None
         complete = trace.joined == 0 or (trace.pages is not None and trace.pages.complete and trace.pages.witness is not None)
         if complete or ask is None:
-            if not held and not others:
+            if not recorded_rows and not others:
                 told_journeys(trace)
-            # Who writes no blanks means a char, which has them, only where nobody has the text as it is written.
-            found = found or _found(trace, others, number, values, padded=True)
-            if not found and lacking and ask is not None:
-                found = _untouched_elsewhere(lambda: ask(row, source_row, columns))
-            if not found:
-                raise _none_is_like(trace, plural(held + len(asked), "row"), in_words(number, values))
-            return cls(found, joined=trace.kind == "MERGE")
-        return cls._asked(trace, lambda: ask(row, source_row, columns), in_words(number, values), found)
+            # A text without trailing blanks matches a padded char only if no row has the exact text.
+            matches = matches or _matches(trace, others, number, values, padded=True)
+            if not matches and lacking and ask is not None:
+                matches = _untouched_elsewhere(lambda: ask(row, source_row, columns))
+            if not matches:
+                raise _none_is_like(trace, plural(recorded_rows + len(requested), "row"), in_words(number, values))
+            return cls(matches, joined=trace.kind == "MERGE")
+        return cls._asked(trace, lambda: ask(row, source_row, columns), in_words(number, values), matches)
 
     @classmethod
-    def _asked(cls, trace: Trace, ask: Callable[[], Trace], words: str, found: Sequence[Journey]) -> Why:
-        """Look rows up where the trace has not all of them; those that it has are told where nobody else knows better."""
+    def _asked(cls, trace: Trace, ask: Callable[[], Trace], words: str, matches: Sequence[Journey]) -> Why:
         try:
-            asked = ask()
+            answer = ask()
         except RowMergeError as error:
-            if found and error.code == "NOT_SUPPORTED":
-                return cls(found, joined=trace.kind == "MERGE", more=True)
+            if matches and error.code == "NOT_SUPPORTED":
+                return cls(matches, joined=trace.kind == "MERGE", more=True)
             raise
-        rows = (*asked_journeys(asked), *untouched_journeys(asked))
+        rows = (*asked_journeys(answer), *untouched_journeys(answer))
         if not rows:
             raise _none_is_like(trace, plural(trace.joined, "row") if trace.joined is not None else "rows", words)
-        return cls(rows, joined=trace.kind == "MERGE", more=asked.asked is not None and asked.asked.more)
+        return cls(rows, joined=trace.kind == "MERGE", more=answer.asked is not None and answer.asked.more)
 
     @property
     def rows(self) -> tuple[JourneyRow, ...]:
@@ -103,29 +102,28 @@ class Why(ShownSequence[Journey]):
 
 
 def _rows_held(trace: Trace) -> int:
-    """Return how many joined rows the trace has with the values of both sides."""
     return 0 if trace.pages is None or trace.pages.witness is None else trace.pages.before.num_rows
 
 
-def _sides(trace: Trace, asked: Iterable[Journey]) -> list[Mapping[str, Any]]:
-    """Return rows of either side, of the trace's own rows only the names of the columns."""
+def _sides(trace: Trace, requested: Iterable[Journey]) -> list[Mapping[str, Any]]:
     witness = None if trace.pages is None else trace.pages.witness
     schema = [] if witness is None or not witness.num_rows else [field for field in witness.schema if field.name != "source_row"]
     names = [dict.fromkeys(field.type.names) for field in schema]
-    return [*names, *(side for one in asked for side in (one.source, one.target) if side is not None)]
+    return [*names, *(side for one in requested for side in (one.source, one.target) if side is not None)]
 
 
-def _found(
+def _matches(
     trace: Trace, others: Iterable[Journey], number: int | None, values: Mapping[str, Any], *, padded: bool = False
 ) -> list[Journey]:
-    """Return the journeys of the trace's rows, and of other rows, that are from that source row and have these values."""
     pages = trace.pages
-    held = () if pages is None or pages.witness is None else journeys_at(trace, rows_like(pages, number, values, padded=padded))
-    return _with_others(held or (), _alike(others, number, values, padded=padded))
+    recorded = (
+        () if pages is None or pages.witness is None else journeys_at(trace, rows_like(pages, number, values, padded=padded))
+    )
+    return _with_others(recorded or (), _alike(others, number, values, padded=padded))
 
 
-def _with_others(held: Sequence[Journey], others: Iterable[Journey]) -> list[Journey]:
-    return [*held, *(one for one in others if not any(_same_row(one, other) for other in held))]
+def _with_others(recorded: Sequence[Journey], others: Iterable[Journey]) -> list[Journey]:
+    return [*recorded, *(one for one in others if not any(_same_row(one, other) for other in recorded))]
 
 
 def _alike(rows: Iterable[Journey], number: int | None, values: Mapping[str, Any], *, padded: bool = False) -> list[Journey]:
@@ -134,7 +132,6 @@ def _alike(rows: Iterable[Journey], number: int | None, values: Mapping[str, Any
 
 
 def _untouched_elsewhere(ask: Callable[[], Trace]) -> list[Journey]:
-    """Look target rows up that the trace does not have; none where nobody knows them."""
     try:
         return list(untouched_journeys(ask()))
     except RowMergeError as error:

@@ -1,1 +1,1 @@
-"""What a connector developer proves a connector with: the contract kit, and faults on purpose."""
+"""Tools to test a connector: the contract kit, injected faults, and interleaved statements."""

@@ -1,4 +1,4 @@
-"""Faults on purpose: a connector around any other that keeps a diary of the contract's calls, and fails where it is told to.
+"""Injected faults: a connector around another one that logs the contract's calls and fails at a chosen one.
 
 >>> from rowmerge_nb.connectors.memory.connector import MemoryConnector
 >>> connector = FaultyConnector(MemoryConnector(), Fault("commit", call=2, message="no answer"))

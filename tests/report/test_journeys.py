@@ -164,11 +164,15 @@ def test_the_summary_of_a_row_is_not_said_again_where_it_is_opened() -> None:
 @pytest.mark.parametrize(
     ("change", "parts", "said"),
     [
-        ({"pages": None}, None, "Row journeys are not shown: of large statements the trace has not both sides' values;"),
+        ({"pages": None}, None, "Row journeys are not shown: the trace of a large statement lacks the values of both"),
         ({"pages": None, "level": "off"}, None, "Row journeys are not shown: the trace has counts only;"),
         ({"pages": None, "joined": 0}, "journeys", "Row journeys are not shown: there were no rows to do anything about."),
         ({"near": None, "unmatched": 0}, "near", "The nearest keys are not shown: every source row has a partner."),
-        ({"near": None, "unmatched": 2}, "near", "The nearest keys are not shown: it was not looked for them; `--near` does."),
+        (
+            {"near": None, "unmatched": 2},
+            "near",
+            "The nearest keys are not shown: they were not looked for; `--near` does.",
+        ),
         ({"near": NearKeys(problem="ON has a subquery.")}, "near", "The nearest keys are not shown: ON has a subquery."),
         ({"kind": "SELECT"}, "near,near,diff", "The nearest keys are not shown: they are about MERGE, UPDATE and DELETE."),
         ({"kind": "UPDATE", "multiple_matches": None}, "verdicts", "The verdicts of other engines are not shown: a UPDATE has"),
@@ -193,7 +197,7 @@ def test_rows_that_were_asked_for_are_shown_with_all_their_reasons() -> None:
     trace = replace(whole, pages=None, asked=asked, joined=1000)
     text = render_text(build_report(trace))
     assert "of 1,000 joined rows, asked for by t.id = 3" in text
-    assert "There are more such rows; so many are told at most." in text
+    assert "There are more such rows than are shown." in text
     assert "\nSource row 0 " in text
     save = Result(trace).why(0)
     assert save[0].source_row == 0

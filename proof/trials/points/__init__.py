@@ -1,1 +1,1 @@
-"""A fault at every disk or database operation of a MERGE, store by store, and what the table holds afterwards."""
+"""Faults at every disk or database operation of a statement, store by store, and the tables afterwards."""

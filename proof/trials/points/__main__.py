@@ -1,4 +1,4 @@
-"""``scripts/kill-trials --every-point``: prints a table of counts; the exit code is 1 if anything was not as it has to be."""
+"""``scripts/kill-trials --every-point``: prints a table of counts; the exit code is 1 after a problem."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEADS: Final = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run trials; gives 1 if one was not as it has to be."""
+    """Run trials; return 1 after a problem."""
     parser = argparse.ArgumentParser(
         prog="scripts/kill-trials --every-point",
         description="Faults at every disk or database operation of a statement, without Spark.",
@@ -54,10 +54,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _of_store(name: str, options: argparse.Namespace) -> list[PointReport]:
-    chosen = [STATEMENTS[word] for word in options.statements_of.split(",") if word] or statements_of(name)
+    statements = [STATEMENTS[word] for word in options.statements_of.split(",") if word] or statements_of(name)
     reports: list[PointReport] = []
     with store_of(name) as store:
-        for statement in [statement for statement in chosen if name in statement.stores]:
+        for statement in [statement for statement in statements if name in statement.stores]:
             if options.lines and statement.name != "MERGE":
                 continue
             trials = Trials(store, statement, lambda line: print(line, file=sys.stderr, flush=True))
@@ -71,23 +71,23 @@ def _of_store(name: str, options: argparse.Namespace) -> list[PointReport]:
 
 def _faults(trials: Trials, options: argparse.Namespace) -> list[Fault]:
     if options.only:
-        kind, number, when = options.only.split(":")
-        return [Fault(kind, int(number), when == "after")]
+        fault_kind, number, when = options.only.split(":")
+        return [Fault(fault_kind, int(number), when == "after")]
     if options.lines:
         return trials.lines(options.sample, options.seed)
     return trials.faults(options.sample, options.seed, options.faults.split(","))
 
 
 def table_lines(reports: list[PointReport]) -> list[str]:
-    """Write reports as a table.
+    """Return reports as a table.
 
     >>> print(table_lines([PointReport("hive", "MERGE", "kill", 168, 10, 7, 3)])[2])
     | hive | MERGE | kill | 168 | 10 | 7 | 3 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |
     """
     lines = [_HEADS, ("---",) * len(_HEADS)]
     for r in reports:
-        said = [r.said[word] for word in ("done", "failed", "changed", "unknown")]
-        numbers = (r.points, r.trials, r.before, r.after, *said, r.leftovers, len(r.problems), round(r.seconds))
+        report_counts = [r.said[word] for word in ("done", "failed", "changed", "unknown")]
+        numbers = (r.points, r.trials, r.before, r.after, *report_counts, r.leftovers, len(r.problems), round(r.seconds))
         lines.append((r.store, r.statement, r.fault, *map(str, numbers)))
     return [f"| {' | '.join(line)} |" for line in lines]
 

@@ -21,18 +21,18 @@ MERGE: Final = (
 
 
 def after_merge(rows: dict[int, tuple[int, str]], news: dict[int, tuple[int, str]]) -> dict[int, tuple[int, str]]:
-    """Return the rows that `MERGE` leaves, by their keys.
+    """Return the rows after `MERGE`, by key.
 
     >>> after_merge({1: (5, "a"), 2: (6, "a")}, {1: (10, "a"), 2: (1, "a"), 3: (4, "b")})
     {2: (7, 'a'), 3: (4, 'b')}
     """
-    left = dict(rows)
+    result = dict(rows)
     for key, (value, name) in news.items():
         if key in rows and value % 10 == 0:
-            del left[key]
+            del result[key]
         else:
-            left[key] = (rows[key][0] + value if key in rows else value, name)
-    return left
+            result[key] = (rows[key][0] + value if key in rows else value, name)
+    return result
 
 
 class InProcessEngine(LocalEngine):
@@ -41,9 +41,7 @@ class InProcessEngine(LocalEngine):
     def merge(self, news: pa.Table, progress: Callable[[str], None] | None = None) -> Any:
         """Run `MERGE` with a source; return the engine's result.
 
-        Args:
-            news: the source.
-            progress: is called with each step as it begins.
+        ``progress`` is called with each step.
 
         Raises:
             RowMergeError: as `Engine.run` does.

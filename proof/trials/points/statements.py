@@ -1,4 +1,4 @@
-"""The statements at whose operations faults are tried, and what of a store tells whether one was done."""
+"""The statements under test, and the observable state of a store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["STATEMENTS", "Acting", "PointStatement", "Seen", "observe", "rows_of", "statements_of", "version_of"]
 
 Seen: TypeAlias = dict[str, Any]
-"""What a store holds, by tables: columns, rows and properties; None for a table that does not exist."""
+"""The content of a store by table: columns, rows and properties; None for a missing table."""
 _TABLES: Final = ("t", "u")
 _ALL: Final = ("memory", "hive", "iceberg", "sqlite", "postgresql")
 _ALTERED: Final = ("memory", "iceberg", "sqlite", "postgresql")
@@ -30,12 +30,12 @@ _PARTITIONED: Final = {"iceberg": " WITH (partitioning = ARRAY['name'])", "hive"
 
 @dataclass
 class Acting:
-    """What a statement is run with.
+    """The context of a statement.
 
     Args:
         store: the store.
-        connector: the store as it was opened.
-        engine: an engine whose default catalog it is.
+        connector: the open store.
+        engine: an engine with this default catalog.
         version: the version of the table before `PointStatement.prepare`; None if none is kept.
     """
 
@@ -61,8 +61,8 @@ class PointStatement:
     Args:
         name: its name in tables of counts and for ``--statements``.
         run: runs it.
-        stores: the stores that have it.
-        prepare: is done before it, undisturbed, by the same engine.
+        stores: the stores that support it.
+        prepare: runs undisturbed before it, with the same engine.
     """
 
     name: str
@@ -72,10 +72,10 @@ class PointStatement:
 
 
 def observe(connector: Connector, schema: str) -> Seen:
-    """Return what the store holds, as our connector reads it."""
+    """Return the content of the store, read with our connector."""
     from rowmerge_nb.spi import ConnectorSession, SchemaTableName
 
-    seen: Seen = {}
+    content: Seen = {}
     for name in _TABLES:
         session, transaction = ConnectorSession("look"), connector.begin_transaction()
         try:
@@ -85,20 +85,20 @@ def observe(connector: Connector, schema: str) -> Seen:
         finally:
             connector.rollback(transaction)
         if handle is None:
-            seen[name] = None
+            content[name] = None
             continue
         rows = read(connector, schema, name)
         values = sorted((list(row.values()) for row in rows.to_pylist()), key=repr)
-        seen[name] = {
+        content[name] = {
             "columns": rows.column_names,
             "rows": values,
             "properties": sorted(str(p) for p in properties.items() if p[0] != "location"),
         }
-    return seen
+    return content
 
 
 def rows_of(seen: Seen) -> list[list[Any]]:
-    """Return the rows of the table ``t`` as independent readers see them: its first three columns."""
+    """Return the rows of the table ``t`` as independent readers return them: its first three columns."""
     return [] if seen["t"] is None else sorted(row[:3] for row in seen["t"]["rows"])
 
 
@@ -195,7 +195,7 @@ STATEMENTS: Final[Mapping[str, PointStatement]] = {
 
 
 def statements_of(store: str) -> list[PointStatement]:
-    """Return the statements that a store has.
+    """Return the statements that a store supports.
 
     >>> "compact-minor" in [statement.name for statement in statements_of("iceberg")]
     False

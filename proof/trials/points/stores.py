@@ -1,4 +1,4 @@
-"""The stores of the trials: a table with some rows, made once and laid anew before every trial."""
+"""The stores of the trials: a table with some rows, created once and restored before every trial."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ Rows = Mapping[int, tuple[int, str]]
 
 ROWS: Final[Rows] = {key: (7 * key + 1, "ab"[key % 2]) for key in range(12)}
 NEWS: Final[Rows] = {1: (10, "b"), 2: (20, "a"), 4: (3, "a"), 5: (4, "b"), 12: (1, "a"), 13: (2, "b")}
-"""The source of the MERGE: it deletes two rows, updates two and inserts two, one of each in either partition."""
+"""The source of the MERGE: it deletes, updates and inserts one row in each of two partitions."""
 FURTHER: Final[Rows] = {2: (30, "a"), 3: (5, "b"), 6: (6, "a"), 20: (7, "a")}
-"""The source of the MERGE that follows."""
+"""The source of the following MERGE."""
 _MINUTES: Final = 5
 
 
@@ -48,19 +48,19 @@ def table_of(rows: Rows) -> pa.Table:
 
 
 class Store:
-    """A store, empty at first.
+    """A store, initially empty.
 
     Args:
-        root: a directory of its own.
-        partitioned: the table is partitioned by ``name``, where the store has partitions.
+        root: its own directory.
+        partitioned: the table is partitioned by ``name``, if supported.
     """
 
     name: ClassVar[str]
     schema: ClassVar[str] = "default"
     properties: ClassVar[tuple[str, str]] = ("", "")
-    """What CREATE TABLE says of a table, and of a partitioned one."""
+    """The properties in CREATE TABLE, without and with partitions."""
     survives: ClassVar[bool] = True
-    """Whether the table is there when the process is gone."""
+    """Whether the table outlives the process."""
 
     def __init__(self, root: Path, *, partitioned: bool = True) -> None:
         self.root = root
@@ -75,7 +75,7 @@ class Store:
         return [str(self.live)]
 
     def connector(self) -> Connector:
-        """Open it."""
+        """Open the store."""
         raise NotImplementedError
 
     def engine(self, connector: Connector) -> InProcessEngine:
@@ -85,13 +85,13 @@ class Store:
         return engine
 
     def fill(self, engine: InProcessEngine) -> None:
-        """Make the table with `ROWS`."""
+        """Create the table with `ROWS`."""
         engine.run(f"CREATE TABLE t (id bigint, v bigint, name varchar){self.properties[self._partitioned]}")
         engine.merge(table_of(ROWS))
 
     @property
     def is_saved(self) -> bool:
-        """Whether a table was made and kept."""
+        """Whether a saved table exists."""
         return self._saved.exists()
 
     def foreign_rows(self) -> list[list[Any]] | None:
@@ -103,41 +103,41 @@ class Store:
             return []
 
     def save(self) -> None:
-        """Keep what there is, to be laid anew."""
+        """Save the current state."""
         shutil.copytree(self.live, self._saved, symlinks=True)
 
     def lay(self) -> None:
-        """Have what was kept."""
+        """Restore the saved state."""
         shutil.rmtree(self.live)
         shutil.copytree(self._saved, self.live, symlinks=True)
 
     def rows(self, connector: Connector) -> dict[int, tuple[int, str]] | list[Any]:
-        """Read the table; where a key is there twice, give the rows as they are."""
-        found = read(connector, self.schema).to_pylist()
-        rows = {row["id"]: (row["v"], row["name"]) for row in found}
-        return rows if len(rows) == len(found) else found
+        """Read the table; return a list of rows if keys repeat."""
+        records = read(connector, self.schema).to_pylist()
+        rows = {row["id"]: (row["v"], row["name"]) for row in records}
+        return rows if len(rows) == len(records) else records
 
     def things(self) -> list[str]:
-        """List all that is there, files and what a database has, without the connector.
+        """List all objects, files and database objects, without the connector.
 
-        The journal of an SQLite file is a part of it: who writes to it next takes it.
+        The journal of an SQLite file is not separate: the next writer consumes it.
         """
         paths = (path for path in self.live.rglob("*") if not path.name.endswith("-journal"))
         return sorted(str(path.relative_to(self.live)) for path in paths)
 
     def swept(self) -> list[str]:
-        """Return the files that are left when the process is gone and have nothing to do with the store."""
+        """Return files that outlive the process and do not belong to the store."""
         return []
 
     def age(self) -> None:
-        """Let some minutes pass, as far as files tell: a folder in the making or half a file is nobody's any more then."""
+        """Make files some minutes older, so that incomplete folders and files count as abandoned."""
         then = time.time() - _MINUTES * 60
         for path in self.live.rglob("*"):
             os.utime(path, (then, then))
 
 
 def shape(things: list[str]) -> list[str]:
-    """Return names without the numbers that differ from run to run.
+    """Return names without the numbers that differ between runs.
 
     >>> shape(["t/delta_0000002_0000002_0000/bucket_00000", "t/0b2c4d5e6f-m0.avro"])
     ['t/#-m#.avro', 't/delta_#_#_#/bucket_#']
@@ -146,37 +146,37 @@ def shape(things: list[str]) -> list[str]:
 
 
 class Memory(Store):
-    """Tables in memory; files of large tables, which every table is here, in the directory."""
+    """Tables in memory; here, every table is large enough for files in the directory."""
 
     name = "memory"
     properties = ("", " WITH (partitioned_by = ARRAY['name'])")
     survives = False
 
     def lay(self) -> None:
-        """Have an empty directory."""
+        """Create an empty directory."""
         shutil.rmtree(self.live)
         self.live.mkdir()
 
     def things(self) -> list[str]:
-        """List nothing: files that tables are read from go when the connector is closed."""
+        """Return nothing: files of tables are removed when the connector is closed."""
         return []
 
     def swept(self) -> list[str]:
-        """Do what the next process does that starts Spark; give the files that are left all the same: a lock without a mark may be anybody's."""
+        """Clean up as the next process that starts Spark; return the remaining files. A lock without a mark may be in use."""
         tempfile.tempdir = str(self.live)
         sweep()
         return [str(path.relative_to(self.live)) for path in self.live.rglob("*") if path.is_file() and path.stat().st_size]
 
     def connector(self) -> Connector:
-        """Make the connector and its table: there is nothing to open."""
+        """Create the connector and its table."""
         from rowmerge_nb.connectors.memory import reading
         from rowmerge_nb.connectors.memory.connector import MemoryConnector
 
         reading.INLINE_BYTES = -1
         tempfile.tempdir = str(self.live)
-        made = MemoryConnector()
-        self.fill(self.engine(made))
-        return made
+        connector = MemoryConnector()
+        self.fill(self.engine(connector))
+        return connector
 
 
 class Hive(Store):
@@ -223,9 +223,9 @@ class Postgresql(Store):
     """A database of a private server.
 
     Args:
-        root: a directory of its own, which stays empty.
+        root: its own directory, which stays empty.
         dsn: the database.
-        partitioned: has no meaning here.
+        partitioned: ignored.
     """
 
     name = "postgresql"
@@ -240,13 +240,13 @@ class Postgresql(Store):
         self._connection: Any = None
 
     def connector(self) -> Connector:
-        """Name the server."""
+        """Return the connector of the server."""
         from rowmerge_nb import PostgresConnector
 
         return PostgresConnector(self.dsn)
 
     def save(self) -> None:
-        """Keep a copy of the table."""
+        """Save a copy of the table."""
         self._run("CREATE SCHEMA saved", "CREATE TABLE saved.t AS TABLE public.t")
         self.is_saved = True
 
@@ -257,9 +257,9 @@ class Postgresql(Store):
         return sorted(map(list, READERS[self.name](self.dsn, "t", ("id", "v", "name"))))
 
     def lay(self) -> None:
-        """Have the table of before, and nothing beside it."""
+        """Restore the table, and drop everything else."""
         self._run(
-            # What is left of a process that was killed holds its locks for a moment.
+            # The session of a killed process keeps its locks for a moment.
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()",
             "DROP SCHEMA public CASCADE",
             "CREATE SCHEMA public",
@@ -269,11 +269,11 @@ class Postgresql(Store):
 
     def things(self) -> list[str]:
         """List the tables."""
-        found = self._run("SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'")
-        return sorted(row[0] for row in found)
+        tables = self._run("SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'")
+        return sorted(row[0] for row in tables)
 
     def _run(self, *statements: str) -> list[Any]:
-        """Run statements over a connection that this process keeps: to connect takes longer than all of them."""
+        """Run statements over a persistent connection: connecting takes longer than all of them."""
         from adbc_driver_postgresql import dbapi
 
         rows: list[Any] = []
@@ -289,11 +289,11 @@ STORES: Final[Mapping[str, type[Store]]] = {kind.name: kind for kind in (Memory,
 
 
 def reopened(name: str, where: str) -> Store:
-    """Return a store that another process has made.
+    """Return a store created by another process.
 
     Args:
         name: the kind of store.
-        where: its live directory; for PostgreSQL the connection string.
+        where: its directory; for PostgreSQL the connection string.
     """
     store = STORES[name].__new__(STORES[name])
     store.live = Path(where)
@@ -304,10 +304,10 @@ def reopened(name: str, where: str) -> Store:
 
 @contextmanager
 def store_of(name: str, *, partitioned: bool = True) -> Iterator[Store]:
-    """Make an empty store; it is removed afterwards.
+    """Yield an empty store; remove it afterwards.
 
     Raises:
-        SetupError: the machine lacks what it needs.
+        SetupError: the machine lacks a requirement.
     """
     with tempfile.TemporaryDirectory(prefix=f"rowmerge_nb-points-{name}-", ignore_cleanup_errors=True) as folder:
         if name == "postgresql":

@@ -1,4 +1,4 @@
-"""Trials: each in a process of its own, forked from one that has loaded everything and opened nothing."""
+"""Trials, each in a process forked from one that has loaded everything and opened nothing."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ _REMOVAL: Final = "ALTER TABLE t EXECUTE remove_orphan_files(retention_threshold
 
 @dataclass
 class PointReport:
-    """What came of the trials of one fault in one statement on one store.
+    """The results of one fault in one statement on one store.
 
     Args:
         store: the store.
         statement: the statement.
         fault: the kind of fault.
-        points: how many points the statement has there.
-        trials: how many trials there were.
-        before: how often the store was as before.
-        after: how often it was as after; a statement that changes nothing that can be seen always leaves it as before.
-        said: how often the statement said what: ``done``, ``failed``, ``changed``, ``unknown``; nothing where the process was killed.
-        leftovers: how many leftovers were listed and removed.
-        problems: sentences; none if all is well.
-        seconds: how long it took.
+        points: the number of points of the statement.
+        trials: the number of trials.
+        before: stores in the old state.
+        after: stores in the new state; a statement without visible changes always leaves the old one.
+        said: the number of reports ``done``, ``failed``, ``changed``, ``unknown``; a killed process has none.
+        leftovers: the number of listed and removed leftovers.
+        problems: sentences; none on success.
+        seconds: the duration.
     """
 
     store: str
@@ -72,7 +72,7 @@ class Trials:
     Args:
         store: the store, empty.
         statement: the statement.
-        told: is called with a line after every trial.
+        told: called with a line after every trial.
     """
 
     def __init__(
@@ -87,20 +87,20 @@ class Trials:
         self.states: dict[str, Seen] = {}
 
     def prepare(self) -> None:
-        """Make the table, if this store has none yet, and count the points of a statement that nobody disturbs."""
+        """Create the table if necessary, and count the points of an undisturbed statement."""
         if self._store.survives and not self._store.is_saved:
             _asked(self._fill)
             self._store.save()
-        told = _asked(lambda: self._statement(None))
-        if told.get("said") != "done" or told.get("problems"):
-            raise RuntimeError(f"{self._case.name} on {self._store.name} that nobody disturbs came to this: {told}")
-        self.points = [Point(**point) for point in told["points"]]
-        self._lines = told["lines"]
-        self._things = told["things"]
-        self.states = told["states"]
+        answers = _asked(lambda: self._statement(None))
+        if answers.get("said") != "done" or answers.get("problems"):
+            raise RuntimeError(f"{self._case.name} on {self._store.name} that nobody disturbs came to this: {answers}")
+        self.points = [Point(**point) for point in answers["points"]]
+        self._lines = answers["lines"]
+        self._things = answers["things"]
+        self.states = answers["states"]
 
     def faults(self, sample: int | None = None, seed: int = 1, kinds: Sequence[str] = FAULTS) -> list[Fault]:
-        """Return the faults to try: all of them, or some, always the same ones."""
+        """Return all faults, or a reproducible sample."""
         every = [
             Fault(kind, point.number, after)
             for point in _distinct(self.points)
@@ -119,17 +119,17 @@ class Trials:
         if kind in LASTING and after:
             return False
         if kind in {"read-only", "descriptors"} and self._store.name == "postgresql":
-            # Its files are the server's.
+            # The files belong to the server.
             return False
         return {"read-only": point.lasts, "descriptors": point.opens}.get(kind, True)
 
     def lines(self, sample: int | None = None, seed: int = 1) -> list[Fault]:
-        """Return an interrupt at every line of the package from ``finish_merge`` on, or at some."""
+        """Return interrupts at lines of the package from ``finish_merge`` on: all, or a sample."""
         every = [Fault(LINE, number) for number in range(1, self._lines + 1)]
         return every if sample is None or sample >= len(every) else random.Random(seed).sample(every, sample)  # noqa: S311 - no secret
 
     def run(self, faults: list[Fault]) -> list[PointReport]:
-        """Try faults; return a report for every kind of fault."""
+        """Try faults; return a report per kind of fault."""
         reports: dict[str, PointReport] = {}
         for fault in faults:
             new = PointReport(self._store.name, self._case.name, fault.kind, len(self.points))
@@ -146,23 +146,23 @@ class Trials:
 
     def _trial(self, fault: Fault, report: PointReport) -> list[str]:
         report.trials += 1
-        told = _asked(lambda: self._statement(fault))
-        if _NOT_REACHED in told.get("problems", ()):
-            # What the collector of garbage removes comes at times of its own.
-            told = _asked(lambda: self._statement(fault))
-        problems = list(told.get("problems", ()))
-        left = _asked(lambda: {"left": self._store.swept()})["left"]
-        problems += [f"{left} are left when the process is gone"] if left else []
-        if fault.kind in ENDING and told.get("died") and self._store.survives:
-            told = {**_asked(lambda: self._look(None)), "said": "nothing"}
-            problems += told.get("problems", ())
-        elif self._store.survives and "rows" in told:
-            again = _asked(lambda: self._look_again(told["further"]))
+        answers = _asked(lambda: self._statement(fault))
+        if _NOT_REACHED in answers.get("problems", ()):
+            # Garbage collection would add points at random times.
+            answers = _asked(lambda: self._statement(fault))
+        problems = list(answers.get("problems", ()))
+        swept = _asked(lambda: {"left": self._store.swept()})["left"]
+        problems += [f"{swept} are left when the process is gone"] if swept else []
+        if fault.kind in ENDING and answers.get("died") and self._store.survives:
+            answers = {**_asked(lambda: self._look(None)), "said": "nothing"}
+            problems += answers.get("problems", ())
+        elif self._store.survives and "rows" in answers:
+            again = _asked(lambda: self._look_again(answers["further"]))
             problems += [f"another process sees: {problem}" for problem in again.get("problems", ())]
-        report.said[told.get("said", "nothing")] += told.get("said", "nothing") != "nothing"
-        report.leftovers += told.get("leftovers", 0)
-        report.before += told.get("rows") == "before"
-        report.after += told.get("rows") == "after"
+        report.said[answers.get("said", "nothing")] += answers.get("said", "nothing") != "nothing"
+        report.leftovers += answers.get("leftovers", 0)
+        report.before += answers.get("rows") == "before"
+        report.after += answers.get("rows") == "after"
         return problems
 
     # -- in a process of their own ------------------------------------------------------------------------------------
@@ -172,18 +172,18 @@ class Trials:
             connector = self._store.connector()
             engine = self._store.engine(connector)
             self._store.fill(engine)
-            # Deltas, deleted rows and snapshots, for statements that look after them.
+            # Deltas, deleted rows and snapshots, for maintenance statements.
             engine.run("UPDATE t SET v = v + 1 WHERE id < 3", trace="off")
             engine.run("UPDATE t SET v = v - 1 WHERE id < 3", trace="off")
             connector.close()
         return {}
 
     def _statement(self, fault: Fault | None) -> dict[str, Any]:
-        """Run the statement, and look at what came of it."""
+        """Run the statement, and inspect the result."""
         self._store.lay()
-        beside: list[dict[str, Any]] = []
+        neighbour_answers: list[dict[str, Any]] = []
         neighbour = Neighbour(self._neighbour) if fault is not None and fault.kind in BESIDE else None
-        watch = Watch(fault, lambda: beside.extend(neighbour.ask({"do": watch.fault.kind}, _MEETING)))  # type: ignore[union-attr]
+        watch = Watch(fault, lambda: neighbour_answers.extend(neighbour.ask({"do": watch.fault.kind}, _MEETING)))  # type: ignore[union-attr]
         watch_process(watch, self._store.directories)
         with without_spark():
             connector = self._store.connector()
@@ -191,33 +191,33 @@ class Trials:
             acting = Acting(self._store, connector, engine, version_of(connector, self._store.schema))
             self._case.prepare(acting)
             before = self._store.things(), observe(connector, self._store.schema)
-            told = _said(self._case, acting, watch)
-            problems = told.pop("problems")
+            report = _said(self._case, acting, watch)
+            problems = report.pop("problems")
             if fault is not None and not watch.struck:
                 problems.append(_NOT_REACHED)
             if not self._things:
-                told["things"] = {"before": before[0], "after": self._store.things()}
-                told["states"] = {"before": before[1], "after": observe(connector, self._store.schema)}
-                told["lines"] = watch.lines
-                told["points"] = [vars(point) for point in watch.points]
+                report["things"] = {"before": before[0], "after": self._store.things()}
+                report["states"] = {"before": before[1], "after": observe(connector, self._store.schema)}
+                report["lines"] = watch.lines
+                report["points"] = [vars(point) for point in watch.points]
             if neighbour is not None:
-                problems += self._judged([*beside, *neighbour.answers(_PATIENCE)])
+                problems += self._judged([*neighbour_answers, *neighbour.answers(_PATIENCE)])
                 neighbour.close()
-            looked = self._look(acting, told["said"])
+            looked = self._look(acting, report["said"])
             problems += looked.pop("problems")
-            problems += self._truth(told["said"], looked["rows"])
+            problems += self._truth(report["said"], looked["rows"])
             if (
                 fault is not None
                 and fault.kind in BESIDE
-                and told["said"] != "done"
-                and "TRANSACTION_CONFLICT" not in told["words"]
+                and report["said"] != "done"
+                and "TRANSACTION_CONFLICT" not in report["words"]
             ):
-                problems.append(f"it failed beside another process: {told['words']}")
-            if fault is not None and fault.kind in {"interrupt", LINE} and watch.struck and told["said"] == "done":
+                problems.append(f"it failed beside another process: {report['words']}")
+            if fault is not None and fault.kind in {"interrupt", LINE} and watch.struck and report["said"] == "done":
                 problems.append("the interrupt was lost")
             connector.close()
         problems = [f"{watch.place} {problem}".strip() for problem in problems]
-        return {**told, **looked, "problems": problems}
+        return {**report, **looked, "problems": problems}
 
     def _neighbour(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
         """Open the store in another process, which reads or removes leftovers at the point."""
@@ -240,7 +240,7 @@ class Trials:
         return answer
 
     def _judged(self, answers: list[dict[str, Any]]) -> list[str]:
-        """Return what is wrong with what another process has seen at the point."""
+        """Return problems in what another process saw at the point."""
         problems = [answer["error"] for answer in answers if "error" in answer]
         for answer in answers:
             if "seen" in answer and self.state_of(answer["seen"]) is None:
@@ -250,42 +250,42 @@ class Trials:
         return problems
 
     def state_of(self, seen: Seen) -> str | None:
-        """Return whether the store is as before or as after; None if it is neither."""
-        return next((state for state, known in self.states.items() if known == seen), None)
+        """Return whether the store is in the old or the new state; None if neither."""
+        return next((state for state, content in self.states.items() if content == seen), None)
 
     def look_anew(self) -> dict[str, Any]:
-        """Look at the store in a process of its own, when the one that ran the statement is gone."""
+        """Inspect the store in a new process after that of the statement has ended."""
         return _asked(lambda: self._look(None))
 
     def truth_of(self, said: str, state: str) -> list[str]:
-        """Return what is wrong with what a statement has said."""
+        """Return what is wrong with a statement's report."""
         return self._truth(said, state)
 
     def _look(self, acting: Acting | None, said: str = "") -> dict[str, Any]:
-        """Check that the store is as before or as after, what is left behind, and that a further statement works.
+        """Check the state of the store, leftovers, and another statement.
 
         Args:
-            acting: the store as it was opened; None opens it.
-            said: what the statement has said.
+            acting: the open store; None opens it.
+            said: the statement's report.
         """
         problems: list[str] = []
         with without_spark():
             connector = self._store.connector() if acting is None else acting.connector
-            seen = json.loads(json.dumps(observe(connector, self._store.schema)))
-            state = self.state_of(seen) if self.states else "after"
+            content = json.loads(json.dumps(observe(connector, self._store.schema)))
+            state = self.state_of(content) if self.states else "after"
             if state is None:
-                return {"rows": "neither", "problems": [f"the store holds {seen}"], "further": None}
-            problems += self._foreign(rows_of(seen), "an independent reader sees")
+                return {"rows": "neither", "problems": [f"the store holds {content}"], "further": None}
+            problems += self._foreign(rows_of(content), "an independent reader sees")
             listed = self._removed(connector, state, said, problems)
-            if seen != json.loads(json.dumps(observe(connector, self._store.schema))):
+            if content != json.loads(json.dumps(observe(connector, self._store.schema))):
                 problems.append("removing leftovers has changed the store")
-            further = self._further(connector, seen, problems)
+            further = self._further(connector, content, problems)
             if acting is None:
                 connector.close()
         return {"rows": state, "leftovers": listed, "problems": problems, "further": further}
 
     def _look_again(self, further: list[list[Any]] | None) -> dict[str, Any]:
-        """See in another process what the further statement has left."""
+        """Check the result of the second statement in another process."""
         if further is None:
             return {}
         with without_spark():
@@ -303,7 +303,7 @@ class Trials:
         return [] if rows is None or rows == expected else [f"{words} {rows}, and not {expected}"]
 
     def _further(self, connector: Connector, seen: Seen, problems: list[str]) -> list[list[Any]]:
-        """Run a further MERGE, on a new table if there is none; return the rows that it must leave."""
+        """Run another MERGE, on a new table if none exists; return the expected rows."""
         engine = self._store.engine(connector)
         rows = {row[0]: (row[1], row[2]) for row in rows_of(seen)}
         further = sorted([key, *values] for key, values in after_merge(rows, dict(FURTHER)).items())
@@ -313,60 +313,60 @@ class Trials:
             engine.merge(table_of(FURTHER))
         except Exception as error:  # noqa: BLE001 - it is told
             problems.append(f"a further statement fails: {error!r}")
-        left = rows_of(observe(connector, self._store.schema))
-        if left != further:
-            problems.append(f"after a further statement the table holds {left}, and not {further}")
+        present_rows = rows_of(observe(connector, self._store.schema))
+        if present_rows != further:
+            problems.append(f"after a further statement the table holds {present_rows}, and not {further}")
         return further
 
     def _removed(self, connector: Connector, state: str, said: str, problems: list[str]) -> int:
-        """Have leftovers listed and removed; what there is then must be what a statement that nobody disturbed leaves."""
+        """List and remove leftovers; the rest must be the same as after an undisturbed statement."""
         if not self._things:
             return 0
         self._store.age()
-        # What a statement leaves that changes no row may be seen by its files alone.
+        # A statement that changes no row may be visible in its files only.
         states = [state] if self.states["before"] != self.states["after"] else ["before", "after"]
-        wanted = [shape(self._things[possible]) for possible in states]
+        expected = [shape(self._things[possible]) for possible in states]
 
         def strays() -> list[str]:
-            return min((_more(shape(self._store.things()), shapes) for shapes in wanted), key=len)
+            return min((_more(shape(self._store.things()), shapes) for shapes in expected), key=len)
 
         orphans = connector.orphans()
         end = time.monotonic() + 20
-        # A server needs a moment to notice that its client is gone.
+        # A server notices with a delay that its client is gone.
         while self._store.name == "postgresql" and strays() and not orphans and time.monotonic() < end:
             time.sleep(0.02)
             orphans = connector.orphans()
-        if (left := strays()) and not orphans:
-            problems.append(f"{left} are not listed")
+        if (rest := strays()) and not orphans:
+            problems.append(f"{rest} are not listed")
         removed = connector.remove_orphans()
-        if left := strays():
-            problems.append(f"{left} are left, {len(removed)} leftovers were removed")
-        if missing := min((_more(shapes, shape(self._store.things())) for shapes in wanted), key=len):
+        if rest := strays():
+            problems.append(f"{rest} are left, {len(removed)} leftovers were removed")
+        if missing := min((_more(shapes, shape(self._store.things())) for shapes in expected), key=len):
             problems.append(f"{missing} are missing")
         return len(removed)
 
     def _truth(self, said: str, rows: str) -> list[str]:
-        """Return whether what was said is true, as far as it can be seen."""
+        """Return whether the report is true, as far as visible."""
         if not self.states or self.states["before"] == self.states["after"]:
             return []
-        wanted = {"done": "after", "changed": "after", "failed": "before"}.get(said)
-        return [f"it said '{said}', and the store is as {rows}"] if wanted not in {None, rows} else []
+        expected_state = {"done": "after", "changed": "after", "failed": "before"}.get(said)
+        return [f"it said '{said}', and the store is as {rows}"] if expected_state not in {None, rows} else []
 
 
 def _distinct(points: list[Point]) -> list[Point]:
-    """Leave out points within a file that is written piece by piece: the first and the last piece are enough."""
+    """Reduce the writes to one file to the first and the last one."""
     abouts = [(point.name, point.about) for point in points]
     edges = zip(points, [None, *abouts], abouts, [*abouts[1:], None], strict=False)
     return [point for point, before, own, after in edges if own != before or own != after]
 
 
 def _more(these: list[str], those: list[str]) -> list[str]:
-    """Return what there is more of in one list than in the other."""
+    """Return the surplus of one list over the other."""
     return sorted((Counter(these) - Counter(those)).elements())
 
 
 def _said(statement: PointStatement, acting: Acting, watch: Watch) -> dict[str, Any]:
-    """Run the statement, and return what it says, in one word and in its own."""
+    """Run the statement; return its report, as one word and as text."""
     problems: list[str] = []
     traced = watch.fault is None or watch.fault.kind == LINE
     if traced and statement.name == "MERGE":
@@ -380,24 +380,24 @@ def _said(statement: PointStatement, acting: Acting, watch: Watch) -> dict[str, 
         try:
             result = statement.run(acting)
         except RowMergeError as error:
-            said, words = _state(error), str(error)
+            report, words = _state(error), str(error)
             if watch.fault is not None and watch.fault.kind in {"error", *LASTING}:
                 problems += [] if _names_cause(error) else [f"the cause is not told: {error}"]
         except BaseException as error:  # noqa: BLE001 - it is told
-            said, words = "nothing", f"{error!r}"
+            report, words = "nothing", f"{error!r}"
             if isinstance(error, KeyboardInterrupt) and statement.name == "remove_orphans":
-                # A method of Python's and no statement: nothing is shielded, and nothing is claimed.
-                return {"said": said, "words": words, "problems": []}
+                # A Python method, not a statement: it is not shielded, and makes no report.
+                return {"said": report, "words": words, "problems": []}
             problems.append(f"it raised {error!r}: {''.join(traceback.format_exception(error)[-4:])}")
         else:
-            # What comes from here on comes after the statement.
+            # Later interrupts come after the statement.
             watch.end()
-            said, words = "done", str(getattr(result, "count", None))
-    return {"said": said, "words": words, "problems": problems}
+            report, words = "done", str(getattr(result, "count", None))
+    return {"said": report, "words": words, "problems": problems}
 
 
 def _state(error: RowMergeError) -> str:
-    """Return in one word what an error says of the table."""
+    """Return an error's claim about the table in one word."""
     return {False: "failed", True: "changed", None: "unknown"}[error.changed]
 
 
@@ -415,14 +415,14 @@ def _asked(ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def asked_together(asks: Sequence[Callable[[], dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Do things in processes of their own, all at the same time, and give their answers; ``died`` where one was killed by a signal."""
-    # What the parent has made must not be collected by every child anew.
+    """Run functions concurrently in child processes; return their results, ``died`` for a process killed by a signal."""
+    # Freeze the parent's objects, so that children do not collect them.
     gc.freeze()
-    return [_answered(*begun) for begun in [_begun(ask) for ask in asks]]
+    return [_answered(*process) for process in [_begun(ask) for ask in asks]]
 
 
 def _begun(ask: Callable[[], dict[str, Any]]) -> tuple[int, int]:
-    """Start a process; give its number and where its answer is to be read."""
+    """Start a process; return its number and the pipe of its result."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -449,7 +449,7 @@ def _answered(pid: int, reading: int) -> dict[str, Any]:
 
 
 def _answer(ask: Callable[[], dict[str, Any]], writing: int) -> None:
-    """Do something, write the answer, and end, without anything that the parent would do when it ends."""
+    """Run a function, write its result, and exit without the parent's exit handlers."""
     status = 0
     try:
         answer = ask()
@@ -466,10 +466,10 @@ def _answer(ask: Callable[[], dict[str, Any]], writing: int) -> None:
 
 
 def _read(reading: int) -> tuple[bytes, bool]:
-    """Read to the end; False if that takes too long."""
+    """Read to the end; return False on a timeout."""
     content, end = b"", time.monotonic() + _PATIENCE
-    while (left := end - time.monotonic()) > 0:
-        if select.select([reading], [], [], left)[0]:
+    while (remaining := end - time.monotonic()) > 0:
+        if select.select([reading], [], [], remaining)[0]:
             part = os.read(reading, 1 << 16)
             if not part:
                 return content, True
@@ -478,7 +478,7 @@ def _read(reading: int) -> tuple[bytes, bool]:
 
 
 def _warm() -> Iterator[str]:
-    """Load what the trials need, so that a fork has it."""
+    """Import what the trials need, for forks."""
     import pyarrow as pa
 
     pa.set_cpu_count(1)
@@ -503,6 +503,6 @@ def _warm() -> Iterator[str]:
 
 
 def warm() -> None:
-    """Load what the trials need, so that every fork has it; nothing is opened, and Arrow is told to have few threads."""
+    """Import what the trials need, for forks, without opening anything; limit Arrow's threads."""
     for _ in _warm():
         pass

@@ -1,4 +1,4 @@
-"""Points: the operations of a statement, counted, and the fault that strikes at one of them."""
+"""Points: the counted operations of a statement, and a fault at one of them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["BESIDE", "ENDING", "FAULTS", "LASTING", "LINE", "Fault", "Operation"
 
 T = TypeVar("T")
 _SECONDS: Final = 0.1
-"""So long an operation of another thread waits for the main thread to take its interrupt, if that does not put it off."""
+"""The maximum seconds that an operation of another thread waits for the main thread's interrupt."""
 
 LINE: Final = "line"
 """SIGINT at a line of the package that the main thread runs from ``finish_merge`` on."""
 ENDING: Final = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM}
 """The faults that end the process, and their signals."""
 LASTING: Final = {"lasting": errno.ENOSPC, "read-only": errno.EROFS, "descriptors": errno.EMFILE}
-"""The faults that strike at every later operation of their kind too, and their errors: no room, a disk that takes no writes, no descriptors."""
+"""Faults that also affect later operations of their kind, with their errors: no space, a read-only disk, no descriptors."""
 BESIDE: Final = ("reader", "remover")
-"""What another process does at the point: it reads, or it removes leftovers."""
+"""Actions of another process at the point: it reads, or removes leftovers."""
 FAULTS: Final = (*ENDING, "interrupt", "error", *LASTING, *BESIDE)
-"""What happens at a point. ``error`` is the error that the operation itself may raise; after the point it is an answer that is lost."""
+"""Faults at a point. ``error`` is an error that the operation itself may raise; after the point, it is a lost answer."""
 _OPENING: Final = ("open", "connect", "OSFile", "memory_map", "listdir", "scandir", "create_dir", "ORCFile", "__init__")
 _NOT_OPENING: Final = (".write", ".close", ".flush")
 _DATABASE_WORDS: Final = {
@@ -44,11 +44,11 @@ class Operation:
     """One operation of a disk or database.
 
     Args:
-        name: what is done, as ``os.rename`` or ``sqlite3 COMMIT``.
-        about: what it is done to: a path, a statement.
-        error: makes the error that it raises where it fails.
-        lasts: it fails too where an operation before it failed for a reason that lasts: a full disk, a database that is gone.
-        on_failure: what the store does by itself where the failure is one that lasts; it is called before the error is raised.
+        name: its name, as ``os.rename`` or ``sqlite3 COMMIT``.
+        about: its object: a path, a statement.
+        error: returns the error of a failure.
+        lasts: it also fails after an earlier permanent failure: a full disk, a lost database.
+        on_failure: the store's own reaction to a permanent failure, called before the error is raised.
     """
 
     name: str
@@ -60,10 +60,10 @@ class Operation:
 
 @dataclass(frozen=True)
 class Point:
-    """An operation as it was counted.
+    """A counted operation.
 
     Args:
-        number: its place among all of the statement, from 1.
+        number: its number within the statement, from 1.
         name: as of the operation.
         about: as of the operation.
         lasts: as of the operation.
@@ -86,12 +86,12 @@ def _opens(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong, and where.
+    """A fault and its position.
 
     Args:
         kind: one of `FAULTS`, or `LINE`.
-        number: the point, or the line, counted as it is run.
-        after: the operation is done before it strikes.
+        number: the point, or the executed line.
+        after: it strikes after the operation.
     """
 
     kind: str
@@ -139,12 +139,12 @@ class Watch:
 
     @property
     def database_words(self) -> str:
-        """What SQLite says of a fault."""
+        """SQLite's message for a fault."""
         return _DATABASE_WORDS.get("" if self.fault is None else self.fault.kind, "disk I/O error")
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Count as long as this lasts; an interrupt raises KeyboardInterrupt in the main thread, as it does in a notebook."""
+        """Count while the context lasts; an interrupt raises KeyboardInterrupt in the main thread, as in a notebook."""
 
         def interrupted(*_: object) -> None:
             self._taken.set()
@@ -159,12 +159,12 @@ class Watch:
             signal.signal(signal.SIGINT, before)
 
     def end(self) -> None:
-        """Neither count nor strike any more."""
+        """Stop counting and striking."""
         sys.settrace(None)
         self._active = False
 
     def trace_lines(self) -> None:
-        """Count the lines of the package from here on, in this thread; at one of them an interrupt may come."""
+        """Count the package's lines in this thread from here on; an interrupt may come at one of them."""
         entered: set[tuple[int, int]] = set()
 
         def line(frame: FrameType, event: str, _: object) -> Any:
@@ -187,7 +187,7 @@ class Watch:
         sys.settrace(called)
 
     def call(self, operation: Operation, function: Callable[..., T], *arguments: Any, **more: Any) -> T:
-        """Do an operation, or go wrong. What it does within itself is part of it, and not counted."""
+        """Run an operation, or fail; nested operations are not counted."""
         if not self._active or getattr(self._within, "inside", False):
             return function(*arguments, **more)
         with self._lock:
@@ -199,19 +199,19 @@ class Watch:
         if (fault.number == number and not fault.after) or (self.struck and self._lasts(fault, operation)):
             self._strike(fault, operation)
         try:
-            given = self._done(function, *arguments, **more)
+            result = self._done(function, *arguments, **more)
         except Exception:
-            # An operation that fails by itself has no other error to raise.
+            # An operation that fails by itself keeps its error.
             if fault.number == number and fault.after:
                 self.struck = True
                 if fault.kind in {*ENDING, *BESIDE, "interrupt"}:
                     self._strike(fault, operation)
             raise
         if fault.number == number and fault.after:
-            if fault.kind not in BESIDE and all(given is not argument for argument in arguments):
-                _lost(given)
+            if fault.kind not in BESIDE and all(result is not argument for argument in arguments):
+                _lost(result)
             self._strike(fault, operation)
-        return given
+        return result
 
     def _done(self, function: Callable[..., T], *arguments: Any, **more: Any) -> T:
         self._within.inside = True
@@ -237,13 +237,13 @@ class Watch:
 
     @staticmethod
     def _lasts(fault: Fault, operation: Operation) -> bool:
-        """Return whether a fault that lasts strikes at an operation."""
+        """Return whether a permanent fault affects an operation."""
         if fault.kind == "descriptors":
             return _opens(operation.name)
         return fault.kind in LASTING and operation.lasts
 
     def _interrupt(self) -> None:
-        """Send SIGINT to this process. It reaches the main thread, which other threads' operations wait for."""
+        """Send SIGINT to this process. The main thread receives it; operations of other threads wait for it."""
         if threading.current_thread() is threading.main_thread():
             signal.raise_signal(signal.SIGINT)
         else:
@@ -252,18 +252,18 @@ class Watch:
 
 
 def _is_between(frame: FrameType, entered: set[tuple[int, int]]) -> bool:
-    """Return whether Python takes no signal at a line: where a ``with`` is left, and in what it calls while it collects objects.
+    """Return whether Python takes no signal at a line: at the exit of a ``with``, and in calls of the garbage collector.
 
-    A trace function can raise there all the same; the context would never be left, or the interrupt would be lost.
+    A trace function can raise there nevertheless; the context would never be left, or the interrupt would be lost.
     """
     if frame.f_back is not None and frame.f_back.f_code.co_filename.endswith(f"{os.sep}weakref.py"):
         return True
     at = id(frame), frame.f_lineno
     if not linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with "):
         return False
-    known = at in entered
+    is_entered = at in entered
     entered.add(at)
-    return known
+    return is_entered
 
 
 def _is_ours(frame: FrameType) -> bool:
@@ -273,6 +273,6 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def _lost(given: Any) -> None:
-    """Close what nobody gets, as would happen by itself if the error's traceback did not hold it."""
+    """Close a lost result, which the error's traceback would keep open."""
     with suppress(Exception):
         given.close()

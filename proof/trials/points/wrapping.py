@@ -1,11 +1,11 @@
-"""What a watch is told of: the operations of Python's ``os`` and ``open``, of Arrow's files, of pyiceberg's, of sqlite3 and of ADBC.
+"""The watched operations: those of Python's ``os`` and ``open``, of files of Arrow and pyiceberg, of sqlite3 and of ADBC.
 
-Only what is done to a path below the watched directories counts, and all that is done to databases. SQLAlchemy is seen at its border to
-sqlite3: every ``execute`` and every ``commit``.
+Operations count on paths below the watched directories, and on all databases. SQLAlchemy is observed at its border to sqlite3: every
+``execute`` and every ``commit``.
 
-Not seen, since nothing in Python is called for them one by one: what SQLite and the PostgreSQL server write within one statement or COMMIT
-(their journals are theirs to prove); the single writes of Arrow's ORC writer, whose ``write`` and ``close`` are points; reads of a file that is
-open, of which the opening is a point; reads through a memory map; and the steps of ``os.scandir`` behind its first.
+Operations without a Python call are invisible: writes of SQLite and the PostgreSQL server within one statement or COMMIT; single writes
+of Arrow's ORC writer, whose ``write`` and ``close`` are points; reads of an open file, whose opening is a point; reads through a
+memory map; and the steps of ``os.scandir`` after the first.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _TWO_PATHS: Final = ("rename", "replace", "link", "symlink")
 
 
 def watch_process(watch: Watch, directories: Sequence[str]) -> None:
-    """Put a watch around the operations of this process, for the rest of its life.
+    """Watch the operations of this process until it ends.
 
     Args:
-        watch: is told of every operation.
-        directories: whose files count.
+        watch: receives every operation.
+        directories: the watched directories.
     """
     scope = _Scope(tuple(os.path.realpath(directory) for directory in directories))
     _wrap_os(watch, scope)
@@ -57,13 +57,13 @@ def watch_process(watch: Watch, directories: Sequence[str]) -> None:
 
 
 class _Scope:
-    """Tells which files count."""
+    """Selects the files that count."""
 
     def __init__(self, directories: tuple[str, ...]) -> None:
         self._directories = directories
 
     def path(self, place: Any, folder: int | None = None) -> str | None:
-        """Give the path of what an operation is about; None if it does not count."""
+        """Return the path of an operation's object; None if it does not count."""
         if isinstance(place, int):
             with suppress(OSError):
                 return self._counted(_readlink(f"/proc/self/fd/{place}"))
@@ -85,7 +85,7 @@ _readlink = os.readlink
 
 
 def _disk(name: str, path: str, *, writes: bool) -> Operation:
-    """Return an operation of the disk: who writes finds it full, who reads gets an error of reading."""
+    """Return an operation of the disk: writes fail with a full disk, reads with a read error."""
     code = errno.ENOSPC if writes else errno.EIO
     return Operation(name, path, lambda: OSError(code, os.strerror(code), path), lasts=writes)
 
@@ -115,7 +115,7 @@ def _wrapped(watch: Watch, scope: _Scope, name: str, function: Callable[..., Any
 
 
 class _File:
-    """A file open for writing: what is written is told."""
+    """A file open for writing, whose writes are reported."""
 
     _TOLD: Final = frozenset({"write", "writelines", "flush", "truncate", "close"})
 
@@ -152,8 +152,8 @@ def _wrap_files(watch: Watch, scope: _Scope) -> None:
         if path is None:
             return real(file, mode, *arguments, **more)
         writes = bool(set(mode) & set("wxa+"))
-        given = watch.call(_disk("open", path, writes=writes), real, file, mode, *arguments, **more)
-        return _File(given, watch, path, "file") if writes else given
+        file_object = watch.call(_disk("open", path, writes=writes), real, file, mode, *arguments, **more)
+        return _File(file_object, watch, path, "file") if writes else file_object
 
     io.open = opened
     builtins.open = opened
@@ -214,12 +214,12 @@ def _opened(
     path = scope.path(place)
     if path is None:
         return function(*arguments, **more)
-    given = watch.call(_disk(name, path, writes=writes), function, *arguments, **more)
-    return _File(given, watch, path, name) if writes else given
+    file_object = watch.call(_disk(name, path, writes=writes), function, *arguments, **more)
+    return _File(file_object, watch, path, name) if writes else file_object
 
 
 def _wrap_method(watch: Watch, kind: type, method: str, name: str, *, writes: bool) -> None:
-    """Tell of a method, wherever its file is: it is only used for tables."""
+    """Watch a method for any file; it is only used for tables."""
     real = getattr(kind, method)
 
     def call(self: Any, *arguments: Any, **more: Any) -> Any:
@@ -256,7 +256,7 @@ def _wrap_iceberg(watch: Watch, scope: _Scope) -> None:
 
 def _wrap_sqlite(watch: Watch) -> None:
     def operation(connection: sqlite3.Connection, name: str, sql: str = "") -> Operation:
-        # What reads needs no room on the disk.
+        # Reads need no disk space.
         lasts = not sql.lstrip().upper().startswith(("SELECT", "PRAGMA", "ROLLBACK")) and name != "rollback"
         words = watch.database_words
         return Operation(
@@ -295,17 +295,17 @@ def _wrap_sqlite(watch: Watch) -> None:
     real = sqlite3.connect
 
     def connect(*arguments: Any, **more: Any) -> sqlite3.Connection:
-        told = Operation(
+        operation_of_connect = Operation(
             "sqlite3.connect", str(arguments[:1]), lambda: sqlite3.OperationalError(watch.database_words), lasts=False
         )
-        return watch.call(told, real, *arguments, **{"factory": Connection, **more})
+        return watch.call(operation_of_connect, real, *arguments, **{"factory": Connection, **more})
 
     sqlite3.connect = connect  # type: ignore[assignment]
     sqlite3.dbapi2.connect = connect  # type: ignore[assignment]
 
 
 def _undone(connection: sqlite3.Connection) -> None:
-    """Do what SQLite does by itself where the disk is full: the transaction is rolled back."""
+    """Roll the transaction back, as SQLite does when the disk is full."""
     with suppress(sqlite3.Error):
         connection.execute("ROLLBACK")
 
@@ -325,7 +325,7 @@ def _wrap_adbc(watch: Watch) -> None:
         words = "server closed the connection unexpectedly"
         if is_file:
             words = watch.database_words
-        # A full disk lets SQLite read, and roll back; a server that is gone lets nobody do anything.
+        # With a full disk, SQLite can still read and roll back; a lost server can do nothing.
         reads = sql.lstrip().upper().startswith(("SELECT", "PRAGMA", "ROLLBACK")) or name.startswith("fetch")
         return Operation(
             f"adbc {name}",
@@ -351,8 +351,8 @@ def _wrap_cursor(watch: Watch, kind: type, method: str, operation: Callable[...,
     real = getattr(kind, method)
 
     def call(self: Any, *arguments: Any, **more: Any) -> Any:
-        told = operation(self, method, str(arguments[0]) if arguments else "")
-        return watch.call(told, real, self, *arguments, **more)
+        watched = operation(self, method, str(arguments[0]) if arguments else "")
+        return watch.call(watched, real, self, *arguments, **more)
 
     setattr(kind, method, call)
 
@@ -369,7 +369,7 @@ def _wrap_connect(watch: Watch, module: ModuleType, kind: str, operation: Callab
 
 
 def _gone(connection: Any, *, is_file: bool) -> None:
-    """Do what a database does by itself: SQLite rolls back where the disk is full; of a server that is gone the connection is lost."""
+    """React like the database: SQLite rolls back when the disk is full; the connection of a lost server is lost."""
     with suppress(Exception):
         if is_file:
             with connection.cursor() as cursor:

@@ -1,1 +1,1 @@
-"""Mixed statements side by side, with a ledger of what must be there: ``python -m proof.trials.side_by_side``."""
+"""Concurrent mixed statements, with a ledger of the expected rows: ``python -m proof.trials.side_by_side``."""

@@ -1,4 +1,4 @@
-"""``python -m proof.trials.side_by_side``: prints counts per kind of statement; the exit code is 1 if anything was lost, doubled or unreadable."""
+"""``python -m proof.trials.side_by_side``: prints counts per kind of statement; the exit code is 1 if rows were lost, doubled or unreadable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHOWN = 12
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the trial on some stores; return 1 if something was not as it must be."""
+    """Run the trial on some stores; return 1 after a violation."""
     parser = argparse.ArgumentParser(
         prog="python -m proof.trials.side_by_side",
         description="Random statements of several writers side by side, without Spark, and a ledger of what must be there.",
@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="decides about the statements (%(default)s)")
     options = parser.parse_args(arguments)
     warm()
-    failed = False
+    has_failed = False
     for store in options.store.split(","):
         try:
             summary = run_trial(store, options.seconds, options.processes, options.seed)
@@ -33,11 +33,11 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         print(*summary.lines(), sep="\n", flush=True)
         if summary.violations:
-            failed = True
+            has_failed = True
             print(*(f"VIOLATION {text}" for text in summary.violations[:_SHOWN]), sep="\n")
             command = f"--store {store} --seconds {options.seconds:g} --processes {options.processes} --seed {options.seed}"
             print(f"Run again: python -m proof.trials.side_by_side {command}", flush=True)
-    return int(failed)
+    return int(has_failed)
 
 
 if __name__ == "__main__":

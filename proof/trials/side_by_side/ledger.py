@@ -1,7 +1,7 @@
-"""The ledger: what every writer has begun and finished, and which rows a reader may find at any moment.
+"""The ledger: the statements that every writer has begun and finished, and the rows that a reader may find at any moment.
 
-Every row has one owner, which alone changes it, so that its value is known exactly. Shared rows have counters that every writer increments, so
-that a lost update and a doubled one both show in the sum.
+Every row has one owner, the only writer that changes it, so that its value is known exactly. Shared rows have counters that every writer
+increments: their sums reveal lost and doubled updates.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ __all__ = [
 ]
 
 KEYS: Final = 1_000_000
-"""The keys of writer 0 begin here, and those of the next one at twice the number. Smaller keys are shared."""
+"""The first key of writer 0; that of the next one is twice this number. Smaller keys are shared."""
 SHARED: Final = 4
-"""How many rows have a counter that every writer increments."""
+"""The number of rows with a shared counter."""
 OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
 
 Row: TypeAlias = tuple[int, int, int, str]
@@ -40,19 +40,19 @@ Row: TypeAlias = tuple[int, int, int, str]
 
 
 def name_of(key: int) -> str:
-    """Return the value of the column that partitions the tables."""
+    """Return the value of the partition column."""
     return "abc"[key % 3]
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What a statement does if it succeeds.
+    """The effect of a successful statement.
 
     Args:
         table: the table; "" if the statement changes no rows.
         own: the values of the writer's own rows by key; None for a deleted row.
         shared: increments of shared counters by key.
-        clears: the writer's own rows are those of `own` and no others.
+        clears: the writer's own rows become exactly those of `own`.
 
     >>> Effect("t", {1: 5}).inverse({1: 4}).own
     {1: 4}
@@ -64,28 +64,24 @@ class Effect:
     clears: bool = False
 
     def inverse(self, before: Mapping[int, int]) -> Effect:
-        """Return what takes the effect back.
-
-        Args:
-            before: the writer's own rows in the table before the effect.
-        """
+        """Return the effect that undoes this one; ``before`` has the writer's own rows before it."""
         if self.clears:
             return Effect(self.table, dict(before), {key: -count for key, count in self.shared.items()}, clears=True)
         return Effect(self.table, {key: before.get(key) for key in self.own}, {key: -count for key, count in self.shared.items()})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the effect as JSON has it."""
+        """Return the effect as JSON."""
         return {"table": self.table, "own": list(self.own.items()), "shared": list(self.shared.items()), "clears": self.clears}
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Effect:
-        """Return the effect that `to_json` wrote."""
+        """Return the effect written by `to_json`."""
         return Effect(value["table"], dict(value["own"]), dict(value["shared"]), value["clears"])
 
 
 @dataclass(frozen=True)
 class State:
-    """What a writer has done so far.
+    """The accumulated effects of a writer.
 
     Args:
         own: the writer's own rows, by table and key.
@@ -100,7 +96,7 @@ class State:
         return self.own.get(table, {})
 
     def after(self, effect: Effect) -> State:
-        """Return the state that a successful statement leaves.
+        """Return the state after a successful statement.
 
         >>> State({"t": {1: 1, 2: 2}}).after(Effect("t", {2: None, 3: 7})).own
         {'t': {1: 1, 3: 7}}
@@ -119,29 +115,25 @@ class State:
 
 
 class Journal:
-    """The journal of one writer: a line when a statement begins, and a line when its outcome is known.
-
-    Args:
-        path: the file.
-    """
+    """The journal of one writer: a line when a statement begins, and one when its outcome is known."""
 
     def __init__(self, path: Path) -> None:
         self._file: IO[str] = path.open("a", encoding="utf-8")
 
     def begin(self, kind: str, text: str, effect: Effect) -> None:
-        """Write that a statement begins."""
+        """Record the begin of a statement."""
         self._write({"begin": kind, "text": text, "effect": effect.to_json()})
 
     def end(self, outcome: str, detail: str = "") -> None:
-        """Write the outcome of the statement that has begun."""
+        """Record the outcome of the current statement."""
         self._write({"end": outcome, "detail": detail})
 
     def beside(self, kind: str, outcome: str) -> None:
-        """Write what a neighbour has done in the middle of a statement."""
+        """Record an action of a neighbor during a statement."""
         self._write({"beside": kind, "outcome": outcome})
 
     def violation(self, text: str) -> None:
-        """Write that something is not as it must be."""
+        """Record a violation."""
         self._write({"violation": text})
 
     def _write(self, line: Mapping[str, Any]) -> None:
@@ -150,7 +142,7 @@ class Journal:
 
     @staticmethod
     def lines(path: Path) -> list[dict[str, Any]]:
-        """Return the whole lines of a journal as they are now."""
+        """Return the complete lines of a journal."""
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
@@ -159,8 +151,8 @@ def states_between(before: list[dict[str, Any]], after: list[dict[str, Any]]) ->
     """Return the states that a reader may find.
 
     Args:
-        before: the journal's lines before the read: what is finished there must be visible.
-        after: the lines after the read: what has not begun there must not be visible.
+        before: the journal's lines before the read: their finished statements must be visible.
+        after: the lines after the read: later statements must not be visible.
 
     >>> begin = {"begin": "INSERT", "effect": Effect("t", {1: 1}).to_json()}
     >>> [dict(state.rows("t")) for state in states_between([], [begin])]
@@ -182,7 +174,7 @@ def states_between(before: list[dict[str, Any]], after: list[dict[str, Any]]) ->
 
 
 def _statements(lines: list[dict[str, Any]]) -> Iterator[tuple[Effect, str]]:
-    """Yield the effect and the outcome of every statement; of one that still runs it is unknown."""
+    """Yield the effect and the outcome of every statement; the outcome of a running one is unknown."""
     effect: Effect | None = None
     for line in lines:
         if "begin" in line:
@@ -200,7 +192,7 @@ def _ended(current: list[State], effect: Effect, outcome: str) -> list[State]:
 
 
 def check_rows(table: str, rows: list[Row], states: Mapping[int, list[State]]) -> list[str]:
-    """Return what is wrong with the rows that a reader has found.
+    """Return the problems of the rows that a reader found.
 
     Args:
         table: the table.
@@ -221,24 +213,24 @@ def check_rows(table: str, rows: list[Row], states: Mapping[int, list[State]]) -
     for key, owner, value, _ in rows:
         by_owner.setdefault(owner, {})[key] = value
     for writer, possible in states.items():
-        seen = by_owner.get(writer, {})
-        if all(dict(state.rows(table)) != seen for state in possible):
-            problems.append(f"table '{table}', writer {writer}: {_difference(seen, dict(possible[-1].rows(table)))}")
+        actual = by_owner.get(writer, {})
+        if all(dict(state.rows(table)) != actual for state in possible):
+            problems.append(f"table '{table}', writer {writer}: {_difference(actual, dict(possible[-1].rows(table)))}")
     return problems
 
 
 def check_counters(rows: list[Row], states: Mapping[int, list[State]]) -> Iterator[str]:
-    """Yield what is wrong with the shared counters: each is the number of increments that have succeeded."""
-    seen = {row[0]: row[2] for row in rows if row[1] == -1}
+    """Yield the problems of shared counters: each must be the number of successful increments."""
+    actual = {row[0]: row[2] for row in rows if row[1] == -1}
     for key in range(SHARED):
         counts = [[state.shared.get(key, 0) for state in possible] for possible in states.values()]
         least, most = sum(map(min, counts)), sum(map(max, counts))
-        if not least <= seen.get(key, -1) <= most:
-            yield f"counter {key} is {seen.get(key)}, and must be {least} to {most}"
+        if not least <= actual.get(key, -1) <= most:
+            yield f"counter {key} is {actual.get(key)}, and must be {least} to {most}"
 
 
-def _difference(seen: Mapping[int, int], expected: Mapping[int, int]) -> str:
-    lost = sorted(expected.keys() - seen.keys())
-    more = sorted(seen.keys() - expected.keys())
-    other = [(key, seen[key], expected[key]) for key in sorted(seen.keys() & expected.keys()) if seen[key] != expected[key]]
-    return f"lost {lost[:5]} ({len(lost)}), not expected {more[:5]} ({len(more)}), other values (key, seen, expected) {other[:5]} ({len(other)})"
+def _difference(actual: Mapping[int, int], expected: Mapping[int, int]) -> str:
+    missing = sorted(expected.keys() - actual.keys())
+    more = sorted(actual.keys() - expected.keys())
+    other = [(key, actual[key], expected[key]) for key in sorted(actual.keys() & expected.keys()) if actual[key] != expected[key]]
+    return f"lost {missing[:5]} ({len(missing)}), not expected {more[:5]} ({len(more)}), other values (key, seen, expected) {other[:5]} ({len(other)})"

@@ -1,4 +1,4 @@
-"""A pause at a random operation of some statements, so that others meet them half done."""
+"""Pauses at random operations of some statements, so that others run in between."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _SHARE: Final = 0.6
 _MET: Final = 0.7
 _SHORTEST, _LONGEST = 0.5, 1.2
 _USUAL: Final = 50
-"""How many operations a statement of an unknown kind is taken to have."""
+"""The assumed number of operations of an unknown kind of statement."""
 
 
 class Pauses:
-    """Pauses this process, for the rest of its life, at operations on a directory's files and on databases.
+    """Pauses this process at operations on a directory's files and on databases, until it ends.
 
     Args:
-        directory: whose files count.
-        seed: decides about the pauses.
-        meet: is called in half of the pauses: another process does something to the store.
+        directory: the watched directory.
+        seed: determines the pauses.
+        meet: called in half of the pauses: another process uses the store.
     """
 
     database_words: Final = ""
@@ -46,18 +46,18 @@ class Pauses:
         watch_process(self, [directory])  # type: ignore[arg-type]
 
     def begin(self, kind: str) -> None:
-        """Choose where the next statement pauses, if it does."""
+        """Select the pause of the next statement, if any."""
         self._operations[self._kind] = max(self._count, 1)
         self._kind, self._count = kind, 0
         pauses = self._random.random() < _SHARE
         self._at = self._random.randint(1, self._operations.get(kind, _USUAL)) if pauses else 0
 
     def call(self, operation: Operation, function: Callable[..., T], *arguments: Any, **more: Any) -> T:
-        """Do an operation, after a pause if it is the one that was chosen. What it does within itself is part of it."""
+        """Run an operation, after a pause if selected; nested operations are part of it."""
         if getattr(self._inside, "yes", False):
             return function(*arguments, **more)
         about = operation.name, operation.about
-        # A file that is written piece by piece is one place.
+        # All writes to a file count as one operation.
         if about == self._last:
             return function(*arguments, **more)
         self._last = about
@@ -71,7 +71,7 @@ class Pauses:
             self._inside.yes = False
 
     def _pause(self) -> None:
-        """Let others go on for a moment, or one of them do something now."""
+        """Sleep for a moment, or let another process act now."""
         if self._random.random() > _MET:
             time.sleep(self._random.uniform(_SHORTEST, _LONGEST))
         else:

@@ -1,4 +1,4 @@
-"""Random statements: each comes with what it must have done if it succeeds."""
+"""Random statements with their expected effects."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ MERGE: Final = (
 )
 _UNDOABLE: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "MERGE WITH SCHEMA EVOLUTION"})
 _MOST_ROWS: Final = 40
-"""A writer with more rows of its own deletes some."""
+"""With more own rows, a writer deletes some."""
 _NOT_KEPT: Final = frozenset({"INVALID_ARGUMENTS", "INVALID_PROCEDURE_ARGUMENT", "NOT_FOUND"})
-"""Codes of a version that is not kept any more."""
+"""Error codes for an expired version."""
 
 
 def own_table(writer: int) -> str:
-    """Return the name of the table that a writer alone changes."""
+    """Return the name of a writer's own table."""
     return f"own{writer}"
 
 
@@ -35,12 +35,12 @@ class Statement:
     """A statement.
 
     Args:
-        kind: what the summary counts it as.
+        kind: its kind in the summary.
         text: SQL, or a word for a call of the engine or connector.
-        effect: what it does if it succeeds.
+        effect: its effect if it succeeds.
         news: the source of a MERGE.
-        codes: Trino's codes that it may fail with beside TRANSACTION_CONFLICT.
-        argument: the version that a restore puts back, or what becomes of a column: the verb, its name, its new name.
+        codes: Trino's codes that it may fail with, apart from TRANSACTION_CONFLICT.
+        argument: the version to restore, or the change of a column: the verb, its name, its new name.
     """
 
     kind: str
@@ -57,8 +57,8 @@ class Writer:
     Args:
         store: the kind of store.
         number: the writer's number.
-        writers: how many writers there are.
-        seed: decides about everything drawn.
+        writers: the number of writers.
+        seed: determines all choices.
     """
 
     def __init__(self, store: str, number: int, writers: int, seed: int) -> None:
@@ -83,14 +83,14 @@ class Writer:
                 return statement
 
     def draw_maintenance(self) -> Statement:
-        """Draw a statement that looks after a table and changes no row."""
+        """Draw a maintenance statement, which changes no row."""
         kinds = {kind: weight for kind, weight in self._kinds.items() if kind in _MAINTENANCE}
         (name,) = self.random.choices(list(kinds), list(kinds.values()))
         statement: Statement = getattr(self, f"_{name}")()
         return statement
 
     def succeeded(self, statement: Statement) -> None:
-        """Note that a statement has succeeded."""
+        """Record the success of a statement."""
         effect = statement.effect
         inverse = effect.inverse(self.state.rows(effect.table))
         self.state = self.state.after(effect)
@@ -135,9 +135,9 @@ class Writer:
         own_rows = list(self.state.rows(table))
         if not own_rows:
             return None
-        gone = self.random.sample(own_rows, min(len(own_rows), self.random.randint(1, 4)))
-        text = f"DELETE FROM {table} WHERE id IN ({', '.join(map(str, gone))})"
-        return Statement("DELETE", text, Effect(table, dict.fromkeys(gone)))
+        keys = self.random.sample(own_rows, min(len(own_rows), self.random.randint(1, 4)))
+        text = f"DELETE FROM {table} WHERE id IN ({', '.join(map(str, keys))})"
+        return Statement("DELETE", text, Effect(table, dict.fromkeys(keys)))
 
     def _increment(self) -> Statement:
         key = self.random.randrange(SHARED)
@@ -153,9 +153,9 @@ class Writer:
         rows: list[tuple[int, int, int, int]] = []
         own_rows = self.state.rows(table)
         for key in self.random.sample(list(own_rows), min(len(own_rows), 4)):
-            gone = self.random.random() < 0.4
-            own[key] = None if gone else own_rows[key] + 5
-            rows.append((key, self._number, 5, int(gone)))
+            is_deleted = self.random.random() < 0.4
+            own[key] = None if is_deleted else own_rows[key] + 5
+            rows.append((key, self._number, 5, int(is_deleted)))
         for _ in range(self.random.randint(0, 3)):
             key = self._new_key()
             own[key] = 1
@@ -233,7 +233,7 @@ class Writer:
         return Statement("RENAME COLUMN", text, argument=("rename", name, new))
 
     def _altered(self, what: str, name: str, new: str) -> None:
-        """Note that a column was added, dropped or renamed."""
+        """Record that a column was added, dropped or renamed."""
         if what in {"drop", "rename"}:
             self._columns.remove(name)
         if what in {"add", "rename"}:
@@ -272,7 +272,7 @@ class Writer:
         return self._execute("optimize_manifests")
 
     def _expire(self) -> Statement:
-        # Who reads an older snapshot needs its files for a moment.
+        # Readers of an older snapshot need its files for a moment.
         return self._execute("expire_snapshots(retention_threshold => '5s')")
 
     def _remove_orphan_files(self) -> Statement:
@@ -289,14 +289,14 @@ class Writer:
 
 
 def _source(rows: list[tuple[int, int, int, int]]) -> pa.Table:
-    keys, owners, values, gone = zip(*rows, strict=True)
+    keys, owners, values, deleted = zip(*rows, strict=True)
     return pa.table(
         {
             "id": pa.array(keys, pa.int64()),
             "owner": pa.array(owners, pa.int64()),
             "n": pa.array(values, pa.int64()),
             "name": pa.array([name_of(key) for key in keys], pa.string()),
-            "gone": pa.array(gone, pa.int64()),
+            "gone": pa.array(deleted, pa.int64()),
         }
     )
 
@@ -307,7 +307,7 @@ _MAINTENANCE: Final = frozenset(
     {"optimize", "optimize_manifests", "expire", "remove_orphan_files", "remove_orphans", "minor", "major"}
 )
 _MAINTAINER: Final = 8
-"""So many times as often as the others the last writer draws what looks after tables."""
+"""The factor by which the last writer draws maintenance statements more often."""
 _KINDS: Final[Mapping[str, Mapping[str, int]]] = {
     "memory": {**_ROWS, **_COLUMNS, "truncate": 1, "undo": 2, "restore": 1, "remove_orphans": 1, "evolve": 1},
     "hive": {**_ROWS, "minor": 5, "major": 4, "remove_orphans": 2},
@@ -331,4 +331,4 @@ _KINDS: Final[Mapping[str, Mapping[str, int]]] = {
     "postgresql": {**_ROWS, **_COLUMNS, "truncate": 1, "remove_orphans": 1, "evolve": 1},
     "outside": {"insert": 6, "update": 4, "delete": 3, "increment": 6},
 }
-"""Per store how often each kind of statement is drawn."""
+"""The weight of each kind of statement, per store."""

@@ -1,4 +1,4 @@
-"""The trial on one store: writers side by side, an independent reader beside them, and a last look."""
+"""The trial on one store: concurrent writers, an independent reader, and a final check."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _PATIENCE: Final = 120
 _SHORTEST_LIFE, _LONGEST_LIFE = 1.0, 12.0
 """Seconds after which a writer's process ends: others must not take its last statement's files for those of a dead one."""
 _MEETING: Final = 2.0
-"""So long a statement waits for what is done in its middle, which may wait for a lock of the statement."""
+"""The maximum seconds that a statement waits for an action in its middle, which may wait for a lock of the statement."""
 _PROPERTIES: Final = {
     "iceberg": " WITH (partitioning = ARRAY['name'])",
     "hive": " WITH (partitioned_by = ARRAY['name'])",
@@ -58,13 +58,13 @@ _PROPERTIES: Final = {
 
 @dataclass
 class Summary:
-    """What came of the trial.
+    """The result of the trial.
 
     Args:
         store: the store.
-        counts: how many statements of each kind had which outcome.
-        reads: how often the independent reader has read a table.
-        violations: what was not as it must be.
+        counts: the number of statements by kind and outcome.
+        reads: the number of reads of the independent reader.
+        violations: the violations.
     """
 
     store: str
@@ -73,7 +73,7 @@ class Summary:
     violations: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """Return the counts as lines, a kind of statement each.
+        """Return the counts, one line per kind of statement.
 
         >>> Summary("hive", Counter({("INSERT", "ok"): 2, ("INSERT", "TRANSACTION_CONFLICT"): 1})).lines()
         ['hive: 3 statements, 2 ok, 0 reads beside them, 0 violations', '  INSERT: 2 ok, 1 TRANSACTION_CONFLICT']
@@ -93,12 +93,12 @@ def run_trial(store: str, seconds: float, writers: int, seed: int) -> Summary:
 
     Args:
         store: one of `STORES`.
-        seconds: how long the writers write.
-        writers: how many there are. On SQLite and PostgreSQL one is ours and the others are other programs.
-        seed: decides about the statements.
+        seconds: the duration.
+        writers: the number of writers. On SQLite and PostgreSQL, one is ours and the others are other programs.
+        seed: determines the statements.
 
     Raises:
-        SetupError: the machine lacks what the store needs.
+        SetupError: the machine lacks a requirement of the store.
     """
     with _place(store) as (where, folder):
         journals = [folder / f"journal{number}" for number in range(writers)]
@@ -113,7 +113,7 @@ def run_trial(store: str, seconds: float, writers: int, seed: int) -> Summary:
 
 
 def _write_and_look(summary: Summary, where: str, tables: list[str], journals: list[Path], seconds: float, seed: int) -> None:
-    """Have writers write and end, each followed by a new process, and read a table again and again."""
+    """Run writers, each followed by a new process at its end, and read a table repeatedly."""
     store, end = summary.store, time.monotonic() + seconds
 
     def begin(number: int) -> int:
@@ -121,8 +121,8 @@ def _write_and_look(summary: Summary, where: str, tables: list[str], journals: l
 
     alive = {begin(number): number for number in range(len(journals))}
     while alive and time.monotonic() < end + _PATIENCE:
-        ended = [(pid, number) for pid, number in alive.items() if os.waitpid(pid, os.WNOHANG)[0]]
-        for pid, number in ended:
+        ended_processes = [(pid, number) for pid, number in alive.items() if os.waitpid(pid, os.WNOHANG)[0]]
+        for pid, number in ended_processes:
             del alive[pid]
             if time.monotonic() < end:
                 alive[begin(number)] = number
@@ -136,7 +136,7 @@ def _write_and_look(summary: Summary, where: str, tables: list[str], journals: l
 
 @contextmanager
 def _place(store: str) -> Iterator[tuple[str, Path]]:
-    """Make an empty store, and a folder for journals."""
+    """Create an empty store, and a folder for journals."""
     with tempfile.TemporaryDirectory(prefix=f"rowmerge_nb-side-{store}-", ignore_cleanup_errors=True) as folder:
         (Path(folder) / "store").mkdir()
         if store == "postgresql":
@@ -147,7 +147,7 @@ def _place(store: str) -> Iterator[tuple[str, Path]]:
 
 
 def _create(store: str, connector: Connector, tables: list[str]) -> None:
-    """Make the tables, and the shared rows."""
+    """Create the tables and the shared rows."""
     engine = LocalEngine(catalog="store", schema=schema_of(store))
     engine.add_catalog("store", connector)
     values = ", ".join(f"({key}, -1, 0, '{name_of(key)}')" for key in range(SHARED))
@@ -157,20 +157,20 @@ def _create(store: str, connector: Connector, tables: list[str]) -> None:
 
 
 def _writing(store: str, where: str, number: int, journals: list[Path], end: float, seed: int) -> Callable[[], None]:
-    """Return what a writer's process does: it writes for a while, and leaves to the next one what the writer knows."""
+    """Return the task of a writer's process: it writes for a while, and passes the writer's state to the next process."""
     is_outside = number > 0 and store in {"sqlite", "postgresql"}
 
     def task() -> None:
-        journal, former = Journal(journals[number]), journals[number].with_suffix(".writer")
+        journal, saved_writer = Journal(journals[number]), journals[number].with_suffix(".writer")
         writer = Writer("outside" if is_outside else store, number, len(journals), seed)
-        if former.exists():
-            writer = pickle.loads(former.read_bytes())  # noqa: S301 - the former process of this trial wrote it
+        if saved_writer.exists():
+            writer = pickle.loads(saved_writer.read_bytes())  # noqa: S301 - the former process of this trial wrote it
             writer.last = None  # what can be undone is in the engine that has ended
         seconds = min(writer.random.uniform(_SHORTEST_LIFE, _LONGEST_LIFE), max(end - time.monotonic(), 0.0))
         try:
             write_as(writer, journal, seconds)
         finally:
-            former.write_bytes(pickle.dumps(writer))
+            saved_writer.write_bytes(pickle.dumps(writer))
 
     def write_as(writer: Writer, journal: Journal, seconds: float) -> None:
         if is_outside:
@@ -193,7 +193,7 @@ def _writing(store: str, where: str, number: int, journals: list[Path], end: flo
 
 
 def _maintainer(store: str, where: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Open the store in another process, which looks after tables in the middle of a writer's statements."""
+    """Open the store in another process, which maintains tables during a writer's statements."""
     runner = OurWriter(store, open_store(store, where))
 
     def answer(order: dict[str, Any]) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def _note(journal: Journal, answer: dict[str, Any]) -> None:
 
 
 def _fork(task: Callable[[], None]) -> int:
-    """Run a task in a process of its own, without what the parent does when it ends."""
+    """Run a task in a child process, which skips the parent's exit handlers."""
     pid = os.fork()
     if pid == 0:
         status = 1
@@ -238,7 +238,7 @@ def _run_all(tasks: list[Callable[[], None]]) -> None:
 
 
 def _in_threads(journals: list[Path], seconds: float, seed: int) -> Summary:
-    """Run the trial on tables in memory: its writers are threads, and the reader beside them is another one."""
+    """Run the trial on tables in memory, with threads as writers and reader."""
     summary, tables = Summary("memory"), ["t", *map(own_table, range(len(journals)))]
     with without_spark():
         connector = open_store("memory", "")
@@ -270,7 +270,7 @@ def _in_threads(journals: list[Path], seconds: float, seed: int) -> Summary:
 
 
 def _look(summary: Summary, store: str, where: str, tables: list[str], journals: list[Path], reader: Any = None) -> list[str]:
-    """Read a table by the independent reader while others write; return what is wrong."""
+    """Read a table with the independent reader while others write; return problems."""
     table = tables[summary.reads % len(tables)]
     summary.reads += 1
     before = [Journal.lines(path) for path in journals]
@@ -286,7 +286,7 @@ def _look(summary: Summary, store: str, where: str, tables: list[str], journals:
 
 
 def _last_look(summary: Summary, store: str, where: str, tables: list[str], journals: list[Path]) -> None:
-    """Compare both readers with the ledger when all writers have ended, before and after leftovers are removed."""
+    """Compare both readers with the ledger after all writers have ended, before and after the removal of leftovers."""
     lines = [Journal.lines(path) for path in journals]
     states = {number: states_between(journal, journal) for number, journal in enumerate(lines)}
 
@@ -317,7 +317,7 @@ def _last_look(summary: Summary, store: str, where: str, tables: list[str], jour
 
 
 def _clean(store: str, where: str, tables: list[str]) -> None:
-    """Remove what is left over, and what compactions have replaced."""
+    """Remove leftovers, and files replaced by compactions."""
     connector = open_store(store, where)
     connector.remove_orphans()
     if isinstance(connector, HiveAcidConnector):

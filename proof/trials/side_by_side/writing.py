@@ -1,4 +1,4 @@
-"""A writer's loop: draw a statement, run it, note its outcome, read the table."""
+"""A writer's loop: draw a statement, run it, record its outcome, read the table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_VERSIONS: Final = 5
 _MOST_VIOLATIONS: Final = 20
 _BUSY_SECONDS: Final = 60
 _TRACED: Final = 0.2
-"""The share of statements whose rows are shown."""
+"""The fraction of statements with row traces."""
 _OUTSIDE_PAUSE: Final = 0.05
 
 
@@ -35,31 +35,31 @@ def schema_of(store: str) -> str:
 
 
 def open_store(store: str, where: str) -> Connector:
-    """Open a store; Iceberg's maintenance may remove what is of no use at once."""
+    """Open a store; Iceberg's maintenance may remove unused files at once."""
     import rowmerge_nb as rm
 
-    opened: Connector
+    connector: Connector
     if store == "sqlite":
-        opened = rm.SqliteConnector(f"{where}/shop.db", create=True)
+        connector = rm.SqliteConnector(f"{where}/shop.db", create=True)
     elif store == "postgresql":
-        opened = rm.PostgresConnector(where)
+        connector = rm.PostgresConnector(where)
     elif store == "iceberg":
-        opened = rm.IcebergConnector(where, min_retention=timedelta(0))
+        connector = rm.IcebergConnector(where, min_retention=timedelta(0))
     elif store == "memory":
-        opened = rm.MemoryConnector()
+        connector = rm.MemoryConnector()
     else:
-        opened = rm.HiveAcidConnector(where)
-    return opened
+        connector = rm.HiveAcidConnector(where)
+    return connector
 
 
 def read_rows(connector: Connector, store: str, table: str) -> list[Row]:
-    """Read a table by our connector."""
+    """Read a table with our connector."""
     rows = read(connector, schema_of(store), table).select(["id", "owner", "n", "name"])
     return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
 
 class OurWriter:
-    """Runs statements by our engine.
+    """Runs statements with our engine.
 
     Args:
         store: the kind of store.
@@ -105,7 +105,7 @@ class OurWriter:
 
 
 class OutsideWriter:
-    """Runs statements of plain SQL by another program's driver.
+    """Runs statements of plain SQL with another program's driver.
 
     Args:
         store: ``sqlite`` or ``postgresql``.
@@ -121,7 +121,7 @@ class OutsideWriter:
             self._connection = dbapi.connect(where, autocommit=True)
 
     def run(self, statement: Statement, trace: str) -> None:
-        """Run a statement, after a pause: plain SQL is so fast that nothing else would succeed."""
+        """Run a statement after a pause: plain SQL is so fast that no other statement would succeed."""
         time.sleep(_OUTSIDE_PAUSE)
         cursor = self._connection.cursor()
         cursor.execute(statement.text)
@@ -141,12 +141,12 @@ class OutsideWriter:
 
 
 def last_lines(error: BaseException) -> str:
-    """Return where an error was raised first, and what was raised in the end."""
+    """Return the position where an error was first raised, and the final error."""
     root = error
     while root.__cause__ is not None:
         root = root.__cause__
-    place = traceback.extract_tb(root.__traceback__)[-1]
-    where = f"{place.filename.rpartition('/rowmerge_nb/')[2]}:{place.lineno}"
+    frame = traceback.extract_tb(root.__traceback__)[-1]
+    where = f"{frame.filename.rpartition('/rowmerge_nb/')[2]}:{frame.lineno}"
     return f"{type(error).__name__}: {error}; first {root!r} at {where}"
 
 
@@ -164,9 +164,9 @@ def write(
         runner: runs them.
         writer: draws them.
         number: the writer's number.
-        journal: what happens is written there.
-        seconds: how long.
-        begin: is called with the kind of each statement before it begins.
+        journal: records them.
+        seconds: the duration.
+        begin: called with the kind of each statement before it begins.
     """
     end, violations = time.monotonic() + seconds, 0
     while time.monotonic() < end and violations < _MOST_VIOLATIONS:
@@ -191,7 +191,7 @@ def write(
 
 
 def run_statement(runner: OurWriter | OutsideWriter, statement: Statement, trace: str) -> tuple[str, str, str]:
-    """Run a statement; return its outcome, a word for the summary, and what is wrong with it."""
+    """Run a statement; return its outcome, a word for the summary, and problems."""
     try:
         runner.run(statement, trace)
     except RowMergeError as error:
@@ -205,21 +205,21 @@ def run_statement(runner: OurWriter | OutsideWriter, statement: Statement, trace
 
 
 def _resolved(runner: OurWriter | OutsideWriter, statement: Statement, writer: Writer, number: int) -> str:
-    """Read the table to learn what became of a statement."""
+    """Read the table to determine the outcome of a statement."""
     table = statement.effect.table
     if not table:
         return FAILED
     with suppress(Exception):
-        seen = {key: value for key, owner, value, _ in runner.rows(table) if owner == number}
+        actual = {key: value for key, owner, value, _ in runner.rows(table) if owner == number}
         before = dict(writer.state.rows(table))
         after = dict(writer.state.after(statement.effect).rows(table))
         if before != after:
-            return {True: OK, False: FAILED}[seen == after]
+            return {True: OK, False: FAILED}[actual == after]
     return UNKNOWN
 
 
 def _checked(runner: OurWriter | OutsideWriter, statement: Statement, writer: Writer, number: int) -> list[str]:
-    """Read the table that the statement was about: the writer's own rows must be there, exactly."""
+    """Read the statement's table: it must have exactly the writer's own rows."""
     table = statement.effect.table or writer.random.choice(("t", own_table(number)))
     try:
         rows = runner.rows(table)

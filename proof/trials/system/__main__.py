@@ -1,4 +1,4 @@
-"""``python -m proof.trials.system``: prints a table of counts; the exit code is 1 if anything was not as it must be."""
+"""``python -m proof.trials.system``: prints a table of counts; the exit code is 1 after a problem."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STORES = [name for name, kind in STORES.items() if kind.survives]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run trials; return 1 if one was not as it must be."""
+    """Run trials; return 1 after a problem."""
     parser = argparse.ArgumentParser(
         prog="python -m proof.trials.system",
         description="Faults of the machine at random moments of statements of the real engine.",
@@ -43,12 +43,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _of_store(name: str, options: argparse.Namespace) -> list[SystemReport]:
-    chosen = [STATEMENTS[word] for word in options.statements.split(",") if word] or statements_of(name)
+    statements = [STATEMENTS[word] for word in options.statements.split(",") if word] or statements_of(name)
     with store_of(name) as store:
         trials = SystemTrials(store, options.seed, options.stopped)
         try:
             reports = []
-            for statement in [statement for statement in chosen if name in statement.stores]:
+            for statement in [statement for statement in statements if name in statement.stores]:
                 for fault in options.faults.split(","):
                     reports.append(trials.run(statement, fault, options.trials))
                     print(table_lines(reports)[-1], file=sys.stderr, flush=True)

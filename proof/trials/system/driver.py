@@ -1,4 +1,4 @@
-"""The process of the trials: it runs statements by the real engine as its parent orders them."""
+"""The process of the trials, which runs statements with the real engine as ordered."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SystemDriver:
         return {"ready": True}
 
     def prepare(self, statement: str) -> dict[str, Any]:
-        """Open the store, and do what comes before a statement."""
+        """Open the store, and run the preparation of a statement."""
         import rowmerge_nb as rm
 
         if self._acting is not None:
@@ -54,13 +54,13 @@ class SystemDriver:
         return {}
 
     def run(self) -> dict[str, Any]:
-        """Run the statement; return what it says, in one word and in its own."""
+        """Run the statement; return its report, as one word and as text."""
         return self._said(lambda: STATEMENTS[self._statement].run(self._acting))
 
     def further(self) -> dict[str, Any]:
-        """Run a further statement, which must work."""
-        seen = observe(self._acting.connector, self._store.schema)
-        if seen["t"] is None:
+        """Run another statement, which must work."""
+        content = observe(self._acting.connector, self._store.schema)
+        if content["t"] is None:
             return {"said": "done", "words": "the table does not exist"}
         return self._said(
             lambda: self._acting.sql(
@@ -70,12 +70,12 @@ class SystemDriver:
         )
 
     def look(self) -> dict[str, Any]:
-        """Return what the store holds."""
-        seen: dict[str, Any] = json.loads(json.dumps(observe(self._acting.connector, self._store.schema)))
-        return seen
+        """Return the content of the store."""
+        content: dict[str, Any] = json.loads(json.dumps(observe(self._acting.connector, self._store.schema)))
+        return content
 
     def clock(self, seconds: float) -> dict[str, Any]:
-        """Have the clock of this process be ahead or, with fewer than 0 seconds, behind; 0 sets it right."""
+        """Move the clock of this process forward, or back for negative seconds; 0 resets it."""
         time.time = lambda: _time() + seconds
         time.time_ns = lambda: _time_ns() + int(seconds * 1e9)
         return {}

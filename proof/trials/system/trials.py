@@ -1,4 +1,4 @@
-"""Trials: a statement of the real engine in a process of its own, and a fault of the machine at a random moment of it."""
+"""Trials: a statement of the real engine in its own process, and a fault of the machine at a random moment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from proof.trials.points.trials import Trials
 __all__ = ["FAULTS", "SystemReport", "SystemTrials", "table_lines"]
 
 FAULTS: Final = ("terminate", "stopped-java", "temporary-folder", "clock-back")
-"""SIGTERM of the driver; SIGSTOP of its Java for some time; its temporary folder is emptied; its clock is a day behind."""
+"""SIGTERM for the driver; SIGSTOP for its Java for some time; its temporary folder is emptied; its clock is a day late."""
 _DAY: Final = 86400.0
 _PATIENCE: Final = 180.0
 _HEADS: Final = (
@@ -44,17 +44,17 @@ _HEADS: Final = (
 
 @dataclass
 class SystemReport:
-    """What came of the trials of one fault in one statement.
+    """The results of one fault in one statement.
 
     Args:
         store: the store.
         statement: the statement.
         fault: the fault.
-        trials: how many trials there were.
-        states: how often the store was as before, and as after.
-        said: how often the statement said what.
-        problems: sentences; none if all is well.
-        seconds: how long it took.
+        trials: the number of trials.
+        states: how often the store was in the old and in the new state.
+        said: the number of each report of the statement.
+        problems: sentences; none on success.
+        seconds: the duration.
     """
 
     store: str
@@ -72,8 +72,8 @@ class SystemTrials:
 
     Args:
         store: the store, empty.
-        seed: decides about the moments.
-        stopped: how many seconds Java is stopped.
+        seed: determines the moments.
+        stopped: seconds for which Java is stopped.
     """
 
     def __init__(self, store: Store, seed: int, stopped: float) -> None:
@@ -89,7 +89,7 @@ class SystemTrials:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def run(self, statement: PointStatement, fault: str, trials: int) -> SystemReport:
-        """Try a fault in a statement some times."""
+        """Run trials of a fault in a statement."""
         report, began = SystemReport(self._store.name, statement.name, fault), time.monotonic()
         points = Trials(self._store, statement)
         points.prepare()
@@ -102,7 +102,7 @@ class SystemTrials:
         return report
 
     def _usual(self, statement: PointStatement) -> float:
-        """Return how long a statement takes that nothing disturbs."""
+        """Return the duration of an undisturbed statement."""
         child = self._living(statement)
         began = time.monotonic()
         child.ask("run")
@@ -131,7 +131,7 @@ class SystemTrials:
         if further["said"] != "done":
             problems.append(f"a further statement fails: {further['words']}")
         if problems:
-            # What has gone wrong once must not be what the next trial finds.
+            # A problem must not affect the next trial.
             self._end()
         elif fault == "clock-back":
             child.ask("clock", seconds=0.0)
@@ -148,7 +148,7 @@ class SystemTrials:
         return problems
 
     def _terminated(self, child: Child, points: Trials, report: SystemReport, *, answered: bool) -> list[str]:
-        """Send SIGTERM, and look when the process is gone."""
+        """Send SIGTERM, and inspect the store when the process is gone."""
         child.terminate()
         end = time.monotonic() + _PATIENCE
         while child.processes("java") and time.monotonic() < end:
@@ -174,7 +174,7 @@ class SystemTrials:
         self._folder.mkdir(exist_ok=True)
 
     def _living(self, statement: PointStatement) -> Child:
-        """Lay the store anew; return the driver that lives, or a new one, ready for a statement."""
+        """Reset the store; return the live driver, or a new one, prepared for a statement."""
         self._store.lay()
         if self._child is None:
             where = self._store.dsn if isinstance(self._store, Postgresql) else str(self._store.live)
@@ -199,7 +199,7 @@ def table_lines(reports: list[SystemReport]) -> list[str]:
     """
     lines: list[tuple[str, ...]] = [_HEADS, ("---",) * len(_HEADS)]
     for r in reports:
-        said = [r.said[word] for word in ("done", "failed", "changed", "unknown")]
-        numbers = (r.trials, r.states["before"], r.states["after"], *said, len(r.problems), round(r.seconds))
+        report_counts = [r.said[word] for word in ("done", "failed", "changed", "unknown")]
+        numbers = (r.trials, r.states["before"], r.states["after"], *report_counts, len(r.problems), round(r.seconds))
         lines.append((r.store, r.statement, r.fault, *map(str, numbers)))
     return [f"| {' | '.join(line)} |" for line in lines]

@@ -1,1 +1,1 @@
-"""What Tab offers in cells of ``%%merge`` and behind ``%merge``."""
+"""Tab completion in ``%%merge`` cells and after ``%merge``."""

@@ -1,4 +1,4 @@
-"""Where the cursor stands in a cell: in the options, in SQL, in a name in quotes, in braces, or where nothing is to be offered."""
+"""The position of the cursor in a cell."""
 
 from __future__ import annotations
 
@@ -25,12 +25,7 @@ _NUMBER: Final = re.compile(r"(?<![\w@:])[0-9][\w.]*\Z")
 
 @dataclass(frozen=True)
 class Options:
-    """The cursor stands in the options.
-
-    Args:
-        line: what stands behind the magic, up to the cursor.
-        is_cell: it is ``%%merge``, with the statement below.
-    """
+    """The cursor is in the options, after ``line``."""
 
     line: str
     is_cell: bool
@@ -38,31 +33,26 @@ class Options:
 
 @dataclass(frozen=True)
 class Braces:
-    """The cursor stands between ``{{`` and ``}}``.
-
-    Args:
-        code: the expression up to the cursor.
-    """
+    """The cursor is in the expression ``code`` between ``{{`` and ``}}``."""
 
     code: str
 
 
 @dataclass(frozen=True)
 class Text:
-    """The cursor stands in a literal, a number or a comment: nothing is offered, and no names of Python either."""
+    """The cursor is in a literal, a number or a comment, without completion."""
 
 
 @dataclass(frozen=True)
 class Sql:
-    """The cursor stands in a statement, where a word or a name can be.
+    """The cursor is in a statement, at a word or a name.
 
     Args:
-        before: the statement up to the name that is being written; expressions in braces stand as the name ``x``.
-        qualifier: the parts of the name that stand there, as ``t`` of ``t.am``.
-        word: the part that is being written, with the quote that opens it.
-        after: the statement behind the cursor.
-        options: the line of options.
-        is_closed: the quote that closes the name stands there already, as editors write it.
+        before: the statement up to the name; expressions in braces are replaced by the name ``x``.
+        qualifier: the preceding parts of the name, as ``t`` of ``t.am``.
+        word: the incomplete part, with its opening quote.
+        after: the rest of the statement.
+        is_closed: the closing quote exists already, as editors insert it.
     """
 
     before: str
@@ -74,12 +64,9 @@ class Sql:
 
 
 def where(text: str, line: int, column: int) -> Options | Braces | Text | Sql | None:
-    r"""Return where the cursor of a cell stands; None where the cell, or the line, is not this project's.
+    r"""Return the position of the cursor; None outside of this project's magics.
 
-    Args:
-        text: the cell.
-        line: the line of the cursor, from 0.
-        column: how many characters stand before it in its line.
+    ``line`` is 0-based, ``column`` counts characters before the cursor.
 
     >>> where("%%merge --du", 0, 12)
     Options(line='--du', is_cell=True)
@@ -104,9 +91,8 @@ def where(text: str, line: int, column: int) -> Options | Braces | Text | Sql | 
 
 
 def _behind(before: str, after: str) -> Options | Braces | Text | Sql:
-    """Return what stands behind ``%merge``: a command, options, or a statement."""
     if undone := _UNDO.match(before):
-        # Its argument is what a query of a whole table names.
+        # Its argument is a table, as in TABLE t.
         return _in_sql(f"TABLE {before[undone.end() :]}", after, "")
     words = before.split(" ")
     words_of_statement = next((n for n, word in enumerate(words) if _begins(words, n, word)), None)
@@ -117,7 +103,6 @@ def _behind(before: str, after: str) -> Options | Braces | Text | Sql:
 
 
 def _begins(words: list[str], number: int, word: str) -> bool:
-    """Return whether a word of the line begins a statement: it is whole, and neither an option nor the value of one."""
     from rowmerge_nb.notebook.cell_options import STATEMENT
 
     return number < len(words) - 1 and STATEMENT.match(word) is not None
@@ -134,9 +119,9 @@ def _in_sql(before: str, after: str, options: str) -> Braces | Text | Sql:
             return Text()
         if region["text_open"] is not None or region["name_open"] is not None:
             inside = before[region.start() :]
-            opened = inside.rfind("{{")
-            if opened >= 0 and "}}" not in inside[opened:]:
-                return Braces(inside[opened + 2 :])
+            brace = inside.rfind("{{")
+            if brace >= 0 and "}}" not in inside[brace:]:
+                return Braces(inside[brace + 2 :])
             if region["text_open"] is not None:
                 return Text()
             quoted = inside
@@ -159,9 +144,8 @@ def _in_sql(before: str, after: str, options: str) -> Braces | Text | Sql:
 
 
 def _end(pattern: re.Pattern[str], text: str) -> str:
-    """Return the longest end of a text that is of a form."""
-    found = pattern.search(text)
-    return found[0] if found is not None else ""
+    match = pattern.search(text)
+    return match[0] if match is not None else ""
 
 
 def _plain(part: str) -> str:
@@ -169,7 +153,6 @@ def _plain(part: str) -> str:
 
 
 def _rest(after: str, *, quoted: bool) -> str:
-    """Return what stands behind the cursor, up to the statement's end, without the rest of the name that it stands in."""
     after = re.sub(r'\A[^"\n]*"' if quoted else r"\A[\w@:]*", "", after, count=1)
     pieces: list[str] = []
     at = 0

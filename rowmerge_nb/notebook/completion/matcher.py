@@ -1,4 +1,4 @@
-"""The completion as a matcher of IPython: https://ipython.readthedocs.io/en/stable/api/generated/IPython.core.completer.html."""
+"""A matcher for IPython: https://ipython.readthedocs.io/en/stable/api/generated/IPython.core.completer.html."""
 
 from __future__ import annotations
 
@@ -23,22 +23,16 @@ _EXPRESSION: Final = re.compile(r"[\w.]*\Z")
 
 
 class _Nothing(list["SimpleCompletion"]):
-    """No completions, and none of others either: IPython lets only a matcher that has found something keep others silent.
-
-    Of it IPython asks whether it is empty, and then takes what is in it.
-    """
+    """An empty list of length one: IPython lets only a nonempty result suppress other matchers."""
 
     def __len__(self) -> int:
         return 1
 
 
-def register(shell: InteractiveShell, chosen: Callable[[str], tuple[Names | None, bool]]) -> None:
+def register(shell: InteractiveShell, settings_of: Callable[[str], tuple[Names | None, bool]]) -> None:
     """Add the completion to a shell; a second registration replaces the first.
 
-    Args:
-        shell: the shell.
-        chosen: tells by a cell's line of options the engine whose tables are offered (None where there is none yet), and whether forms
-            of MERGE are offered that Trino does not have.
+    ``settings_of`` maps a cell's line of options to the engine, or None, and whether the extended dialect is on.
     """
     completer = getattr(shell, "Completer", None)
     if completer is None or not hasattr(completer, "custom_matchers"):
@@ -47,14 +41,14 @@ def register(shell: InteractiveShell, chosen: Callable[[str], tuple[Names | None
 
     lookups = Lookups()
 
-    # Before all others, which need not run then: that of Python's names takes half a second at its first time.
+    # Runs first and suppresses the others: the Python matcher needs half a second at first use.
     @context_matcher(priority=100, identifier=_MATCHER)  # type: ignore[untyped-decorator]
     def rowmerge_matcher(context: CompletionContext) -> SimpleMatcherResult:
         at = where(context.full_text, context.cursor_line, context.cursor_position)
         if at is None:
             return {"completions": [], "suppress": False}
-        word, found = _completions(at)
-        completions = [SimpleCompletion(text=text, type=kind) for text, kind in found]
+        word, matches = _completions(at)
+        completions = [SimpleCompletion(text=text, type=label) for text, label in matches]
         return {"completions": completions or _Nothing(), "suppress": True, "ordered": True, "matched_fragment": word}
 
     def _completions(at: Options | Braces | Text | Sql) -> tuple[str, Iterable[tuple[str, str]]]:
@@ -70,9 +64,9 @@ def register(shell: InteractiveShell, chosen: Callable[[str], tuple[Names | None
 
         lookups.begin()
         frames = {name: value for name, value in shell.user_ns.items() if not name.startswith("_") and is_frame(value)}
-        engine, extended = chosen(at.options)
+        engine, extended = settings_of(at.options)
         return at.word, [
-            (found.text, found.kind) for found in in_statement(at, Known(engine, frames, lookups), extended=extended)
+            (matches.text, matches.kind) for matches in in_statement(at, Known(engine, frames, lookups), extended=extended)
         ]
 
     unregister(shell)
@@ -80,17 +74,16 @@ def register(shell: InteractiveShell, chosen: Callable[[str], tuple[Names | None
 
 
 def _python(completer: Any, code: str) -> tuple[str, Iterable[tuple[str, str]]]:
-    """Return Python's names, as IPython finds them without Jedi, which would read the cell as Python."""
-    found = _EXPRESSION.search(code)
-    written = found[0] if found is not None else ""
-    owner, dot, word = written.rpartition(".")
-    matches = completer.attr_matches(written) if owner else completer.global_matches(written)
+    """Return Python's names without Jedi, which would parse the cell as Python."""
+    pattern_match = _EXPRESSION.search(code)
+    expression = pattern_match[0] if pattern_match is not None else ""
+    owner, dot, word = expression.rpartition(".")
+    matches = completer.attr_matches(expression) if owner else completer.global_matches(expression)
     names = [match.removeprefix(owner + dot).removeprefix(".") for match in matches]
     return word, [(name, "instance") for name in dict.fromkeys(names)]
 
 
 def _engines(namespace: dict[str, Any]) -> tuple[str, ...]:
-    """Return the variables that hold an engine; without its module there is none."""
     module = sys.modules.get("rowmerge_nb.engine.engine")
     if module is None:
         return ()
@@ -98,8 +91,8 @@ def _engines(namespace: dict[str, Any]) -> tuple[str, ...]:
 
 
 def unregister(shell: InteractiveShell) -> None:
-    """Take the completion out of a shell."""
+    """Remove the completion from a shell."""
     completer = getattr(shell, "Completer", None)
-    known = getattr(completer, "custom_matchers", [])
-    if completer is not None and known:
-        completer.custom_matchers = [m for m in known if getattr(m, "matcher_identifier", "") != _MATCHER]
+    matchers = getattr(completer, "custom_matchers", [])
+    if completer is not None and matchers:
+        completer.custom_matchers = [m for m in matchers if getattr(m, "matcher_identifier", "") != _MATCHER]

@@ -1,4 +1,4 @@
-"""What Tab offers in a statement: keywords by the grammar, tables, columns and functions by what can be named there."""
+"""Completion in a statement."""
 
 from __future__ import annotations
 
@@ -48,41 +48,30 @@ _TYPES: Final = [
 
 @dataclass(frozen=True)
 class Candidate:
-    """Something that can be inserted.
-
-    Args:
-        text: what stands there then, in place of the word that is being written.
-        kind: what it is, for people: ``keyword``, ``table``, the type of a column, the signature of a function.
-    """
+    """A replacement for the incomplete word, with a label: ``keyword``, ``table``, a type, or a signature."""
 
     text: str
     kind: str
 
 
 class Names(Protocol):
-    """What names there are: an engine's."""
+    """The names that an engine knows, with labels."""
 
     def names(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Return what may follow the first parts of a table's name, and what each is."""
+        """Return the names that may follow the first parts of a table's name."""
 
     def columns(self, *parts: str) -> Sequence[tuple[str, str]] | None:
-        """Return a table's columns and their types."""
+        """Return a table's columns with types; None without such a table."""
 
     def procedures(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Return what may follow the first parts of a procedure's name; below all of them its arguments."""
+        """Return the names that may follow the first parts of a procedure's name; finally its arguments."""
 
     def table_properties(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Return the properties that a table of this name may have, and what each means."""
+        """Return the properties that the table may have, with descriptions."""
 
 
 class Known:
-    """The names of an engine and the DataFrames of the notebook.
-
-    Args:
-        engine: the engine; None where there is none yet, and no table.
-        frames: the DataFrames by their names.
-        lookups: asks without waiting for long.
-    """
+    """The names of an engine, which may be None, and of the notebook's DataFrames."""
 
     def __init__(self, engine: Names | None, frames: dict[str, Any], lookups: Lookups) -> None:
         self._engine = engine
@@ -90,18 +79,18 @@ class Known:
         self._lookups = lookups
 
     def below(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Return what may follow the first parts of a table's name."""
-        return self._asked("names", parts)
+        """Return the names that may follow the first parts of a table's name."""
+        return self._lookup("names", parts)
 
     def procedures(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Return what may follow the first parts of a procedure's name, and of a whole name its arguments."""
-        return self._asked("procedures", parts)
+        """Return what `Names.procedures` does."""
+        return self._lookup("procedures", parts)
 
     def table_properties(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Return the properties that a table of this name may have."""
-        return self._asked("table_properties", parts)
+        """Return what `Names.table_properties` does."""
+        return self._lookup("table_properties", parts)
 
-    def _asked(self, method: str, parts: tuple[str, ...]) -> Sequence[tuple[str, str]]:
+    def _lookup(self, method: str, parts: tuple[str, ...]) -> Sequence[tuple[str, str]]:
         if self._engine is None:
             return []
         return self._lookups.ask((method, id(self._engine), parts), partial(getattr(self._engine, method), *parts), [])
@@ -111,17 +100,17 @@ class Known:
         return self._frames
 
     def columns(self, parts: Sequence[str]) -> Columns:
-        """Return the columns of a table, a view or a DataFrame; a table wins, as it does in a statement."""
-        found: Sequence[tuple[str, str]] | None = None
+        """Return the columns of a table, view or DataFrame; as in statements, tables take precedence."""
+        columns: Sequence[tuple[str, str]] | None = None
         if self._engine is not None:
             key = ("columns", id(self._engine), *(part.lower() for part in parts))
-            found = self._lookups.ask(key, partial(self._engine.columns, *parts), None)
-        if found is None and len(parts) == 1:
-            named = next((name for name in self._frames if name.lower() == parts[0].lower()), None)
-            if named is not None:
-                frame = self._frames[named]
-                found = self._lookups.ask(("frame", id(frame)), partial(_frame_columns, frame), None)
-        return list(found or ())
+            columns = self._lookups.ask(key, partial(self._engine.columns, *parts), None)
+        if columns is None and len(parts) == 1:
+            frame_name = next((name for name in self._frames if name.lower() == parts[0].lower()), None)
+            if frame_name is not None:
+                frame = self._frames[frame_name]
+                columns = self._lookups.ask(("frame", id(frame)), partial(_frame_columns, frame), None)
+        return list(columns or ())
 
 
 def _frame_columns(frame: Any) -> Columns:
@@ -130,30 +119,24 @@ def _frame_columns(frame: Any) -> Columns:
 
 
 def in_statement(at: Sql, names: Known, *, extended: bool = False) -> list[Candidate]:
-    """Return what can stand at the cursor, the nearest first.
-
-    Args:
-        at: where the cursor stands.
-        names: what names there are.
-        extended: with the forms of MERGE that Trino does not have.
-    """
+    """Return the completions at the cursor, best first; ``extended`` includes Trino's missing forms of MERGE."""
     here = place(at.before, at.after, qualified=bool(at.qualifier), extended=extended)
     begin = at.word.removeprefix('"').replace('""', '"').lower()
     is_quoted = at.word.startswith('"')
-    found: dict[str, Candidate] = {}
-    for name, kind in _Reader(here, names).named(at.qualifier):
+    candidates: dict[str, Candidate] = {}
+    for name, label in _Reader(here, names).named(at.qualifier):
         if name.lower().startswith(begin):
             text = quoted(name).removesuffix('"' * at.is_closed) if is_quoted else quoted_where_needed(name, RESERVED)
-            found.setdefault(text, Candidate(text, kind))
+            candidates.setdefault(text, Candidate(text, label))
     if not is_quoted:
-        # In the case in which the word was begun.
-        written = str.lower if at.word.islower() else str.upper
-        found |= {word: Candidate(written(word), "keyword") for word in sorted(here.words) if word.lower().startswith(begin)}
+        # Keywords get the case of the incomplete word.
+        in_case = str.lower if at.word.islower() else str.upper
+        candidates |= {word: Candidate(in_case(word), "keyword") for word in sorted(here.words) if word.lower().startswith(begin)}
         if Slot.EXPRESSION in here.slots and not at.qualifier:
-            found |= {name: Candidate(name, kind) for name, kind in _functions() if name.startswith(begin)}
+            candidates |= {name: Candidate(name, label) for name, label in _functions() if name.startswith(begin)}
         if Slot.TYPE in here.slots:
-            found |= {name: Candidate(name, "type") for name in _TYPES if name.startswith(begin)}
-    return list(found.values())
+            candidates |= {name: Candidate(name, "type") for name in _TYPES if name.startswith(begin)}
+    return list(candidates.values())
 
 
 def _functions() -> Iterator[tuple[str, str]]:
@@ -162,22 +145,19 @@ def _functions() -> Iterator[tuple[str, str]]:
         if name in special:
             yield name, special[name]
             continue
-        shown = [overload for overload in overloads(name) if not overload.special and not overload.refusal]
-        if shown:
-            more = f", {len(shown) - 1} more" if len(shown) > 1 else ""
-            yield name, f"{shown[0]} -> {shown[0].result}{more}"
+        visible_overloads = [overload for overload in overloads(name) if not overload.special and not overload.refusal]
+        if visible_overloads:
+            more = f", {len(visible_overloads) - 1} more" if len(visible_overloads) > 1 else ""
+            yield name, f"{visible_overloads[0]} -> {visible_overloads[0].result}{more}"
 
 
 class _Reader:
-    """Reads which names a place can have."""
-
     def __init__(self, here: Place, names: Known) -> None:
         self._here = here
         self._names = names
         self._with = {query.name.value: query for query in here.named}
 
     def named(self, qualifier: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Yield names and what they are, the nearest first."""
         slots = self._here.slots
         if slots & {Slot.TARGET, Slot.TABLE, Slot.RELATION}:
             if Slot.RELATION in slots and not qualifier:
@@ -200,18 +180,17 @@ class _Reader:
                 yield from self._typed(self._columns(relation))
             yield from ((self._called(relation)[-1], "table") for relation in self._here.relations if self._called(relation))
         if Slot.EXPRESSION in slots and qualifier:
-            wanted = tuple(part.lower() for part in qualifier)
+            requested = tuple(part.lower() for part in qualifier)
             for relation in self._here.relations:
-                called = tuple(part.lower() for part in self._called(relation))
-                if called and called[-len(wanted) :] == wanted:
+                relation_name = tuple(part.lower() for part in self._called(relation))
+                if relation_name and relation_name[-len(requested) :] == requested:
                     yield from self._typed(self._columns(relation))
 
     @staticmethod
     def _typed(columns: Columns) -> Iterator[tuple[str, str]]:
-        yield from ((name, kind or "column") for name, kind in columns)
+        yield from ((name, sql_type or "column") for name, sql_type in columns)
 
     def _called(self, relation: s.Relation) -> tuple[str, ...]:
-        """Return the name by which a relation's columns are qualified; none for a subquery without an alias."""
         if isinstance(relation, s.Aliased):
             return (relation.alias.text,)
         return tuple(part.text for part in relation.name.parts) if isinstance(relation, s.Table) else ()
@@ -223,7 +202,7 @@ class _Reader:
         return len(parts) == 1 and parts[0].value in self._with
 
     def _named_query(self, name: str) -> Columns:
-        # Out of sight meanwhile: a recursive one names itself.
+        # Hidden meanwhile: a recursive query refers to itself.
         query = self._with.pop(name)
         try:
             return [(column.text, "") for column in query.columns] or self._output(query.query)
@@ -265,11 +244,11 @@ class _Reader:
             return []
         if item.target is None:
             return self._columns(relation)
-        wanted = tuple(part.value for part in item.target.parts) if isinstance(item.target, s.Name) else ()
-        return next((self._columns(leaf) for leaf in _leaves(relation) if self._is_called(leaf, wanted)), [])
+        requested = tuple(part.value for part in item.target.parts) if isinstance(item.target, s.Name) else ()
+        return next((self._columns(leaf) for leaf in _leaves(relation) if self._is_called(leaf, requested)), [])
 
-    def _is_called(self, relation: s.Relation, wanted: tuple[str, ...]) -> bool:
-        return tuple(part.lower() for part in self._called(relation))[-len(wanted) :] == wanted
+    def _is_called(self, relation: s.Relation, requested: tuple[str, ...]) -> bool:
+        return tuple(part.lower() for part in self._called(relation))[-len(requested) :] == requested
 
 
 def _leaves(relation: s.Relation) -> Iterator[s.Relation]:

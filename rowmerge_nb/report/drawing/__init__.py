@@ -1,1 +1,1 @@
-"""Drawings: the plan and the channels of pages as DOT, laid out and made into SVG."""
+"""Drawings of plans and pages."""

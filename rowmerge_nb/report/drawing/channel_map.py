@@ -1,4 +1,4 @@
-"""The channels of both pages as a drawing: which channel of the page before each channel of the page after is made of."""
+"""A drawing of the channels of both pages."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _BLANK: Final = "\N{NO-BREAK SPACE}"
 
 @dataclass(frozen=True)
 class Slot:
-    """A place in the drawing: a table column, or several that are left out."""
+    """A table column in the drawing, or several hidden ones."""
 
     index: int
-    hidden: int = 0
+    omitted: int = 0
 
 
 @dataclass(frozen=True)
 class Half:
-    """What a row after ``transform_page`` consists of: per column and for the other channels a short text, None for NULL."""
+    """The content of a row after ``transform_page``, None for NULL."""
 
     label: str
     style: str
@@ -41,7 +41,7 @@ class Half:
 
 
 def channel_map_dot(pages: Pages) -> str:
-    """Draw both pages as DOT, the page before above."""
+    """Return the drawing of both pages as DOT."""
     channels = pages.channels
     slots = _slots(channels)
     graph = new_graph("pages", nodesep="0.2", ranksep="0.5", splines="line")
@@ -54,14 +54,14 @@ def channel_map_dot(pages: Pages) -> str:
 
 
 def channel_map_description(pages: Pages) -> str:
-    """Describe in words what the drawing shows."""
+    """Describe the drawing in words."""
     before = ", ".join(f"{channel.number} {channel.name}" for channel in pages.channels.before)
     after = ", ".join(f"{channel.number} {channel.name}" for channel in pages.channels.after)
     return f"Before: {before}. After: {after}."
 
 
 def _slots(channels: Channels) -> list[Slot]:
-    """Choose the columns to draw: of a wide table the first three, the last, and those that decide a row's place."""
+    """Select the columns to draw: the first three, the last, and the redistribution columns."""
     count = len(channels.columns)
     if count <= MOST_COLUMNS:
         return [Slot(index) for index in range(count)]
@@ -71,8 +71,8 @@ def _slots(channels: Channels) -> list[Slot]:
     for index in range(count):
         if index in keep:
             slots.append(Slot(index))
-        elif slots and slots[-1].hidden:
-            slots.append(Slot(slots[-1].index, slots.pop().hidden + 1))
+        elif slots and slots[-1].omitted:
+            slots.append(Slot(slots[-1].index, slots.pop().omitted + 1))
         else:
             slots.append(Slot(index, 1))
     return slots
@@ -84,24 +84,22 @@ def _cut(text: str, limit: int) -> str:
 
 def _channel(channel: Channel, port: str, fill: str, width: int, fate: str | None = None) -> Box:
     cut = channel.type.partition("(")[0] + "(…)" if "(" in channel.type else _cut(channel.type, TYPE_ROOM)
-    kind = channel.type if len(channel.type) <= TYPE_ROOM else cut
-    lines = [[mono(channel.number, "mut", size=11)], [bold(_cut(channel.name, _NAME))], [mono(kind, "mut", size=11)]]
+    type_text = channel.type if len(channel.type) <= TYPE_ROOM else cut
+    lines = [[mono(channel.number, "mut", size=11)], [bold(_cut(channel.name, _NAME))], [mono(type_text, "mut", size=11)]]
     if fate is not None:
         lines.append([Text(fate or _BLANK, "mut", size=11)])
     return Box(lines, "CENTER", port, fill, 1, width)
 
 
 def _hidden(slot: Slot, port: str, fill: str) -> Box:
-    return Box([[muted("…")], [muted(plural(slot.hidden, "more column"))]], "CENTER", port, fill)
+    return Box([[muted("…")], [muted(plural(slot.omitted, "more column"))]], "CENTER", port, fill)
 
 
 def _splits(pages: Pages) -> bool:
-    """Whether an update leaves as two rows, the first of which keeps the old values of the redistribution columns."""
     return pages.paradigm == DELETE_AND_INSERT
 
 
 def _before(pages: Pages, slots: list[Slot]) -> list[list[Box]]:
-    """Draw the page before; a channel that goes no further says so, the others have their wire there."""
     channels = pages.channels
     location = channels.location
     total = "" if pages.total_before is None else f", {plural(pages.total_before, 'row')}"
@@ -111,13 +109,13 @@ def _before(pages: Pages, slots: list[Slot]) -> list[list[Box]]:
         Box([merge_row], "CENTER", "", "Nt", PageLayout(len(slots)).merge_row.count),
         Box([[plain(_BLANK)]], span=2),
     ]
-    taken = (*(channels.redistribution if _splits(pages) else ()), channels.row_id)
+    wired = (*(channels.redistribution if _splits(pages) else ()), channels.row_id)
     cells = [
-        _channel(channel, f"p{i}", "node", 44, "" if channel in taken else "ends here") for i, channel in enumerate(location)
+        _channel(channel, f"p{i}", "node", 44, "" if channel in wired else "ends here") for i, channel in enumerate(location)
     ]
     for at, slot in enumerate(slots):
         cells.append(
-            _hidden(slot, f"f{at}", "Nt") if slot.hidden else _channel(channels.fields[slot.index], f"f{at}", "Nt", 44, "")
+            _hidden(slot, f"f{at}", "Nt") if slot.omitted else _channel(channels.fields[slot.index], f"f{at}", "Nt", 44, "")
         )
     cells += [
         _channel(channels.present, "", "Nt", 44, "ends here"),
@@ -137,7 +135,7 @@ def _after(pages: Pages, slots: list[Slot], halves: list[Half]) -> list[list[Box
     total = "" if pages.total_after is None else f", {plural(pages.total_after, 'row')}"
     cells = [Box([[muted(f"after{total}")]])]
     cells += [
-        _hidden(slot, "", "node") if slot.hidden else _channel(channels.columns[slot.index], "", "node", 80) for slot in slots
+        _hidden(slot, "", "node") if slot.omitted else _channel(channels.columns[slot.index], "", "node", 80) for slot in slots
     ]
     cells += [_channel(channel, "", "node", 80) for channel in others]
     rows = [bars, cells]
@@ -145,18 +143,17 @@ def _after(pages: Pages, slots: list[Slot], halves: list[Half]) -> list[list[Box
         values = [*half.columns, half.operation, *([half.case] if channels.after_case else []), half.row_id, half.from_update]
         boxes = [Box([[muted("NULL") if value is None else plain(value)]], "CENTER", "", half.style + "t") for value in values]
         rows.append([Box([[bold(half.label, half.style)]]), *boxes])
-    given = ["yes"] * (count - 1) + ["no"]
-    return [*rows, [Box([[muted("the sink gets")]]), *(Box([[muted(word)]], "CENTER") for word in given)]]
+    passed_to_sink = ["yes"] * (count - 1) + ["no"]
+    return [*rows, [Box([[muted("the sink gets")]]), *(Box([[muted(word)]], "CENTER") for word in passed_to_sink)]]
 
 
 def _halves(pages: Pages, slots: list[Slot]) -> list[Half]:
-    """Return what the rows of each operation consist of after ``transform_page``."""
     channels = pages.channels
     redistribution = {channel.name: channel.number for channel in channels.redistribution}
-    new = tuple("…" if slot.hidden else f"from {channels.fields[slot.index].number}" for slot in slots)
+    new = tuple("…" if slot.omitted else f"from {channels.fields[slot.index].number}" for slot in slots)
     old = tuple(
         "…"
-        if slot.hidden
+        if slot.omitted
         else f"from {redistribution[name]}"
         if (name := channels.columns[slot.index].name) in redistribution
         else None
@@ -172,21 +169,20 @@ def _halves(pages: Pages, slots: list[Slot]) -> list[Half]:
         others = [Half("DELETE", "D", old, "2", "0", row_id, "0"), Half("INSERT", "I", new, "1", "0", None, "0")]
     else:
         updates = [Half("UPDATE", "U", new, "3", case, row_id, "0")]
-        # A DELETE's merge row holds what is kept of it already.
+        # A DELETE's merge row already has only the kept values.
         others = [Half("DELETE", "D", new, "2", case, row_id, "0"), Half("INSERT", "I", new, "1", case, None, "0")]
-    # An UPDATE statement does nothing else.
+    # An UPDATE statement has no other operations.
     return updates if pages.updates_only else [*updates, *others]
 
 
 def _wires(pages: Pages, slots: list[Slot]) -> list[tuple[str, str, str]]:
-    """Draw what a row takes along: the kept old values of a DELETE, the new values of an INSERT or UPDATE."""
     channels = pages.channels
-    # What is drawn is the page of a table that has as many columns as there are slots.
-    drawn = PageLayout(len(slots), era=channels.layout.era).after
-    tail, row_id = f"p{channels.layout.before.row_id}", f"s{drawn.row_id}"
+    # The drawing is that of a table with one column per slot.
+    slot_layout = PageLayout(len(slots), era=channels.layout.era).after
+    tail, row_id = f"p{channels.layout.before.row_id}", f"s{slot_layout.row_id}"
     if not _splits(pages):
-        number = [("c", f"s{drawn.case_number}", "U")] if drawn.case_number is not None else []
-        return [(tail, row_id, "U"), *((f"f{at}", f"s{at}", "U") for at in drawn.columns), *number]
-    by_name = {channels.columns[slot.index].name: at for at, slot in enumerate(slots) if not slot.hidden}
+        number = [("c", f"s{slot_layout.case_number}", "U")] if slot_layout.case_number is not None else []
+        return [(tail, row_id, "U"), *((f"f{at}", f"s{at}", "U") for at in slot_layout.columns), *number]
+    by_name = {channels.columns[slot.index].name: at for at, slot in enumerate(slots) if not slot.omitted}
     old = [(f"p{i}", f"s{by_name[c.name]}", "D") for i, c in enumerate(channels.redistribution) if c.name in by_name]
-    return [*old, (tail, row_id, "D"), *((f"f{at}", f"s{at}", "I") for at in drawn.columns)]
+    return [*old, (tail, row_id, "D"), *((f"f{at}", f"s{at}", "I") for at in slot_layout.columns)]

@@ -1,6 +1,6 @@
-"""DOT for tables of text: nodes whose cells carry ports, and edges with labels.
+"""DOT for tables of text: nodes with ports in their cells, and labeled edges.
 
-Every cell states its size, measured as a browser will draw it, so that the same drawing comes out of any Graphviz and needs no fonts.
+Each cell states its size, so that any Graphviz gives the same drawing without fonts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COLORS: Final = {
     "It": "#dbf1e8",
     "Nt": "#e8eaed",
 }
-"""The light theme's colours by the class that a style sheet sets; DOT has the values, SVG the classes."""
+"""The light theme's colors by class; DOT has the values, SVG the classes."""
 
 GAP: Final = "\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}"
 SANS: Final = "Helvetica"
@@ -55,41 +55,38 @@ class Text:
 
     @property
     def width(self) -> float:
-        """Its width in pixels."""
+        """The width in pixels."""
         return text_width(self.text, self.size, bold=self.bold, mono=self.mono)
 
 
 def plain(text: str, color: str = "fg") -> Text:
-    """Make a run of plain text."""
+    """Return a run of plain text."""
     return Text(visible(text).replace(" ", "\N{NO-BREAK SPACE}"), color)
 
 
 def bold(text: str, color: str = "fg") -> Text:
-    """Make a run of bold text."""
+    """Return a run of bold text."""
     return Text(visible(text).replace(" ", "\N{NO-BREAK SPACE}"), color, bold=True)
 
 
 def mono(text: str, color: str = "fg", *, size: int = 12, strong: bool = False) -> Text:
-    """Make a run of fixed-width text."""
+    """Return a run of fixed-width text."""
     return Text(visible(text).replace(" ", "\N{NO-BREAK SPACE}"), color, mono=True, bold=strong, size=size)
 
 
 def muted(text: str) -> Text:
-    """Make a run of quiet text."""
+    """Return a run of muted text."""
     return plain(text, "mut")
 
 
 @dataclass(frozen=True)
 class Box:
-    """A cell.
+    """A cell; without lines, a bar with a port.
 
     Args:
-        lines: its lines, each of runs; empty for a bar that only carries a port.
         align: ``LEFT``, ``CENTER`` or ``RIGHT``.
-        port: the port's name, or ``""``.
         fill: a key of `COLORS`, or ``""``.
-        span: columns.
-        width: the least width; ``height`` the height of a bar.
+        width: the minimum width; ``height`` is the height of a bar.
     """
 
     lines: Sequence[Sequence[Text]] = field(default=())
@@ -102,18 +99,18 @@ class Box:
 
     @property
     def least(self) -> int:
-        """The width that it needs."""
+        """The required width."""
         widths = [sum(run.width for run in line) + 2 * PAD + 2 for line in self.lines]
         return max([self.width, *(math.ceil(width) for width in widths)])
 
     def markup(self) -> str:
-        """Write it as an HTML-like cell."""
+        """Return the HTML-like cell."""
         height = len(self.lines) * LINE + 4 if self.lines else self.height
         attributes = {"PORT": self.port, "ALIGN": self.align if self.lines and self.align != "CENTER" else ""}
         attributes |= {"COLSPAN": str(self.span) if self.span > 1 else "", "BGCOLOR": COLORS[self.fill] if self.fill else ""}
         attributes |= {"WIDTH": str(self.least), "HEIGHT": str(height)}
         text = " ".join(f'{name}="{value}"' for name, value in attributes.items() if value)
-        # A line's own alignment: BALIGN is for all lines of a cell but the last, which ALIGN moves.
+        # ALIGN of a cell applies to its last line, BALIGN to the others.
         return f"<TD {text}>{'<BR/>'.join(_line(line) for line in self.lines)}</TD>"
 
 
@@ -130,7 +127,7 @@ def _run(run: Text) -> str:
 
 
 def new_graph(name: str, **attributes: str) -> graphviz.Digraph:
-    """Begin a drawing from top to bottom."""
+    """Return an empty drawing from top to bottom."""
     import graphviz
 
     settings = {"rankdir": "TB", "bgcolor": "transparent", "pad": "0.02", "margin": "0", **attributes}
@@ -149,16 +146,16 @@ def node(graph: graphviz.Digraph, name: str, rows: Sequence[Sequence[Box]], *, s
 
 
 def identifier(name: str) -> str:
-    r"""Return a name that DOT takes for nothing else, whatever a saved trace may call its nodes.
+    r"""Return a name that is a plain DOT identifier, whatever node names a saved trace has.
 
     >>> identifier("12"), identifier("a:b"), identifier('<"\\N')
     ('12', 'a_3a_b', '_3c__22__5c_N')
     """
-    return _NO_NAME.sub(lambda found: f"_{ord(found[0]):x}_", name) or "_"
+    return _NO_NAME.sub(lambda match: f"_{ord(match[0]):x}_", name) or "_"
 
 
 def thickness(rows: int | None) -> float:
-    """Return an edge's width for a number of rows: half a point per row, and slowly more beyond eight.
+    """Return an edge's width: half a point per row, logarithmic beyond eight.
 
     >>> [thickness(rows) for rows in (None, 0, 1, 8, 80, 8_000_000)]
     [1.25, 1.0, 1.5, 5.0, 5.5, 6.5]
@@ -181,7 +178,7 @@ def edge(
     dashed: bool = False,
     weight: int = 1,
 ) -> None:
-    """Add an edge; its label is a cell of its own, so that its size is known too."""
+    """Add an edge; its label is a cell of known size."""
     width = 1.25 if dashed else thickness(rows)
     attributes = {"color": COLORS[color], "penwidth": f"{width:g}", "arrowsize": f"{0.45 + width / 10:.2g}"}
     if label is not None:

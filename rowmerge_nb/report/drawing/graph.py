@@ -1,7 +1,6 @@
 """The plan as a drawing: from the scans at the top to ``finish_merge`` at the bottom, one lane per WHEN clause.
 
-A node says what happens, an edge how many rows take it. CASE, MarkDistinct and transform_page have equal cells, so that lanes are
-straight; below, rows go by operation, and behind an exchange by writer.
+CASE, MarkDistinct and transform_page have equal cells, so that lanes are straight.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ MOST_PREDICATES: Final = 12
 PREDICATE: Final = 46
 LANE: Final = 96
 MONO: Final = 7.2
-"""The width of a letter of a predicate."""
+"""The width of a character of a predicate."""
 LABEL: Final = 13
-"""So many letters stand before a predicate, and at the margins."""
+"""The number of characters before a predicate and in the margins."""
 ARGUMENTS: Final = 36
 MOST_STEPS: Final = 10
-"""So many nodes of a source query are drawn."""
+"""The maximum number of nodes drawn of a source query."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows on their way down: where they leave, their style, how many they are, and how wide their outlet is."""
+    """Rows between two nodes."""
 
     port: str
     style: str
@@ -53,7 +52,7 @@ class Stream:
 
 
 def plan_dot(report: Report) -> str:
-    """Draw the plan of a report as DOT.
+    """Return the drawing of a report's plan as DOT.
 
     Raises:
         ValueError: the report has no plan.
@@ -64,7 +63,7 @@ def plan_dot(report: Report) -> str:
 
 
 def pages_dot(report: Report) -> str:
-    """Draw the channels of the pages before and after ``transform_page`` as DOT.
+    """Return the drawing of both pages as DOT.
 
     Raises:
         ValueError: the report has no pages.
@@ -75,7 +74,7 @@ def pages_dot(report: Report) -> str:
 
 
 def plan_description(plan: Plan) -> str:
-    """Describe in words what the drawing shows."""
+    """Describe the drawing in words."""
     names = [f"{operator.title} {operator.arguments}".strip() for operator in plan.in_order]
     lanes = [f"{lane.label} {operation_word(lane.operation)}{_rows_words(lane.rows)}" for lane in plan.lanes]
     writers = [f"writer {writer.number} stores {plural(writer.total, 'row')}" for writer in plan.writers]
@@ -87,22 +86,19 @@ def _rows_words(rows: int | None) -> str:
 
 
 class _Drawing:
-    """One plan on its way to DOT; the steps of the plan's spine are drawn one by one, streams lead from each to the next."""
-
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.graph: graphviz.Digraph = new_graph("plan", nodesep="0.28", ranksep="0.17" if plan.counted else "0.28")
         self.lane_width = self._lane_width()
 
     def dot(self) -> str:
-        """Draw the plan."""
         spine = [self.plan.operators[0]]
         while len(spine[-1].sources) == 1:
             spine.append(self.plan.get(spine[-1].sources[0]))
         if spine[-1].sources:
             streams = self._join(spine.pop())
         else:
-            # Without a join the spine ends in a scan, or in a chain above it up to the first operator that has a node of its own.
+            # Without a join, the spine ends in a scan and the operators above it that share its node.
             leaf = [spine.pop()]
             while spine and spine[-1].kind not in _OWN_NODE:
                 leaf.insert(0, spine.pop())
@@ -114,7 +110,7 @@ class _Drawing:
         return str(self.graph.source)
 
     def _step(self, steps: list[Operator], streams: list[Stream]) -> tuple[int, list[Stream]]:
-        """Draw the next node; give how many operators are in it, and what leaves it."""
+        """Draw the next node; return the number of operators in it, and the streams out of it."""
         first = steps[0]
         if first.kind == "Case" and self.plan.lanes:
             projects = list(takewhile(lambda step: step.kind == "Project", steps[1:]))
@@ -124,7 +120,7 @@ class _Drawing:
             return len(together), self._distinct(together, streams)
         if first.kind == "MergeProcessor" and self.plan.lanes:
             return 1, self._transform(first, streams)
-        # A saved trace may hold a plan in which rows come here other than by operation.
+        # In a saved trace, rows may arrive here ungrouped.
         by_operation = all(stream.style in self.plan.outputs for stream in streams)
         exchange = first if first.kind == "Exchange" and self.plan.outputs and by_operation else None
         writer = next((step for step in steps[:2] if step.kind in WRITERS), None)
@@ -135,7 +131,7 @@ class _Drawing:
         return 1, self._plain(first, streams)
 
     def _lane_width(self) -> int:
-        """Make lanes as wide as their texts need, all equal and even, since an UPDATE splits in the middle."""
+        """Return the width of all lanes: enough for their texts, and even, since an UPDATE splits in the middle."""
         lanes = self.plan.lanes
         if not lanes:
             return LANE
@@ -147,14 +143,10 @@ class _Drawing:
         return width + width % 2
 
     def _branches(self) -> list[tuple[str, str, str]]:
-        """Return what each line of the CASE begins with, its text, and its style; many are cut to a dozen.
-
-        Of an UPDATE statement there is none: it has nothing to decide.
-        """
         if len(self.plan.branches) == 1:
             return []
         lines = []
-        # Lanes are a node's width, which predicates may fill.
+        # Predicates may be as wide as all lanes together.
         room = max(PREDICATE, int(len(self.plan.lanes) * LANE / MONO) - LABEL)
         for branch in self.plan.branches:
             text = "ELSE" if branch.matched is None else f"WHEN {condition_text(branch)}"
@@ -164,22 +156,21 @@ class _Drawing:
             )
         if len(lines) <= MOST_PREDICATES:
             return lines
-        hidden = len(lines) - MOST_PREDICATES
-        return [*lines[: MOST_PREDICATES - 1], ("", f"… {hidden} more clauses, listed under Clauses", "N"), lines[-1]]
+        omitted = len(lines) - MOST_PREDICATES
+        return [*lines[: MOST_PREDICATES - 1], ("", f"… {omitted} more clauses, listed under Clauses", "N"), lines[-1]]
 
     def _predicate(self, index: int) -> list[Text]:
         label, text, style = self._branches()[index]
         return [mono(label, style, strong=True), mono(text) if label else muted(text)]
 
     def _head(self, operator: Operator) -> list[Box]:
-        """Write an operator's line: its name, its arguments, and at the right its rows."""
         arguments = cell(operator.arguments, ARGUMENTS).text
         line = [bold(operator.title), *([mono(GAP + arguments)] if arguments else [])]
         rows = operator.rows_text
         return [Box([line]), Box([[plain(f"{GAP}{rows}")]] if rows else (), align="RIGHT", height=0)]
 
     def _leaves(self, name: str, operators: list[Operator]) -> Stream:
-        """Draw a side of the join as one node, the scan at the top, and above a source query what it is made of."""
+        """Draw an input of the join as one node, the scan at the top."""
         rows = [row for operator in reversed(operators) for row in (*_inside(operator), self._head(operator))]
         last = operators[0]
         node(self.graph, name, rows)
@@ -192,16 +183,16 @@ class _Drawing:
             while chain[-1].sources:
                 chain.append(self.plan.get(chain[-1].sources[0]))
             streams.append(self._leaves(name, chain))
-        kinds = _KINDS_OF_FULL if self.plan.join is JoinType.FULL else _KINDS
-        parts = list(zip("mus", (self.plan.matched, self.plan.unmatched, self.plan.by_source), strict=True))[: len(kinds)]
-        notes = [[Box([[muted(self.plan.alone)]], span=len(kinds))]] if self.plan.alone else []
-        # All outlets are equally wide, wide enough for the criteria above them.
-        width = max(200, (Box([self._title(join)]).least + 1) // len(kinds))
+        outlet_texts = _KINDS_OF_FULL if self.plan.join is JoinType.FULL else _KINDS
+        parts = list(zip("mus", (self.plan.matched, self.plan.unmatched, self.plan.by_source), strict=True))[: len(outlet_texts)]
+        notes = [[Box([[muted(self.plan.alone)]], span=len(outlet_texts))]] if self.plan.alone else []
+        # Outlets are equally wide, and wide enough for the criteria above them.
+        width = max(200, (Box([self._title(join)]).least + 1) // len(outlet_texts))
         outlets = [
-            Box([[plain(kind + GAP), mono(mark, "mut")]], align="CENTER", port=port, fill="Nt", width=width)
-            for (port, _), (kind, mark) in zip(parts, kinds, strict=True)
+            Box([[plain(caption + GAP), mono(mark, "mut")]], align="CENTER", port=port, fill="Nt", width=width)
+            for (port, _), (caption, mark) in zip(parts, outlet_texts, strict=True)
         ]
-        node(self.graph, "join", [[Box([self._title(join)], span=len(kinds))], *notes, outlets])
+        node(self.graph, "join", [[Box([self._title(join)], span=len(outlet_texts))], *notes, outlets])
         for stream in streams:
             edge(self.graph, stream.port, "join", label=_label(stream), rows=stream.rows)
         return [Stream(f"join:{port}:s", "line", rows, "" if rows is None else plural(rows, "row")) for port, rows in parts]
@@ -213,14 +204,14 @@ class _Drawing:
         lanes, width = self.plan.lanes, self.lane_width
         columns = 2 * len(lanes)
         count = len(streams)
-        # Each inlet takes its part of the cell's columns, the last one what is left.
+        # Inlets share the columns; the last one takes the rest.
         spans = [columns // count] * (count - 1) + [columns - columns // count * (count - 1)]
         inlets = [Box(port=f"i{i}", fill="Nt", span=span, width=span * width // 2) for i, span in enumerate(spans)]
         rows = [inlets] if count > 1 else []
         decided = len(self.plan.branches) > 1
         title = [bold("CASE"), muted(GAP + "first true wins; writes merge_row")]
-        alone = [bold("Project"), muted(GAP + "every row gets its merge_row")]
-        rows.append([Box([title if decided else alone], span=columns)])
+        undecided = [bold("Project"), muted(GAP + "every row gets its merge_row")]
+        rows.append([Box([title if decided else undecided], span=columns)])
         rows += [[Box([self._predicate(index)], span=columns)] for index in range(len(self._branches()))]
         rows += [
             [Box([[bold("Project"), mono(GAP + cell(project.arguments, ARGUMENTS + 24).text)]], span=columns)]
@@ -259,7 +250,6 @@ class _Drawing:
         return self._lane_streams("distinct", "c")
 
     def _lane_head(self, operator: Operator) -> list[Text]:
-        """Write the line of an operator that lanes go through."""
         line = [bold(operator.title), mono(GAP + operator.arguments)]
         if operator.kind == "DuplicateCheck":
             return [*line, *((plain if self.plan.counted else muted)(GAP + note) for note in operator.notes)]
@@ -278,7 +268,7 @@ class _Drawing:
             )
 
     def _groups(self) -> list[tuple[Lane, int]]:
-        """Join neighbouring lanes of one operation: the first lane of each group with the sum of rows, and its number of lanes."""
+        """Merge neighboring lanes of one operation; return the merged lanes with their counts."""
         groups: list[tuple[Lane, int]] = []
         for lane in self.plan.lanes:
             if groups and groups[-1][0].operation is lane.operation:
@@ -290,7 +280,6 @@ class _Drawing:
         return groups
 
     def _becomes(self, lane: Lane, count: int) -> list[list[list[Text]]]:
-        """Write what an operation becomes, on two lines."""
         rows = "" if lane.rows is None else f" {number(lane.rows)}"
         splits = lane.style == "U" and "U" not in self.plan.outputs
         amount = "" if lane.rows is None else f"{number(lane.rows)} "
@@ -323,7 +312,6 @@ class _Drawing:
         return leaving
 
     def _plain(self, operator: Operator, streams: list[Stream]) -> list[Stream]:
-        """Draw an operator that has no drawing of its own: a name, arguments, rows."""
         line = [bold(operator.title), *([mono(GAP + cell(operator.arguments, ARGUMENTS).text)] if operator.arguments else [])]
         rows = [[Box([line])]]
         rows += [[Box([[plain(note)]])] for note in operator.notes if operator.kind == "TableFinish"]
@@ -341,16 +329,14 @@ class _Drawing:
 
 
 def _inside(operator: Operator) -> list[list[Box]]:
-    """Write the nodes of a source query, a line each; of very many the last."""
     lines = list(_lines(operator.inside, "")) if operator.inside is not None else []
-    if hidden := max(len(lines) - MOST_STEPS, 0):
-        lines[:hidden] = [[muted(f"… {plural(hidden, 'more node')}, which EXPLAIN shows")]]
+    if omitted := max(len(lines) - MOST_STEPS, 0):
+        lines[:omitted] = [[muted(f"… {plural(omitted, 'more node')}, which EXPLAIN shows")]]
     # The head below it has two cells.
     return [[Box([line], span=2)] for line in lines]
 
 
 def _lines(step: Inner, indent: str) -> Iterator[list[Text]]:
-    """Write what is below a node and then the node; where several meet in it, they stand further to the right."""
     for source in step.sources:
         yield from _lines(source, indent + 2 * GAP if len(step.sources) > 1 else indent)
     arguments = cell(step.arguments, ARGUMENTS).text

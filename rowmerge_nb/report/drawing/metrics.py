@@ -1,8 +1,6 @@
-"""How wide text is in a reader's browser.
+"""The width of text in a browser: drawings are laid out without fonts, so that they are byte-identical on every machine.
 
-Drawings are laid out without fonts: what a machine has installed must not change a byte of them. The widths below are those of
-Helvetica, which Arial and Liberation Sans share, in thousandths of the font size, from space to tilde. The mono fonts that the style
-sheet names are all 0.6 wide or narrower.
+The widths are those of Helvetica, in thousandths of the font size, from space to tilde; mono fonts are at most 0.6 wide.
 """
 
 from __future__ import annotations

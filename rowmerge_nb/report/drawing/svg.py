@@ -1,8 +1,7 @@
-"""DOT to SVG: Graphviz places boxes and edges, the text is ours.
+"""DOT to SVG: Graphviz places boxes and edges, this module writes the text.
 
-Before the layout every cell is emptied and painted in a colour that is its number; after it, the painted polygons tell where each cell
-is, and its text is written there. No font is measured on the way, so the bytes are the same on every machine; colours become classes,
-so one drawing serves light and dark.
+Before the layout, each cell is emptied and filled with a color that encodes its number, which locates its text afterwards.
+No font is measured, so the bytes are the same on every machine. Colors become classes for light and dark themes.
 """
 
 from __future__ import annotations
@@ -34,23 +33,20 @@ class _Cell:
 
 
 def dot_to_svg(dot: str, *, prefix: str = "rm", title: str = "", description: str = "", standalone: bool = False) -> str:
-    """Draw DOT that `rowmerge_nb.report.drawing.graph` wrote.
+    """Draw DOT written by `rowmerge_nb.report.drawing.graph` as an ``<svg>`` element without scripts and ``foreignObject``.
 
     Args:
         dot: the DOT text.
-        prefix: what the drawing's ids begin with; unique in a document.
+        prefix: the prefix of the drawing's ids; unique in a document.
         title: the drawing's name, for screen readers.
-        description: what it shows, in words.
-        standalone: carry a style sheet, for a file of its own.
-
-    Returns:
-        An ``<svg>`` element: rectangles, paths and text with classes; no script, no ``foreignObject``.
+        description: its content in words.
+        standalone: include a style sheet.
     """
     import pygraphviz
 
     cells: list[_Cell] = []
-    drawn = pygraphviz.AGraph(string=_CELL.sub(lambda match: _number(match, cells), dot)).draw(prog="dot", format="svg")
-    svg = drawn.decode("utf-8")
+    svg_bytes = pygraphviz.AGraph(string=_CELL.sub(lambda match: _number(match, cells), dot)).draw(prog="dot", format="svg")
+    svg = svg_bytes.decode("utf-8")
     width, height = (float(size) for size in _found(_SIZE, svg))
     shift = tuple(float(offset) for offset in _found(_SHIFT, svg))
     drawing = _Drawing(cells, shift[0], shift[1])
@@ -75,7 +71,7 @@ def _found(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
 
 
 def _number(match: re.Match[str], cells: list[_Cell]) -> str:
-    """Empty a cell and paint it with its number; keep what was in it."""
+    """Replace a cell by an empty one colored with its number."""
     attributes = dict(re.findall(r'(\w+)="([^"]*)"', match[1]))
     lines = tuple(_line(line) for line in match[2].split("<BR/>")) if match[2] else ()
     cells.append(_Cell(_CLASS_OF.get(attributes.pop("BGCOLOR", ""), ""), attributes.pop("ALIGN", "CENTER"), lines))
@@ -84,7 +80,7 @@ def _number(match: re.Match[str], cells: list[_Cell]) -> str:
 
 
 def _line(markup: str) -> str:
-    """Turn a line into a text element without a place; its runs follow each other as the browser sets them."""
+    """Convert a line to text with classes but no position."""
     runs = []
     for face, size, color, strong, text in _FONT.findall(markup):
         names = ["m"] * (face == "Courier") + ["b"] * bool(strong) + ["s"] * (size == "11")
@@ -100,7 +96,7 @@ def _line(markup: str) -> str:
 
 
 class _Drawing:
-    """The shapes of a drawing, moved by Graphviz's shift: surfaces by class, then edges, then text."""
+    """The shapes of a drawing: surfaces by class, then edges, then text."""
 
     def __init__(self, cells: list[_Cell], right: float, down: float) -> None:
         self.cells = cells
@@ -110,15 +106,13 @@ class _Drawing:
         self.texts: list[str] = []
 
     def markup(self) -> list[str]:
-        """Return all elements, the lowest first."""
-        # One path per colour: a rectangle then costs twenty bytes. Nodes lie below their cells.
+        # One path per color, twenty bytes per rectangle. Nodes are below their cells.
         names = sorted(self.surfaces, key=lambda name: (name != "node", name))
         return [*(f'<path class="f-{name}" d="{"".join(self.surfaces[name])}"/>' for name in names), *self.edges, *self.texts]
 
-    def add(self, kind: str, attributes: dict[str, str]) -> None:
-        """Take in one of Graphviz's shapes."""
+    def add(self, tag: str, attributes: dict[str, str]) -> None:
         fill, stroke = attributes.get("fill", "none"), attributes.get("stroke", "none")
-        if kind == "path":
+        if tag == "path":
             self._edge(attributes, _CLASS_OF[stroke])
             return
         points = [(float(x), float(y)) for x, y in (pair.split(",") for pair in attributes["points"].split())]
@@ -127,19 +121,19 @@ class _Drawing:
                 corners = self._moved(" ".join(f"{x},{y}" for x, y in points[:-1]))
                 self.edges.append(f'<polygon class="a-{_CLASS_OF[fill]}" points="{corners}"/>')
             return
-        left, right = (pick(x for x, _ in points) + self.shift[0] for pick in (min, max))
+        west, east = (pick(x for x, _ in points) + self.shift[0] for pick in (min, max))
         top, bottom = (pick(y for _, y in points) + self.shift[1] for pick in (min, max))
         if fill in _CLASS_OF:
-            self._surface(_CLASS_OF[fill], left, top, right, bottom)
+            self._surface(_CLASS_OF[fill], west, top, east, bottom)
         elif fill.startswith("#0a") and (index := int(fill[1:], 16) - _FIRST_NUMBER) < len(self.cells):
             if self.cells[index].fill:
-                self._surface(self.cells[index].fill, left, top, right, bottom)
-            self._text(self.cells[index], left, top, right, bottom)
+                self._surface(self.cells[index].fill, west, top, east, bottom)
+            self._text(self.cells[index], west, top, east, bottom)
 
-    def _surface(self, name: str, left: float, top: float, right: float, bottom: float) -> None:
-        # Whole pixels: neighbours then share an edge, without a seam of the page between them.
-        x, y = round(left), round(top)
-        across = round(right) - x
+    def _surface(self, name: str, west: float, top: float, east: float, bottom: float) -> None:
+        # In whole pixels, neighbors share an edge without a seam.
+        x, y = round(west), round(top)
+        across = round(east) - x
         self.surfaces.setdefault(name, []).append(f"M{x} {y}h{across}v{round(bottom) - y}h-{across}z")
 
     def _edge(self, attributes: dict[str, str], name: str) -> None:
@@ -147,19 +141,18 @@ class _Drawing:
         dash = ' stroke-dasharray="5,3"' if "stroke-dasharray" in attributes else ""
         self.edges.append(f'<path class="s-{name}"{width}{dash} d="{self._moved(attributes["d"])}"/>')
 
-    def _text(self, cell: _Cell, left: float, top: float, right: float, bottom: float) -> None:
-        x, anchor = {"LEFT": (left + PAD, ""), "RIGHT": (right - PAD, "r"), "CENTER": ((left + right) / 2, "c")}[cell.align]
+    def _text(self, cell: _Cell, west: float, top: float, east: float, bottom: float) -> None:
+        x, anchor = {"LEFT": (west + PAD, ""), "RIGHT": (east - PAD, "r"), "CENTER": ((west + east) / 2, "c")}[cell.align]
         start = (top + bottom) / 2 - (len(cell.lines) - 1) * LINE / 2 + 4
         for at, line in enumerate(cell.lines):
             names, _, content = line.partition("|")
             if content.strip("\N{NO-BREAK SPACE}"):
                 together = " ".join(filter(None, (names, anchor)))
                 name = f' class="{together}"' if together else ""
-                # On whole pixels, as the surfaces that they stand on.
+                # In whole pixels, like the surfaces.
                 self.texts.append(f'<text x="{round(x)}" y="{round(start + at * LINE)}"{name}>{content}</text>')
 
     def _moved(self, path: str) -> str:
-        """Take the shift into coordinates, rounded to a tenth."""
         right, down = self.shift
         return _POINT.sub(lambda match: f"{_short(float(match[1]) + right)},{_short(float(match[2]) + down)}", path)
 

@@ -1,4 +1,4 @@
-"""The lower end of a plan's drawing: exchange, writers, and their sinks."""
+"""The lower end of a plan's drawing: exchange, writers and sinks."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SINKS: Final = {
     "DeleteRows": ("UpdatablePageSource", "delete_rows"),
     "UpdateRows": ("UpdatablePageSource", "update_rows"),
 }
-"""What a writer hands rows to, and by which call."""
+"""The receiver of a writer's rows, and the call."""
 _OPERATIONS: Final = {"D": 2, "U": 3, "I": 1}
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """Rows that come from above: the port they leave, their style, number and label, and how wide their outlet is."""
+    """Rows from above: their port, style, number, label, and outlet width."""
 
     port: str
     style: str
@@ -42,18 +42,7 @@ class Arrival:
 def draw_writers(
     graph: graphviz.Digraph, plan: Plan, writer: Operator, exchange: Operator | None, arrivals: list[Arrival]
 ) -> list[tuple[str, str]]:
-    """Draw what lies between ``transform_page`` and ``TableFinish``.
-
-    Args:
-        graph: the drawing.
-        plan: the plan.
-        writer: the writer's operator.
-        exchange: the exchange above it, if there is one.
-        arrivals: what comes from above, from left to right.
-
-    Returns:
-        Where fragments leave, each with the label of its edge.
-    """
+    """Draw the nodes between ``transform_page`` and ``TableFinish``; return the ports of fragments with labels."""
     sinks = _sinks(plan)
     if exchange is None:
         return [_one_node(graph, plan, writer, arrivals)]
@@ -77,7 +66,7 @@ def draw_writers(
 
 
 def _sinks(plan: Plan) -> list[Writer | None]:
-    """Return the writers that get a node of their own; the last one may stand for many. None: not known, or none at all."""
+    """Return the writers with a node of their own; the last one may represent many. None: no known writer."""
     writers = plan.writers
     if not writers:
         return [None]
@@ -98,11 +87,10 @@ def _exchange_node(
     outlets: list[tuple[int, str, int]],
     names: list[str],
 ) -> None:
-    """Draw the exchange: arrows come in by operation, straight from above, and go out by writer, whose ``names`` are shown."""
     styles = list(dict.fromkeys(arrival.style for arrival in arrivals))
     rooms = [sum(arrival.width for arrival in arrivals if arrival.style == style) for style in styles]
     ends = [list(accumulate(widths)) for widths in ([a.width for a in arrivals], rooms, [width for _, _, width in outlets])]
-    # The rows of the node are cut at different places: its columns are what lies between any two neighbouring cuts.
+    # The rows of the node are divided at different positions: its columns lie between neighboring cuts.
     cuts = sorted({0, *(end for row in ends for end in row)})
 
     def spans(row: list[int]) -> list[int]:
@@ -140,12 +128,12 @@ def _named(style: str, rows: int | None) -> str:
 
 
 def _outlets(sinks: list[Writer | None], styles: list[str], total: int) -> list[tuple[int, str, int]]:
-    """Cut the lower edge of the exchange: per writer the operations it gets, with their widths, so that no edges cross."""
-    wanted = [(at, [style for style in styles if sink is None or sink.rows.get(style)]) for at, sink in enumerate(sinks)]
+    """Divide the lower edge of the exchange by writer and operation, so that no edges cross."""
+    styles_of_sinks = [(at, [style for style in styles if sink is None or sink.rows.get(style)]) for at, sink in enumerate(sinks)]
     outlets: list[tuple[int, str, int]] = []
-    for at, mine in wanted:
-        left, right = total * at // len(sinks), total * (at + 1) // len(sinks)
-        edges = [left + (right - left) * i // len(mine) for i in range(len(mine) + 1)] if mine else []
+    for at, mine in styles_of_sinks:
+        start_of, end_of = total * at // len(sinks), total * (at + 1) // len(sinks)
+        edges = [start_of + (end_of - start_of) * i // len(mine) for i in range(len(mine) + 1)] if mine else []
         outlets += [(at, style, end - start) for style, (start, end) in zip(mine, pairwise(edges), strict=True)]
     return outlets
 
@@ -175,7 +163,6 @@ def _sink_node(graph: graphviz.Digraph, plan: Plan, name: str, sink: Writer | No
 
 
 def _one_node(graph: graphviz.Digraph, plan: Plan, writer: Operator, arrivals: list[Arrival]) -> tuple[str, str]:
-    """Draw all sinks as one node: without an exchange every task stores what it has."""
     name, method = _SINKS[writer.kind]
     word = "split" if writer.kind in CHANGERS else "writer"
     span = max(len(arrivals), 1)

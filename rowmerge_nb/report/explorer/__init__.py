@@ -1,1 +1,1 @@
-"""The explorer: a statement seen row by row and step by step, in a notebook or in a file of its own."""
+"""The explorer of a statement, as a widget or a file."""

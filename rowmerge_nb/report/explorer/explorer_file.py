@@ -1,4 +1,4 @@
-"""The explorer as one file: script, styles and state in it, and nothing that is asked of a server."""
+"""The explorer as one self-contained file."""
 
 from __future__ import annotations
 
@@ -60,22 +60,19 @@ pre.statement [data-clause]::before{{content:attr(data-clause);display:inline-bl
 
 @cache
 def explorer_module() -> str:
-    """Return the front end's module, whose default export has `render`."""
+    """Return the front end's module, which exports `render` by default."""
     return files("rowmerge_nb.report.explorer").joinpath("explorer.mjs").read_text("utf-8")
 
 
 @cache
 def explorer_styles() -> str:
-    """Return the style sheets of the explorer: the report's, and its own."""
+    """Return the report's style sheet and the explorer's."""
     own = files("rowmerge_nb.report.explorer").joinpath("explorer.css").read_text("utf-8")
     return f"{style_sheet()}\n{own}"
 
 
 def opening(state: Mapping[str, Any]) -> tuple[int, str]:
-    """Return the row and the step at which the explorer opens: the first row that is updated, at the CASE, since "why" comes before "how".
-
-    Of a statement that failed it is the step that failed.
-    """
+    """Return the initial row and step: the first updated row at the CASE, or the failed step."""
     keys = [step["key"] for step in state["steps"]]
     if state["failed"]:
         return (0 if state["rows"] else -1), keys[-1]
@@ -84,7 +81,7 @@ def opening(state: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def _with_clauses(state: Mapping[str, Any]) -> Markup:
-    """Write the statement line by line, with the clauses in its margin under the names that they have below; who copies it copies no margin."""
+    """Return the statement with clause labels in its margin."""
     from markupsafe import Markup, escape
 
     statement: str = state["statement"]
@@ -100,32 +97,22 @@ def _with_clauses(state: Mapping[str, Any]) -> Markup:
 
 
 def _label(numbers: Sequence[int]) -> str:
-    """Name the clauses that begin in one line.
-
-    >>> _label([2]), _label([0, 1, 2])
-    ('clause 2', 'clauses 0–2')
-    """
     return f"clause {numbers[0]}" if len(numbers) == 1 else f"clauses {numbers[0]}\N{EN DASH}{numbers[-1]}"
 
 
 def explorer_page(trace: Trace, untouched: pa.Table | None = None, variants: Variants | None = None) -> str:
-    """Write an HTML document with the explorer of a statement; without scripts it shows the report.
-
-    Args:
-        trace: the statement's trace.
-        untouched: rows of the target that were not joined, where they are known.
-        variants: what would have come of its rows under other options; None where nobody has derived it.
+    """Return an HTML document with the explorer of a statement; without scripts it shows the report.
 
     Raises:
-        RowMergeError: NOT_SUPPORTED, as `rowmerge_nb.report.explorer.explorer_state.explorer_state` says.
+        RowMergeError: NOT_SUPPORTED, see `rowmerge_nb.report.explorer.explorer_state.explorer_state`.
     """
     from markupsafe import escape
 
     state = explorer_state(trace, untouched)
     if variants is not None:
         state["otherwise"] = otherwise(state, variants, untouched)
-    # Within a script nothing is escaped, but its end is looked for.
-    told = json.dumps(state).replace("<", "\\u003c")
+    # Entities are not decoded within a script, but its end tag must not occur.
+    state_json = json.dumps(state).replace("<", "\\u003c")
     row, step = opening(state)
     script = explorer_module().replace(_EXPORT, _START.replace("ROW", str(row)).replace("STEP", json.dumps(step)))
     return _SHELL.format(
@@ -133,6 +120,6 @@ def explorer_page(trace: Trace, untouched: pa.Table | None = None, variants: Var
         styles=explorer_styles(),
         statement=_with_clauses(state),
         report=render_html(build_report(trace)),
-        state=told,
+        state=state_json,
         script=script,
     )

@@ -1,6 +1,6 @@
-"""What the explorer shows, as one JSON: rows with their reasons, steps, pages, writers and calls, in the words of the report.
+"""The explorer's state as JSON, in the words of the report.
 
-The front end chooses and draws; it computes nothing of the statement.
+The front end selects and draws; it computes nothing of the statement.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "rowmerge_nb explorer 1"
 MOST_ROWS: Final = 30
-"""So many rows can be followed; of more the first ones of the source are shown."""
+"""The maximum number of rows shown: the first ones of the source."""
 _GROUPS: Final = {
     Join.MATCHED: "matched",
     Join.NOT_MATCHED: "not matched",
@@ -60,32 +60,29 @@ _ANSWERS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "
 
 
 def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str, Any]:
-    """Return what the explorer shows of a trace.
+    """Return the explorer's state of a trace: the requested rows of a large statement, or the first ones in the trace.
 
     Args:
-        trace: that of a MERGE, UPDATE or DELETE that ran by merge sinks, with the values of both sides; or that failed, with whatever it has.
-        untouched: rows of the target that were not joined, or not chosen by WHERE, where somebody knows more of them than the trace.
-
-    Of a large statement the rows are those that were asked for with it, if there are such; else the first ones that the trace holds.
+        trace: the trace of a MERGE, UPDATE or DELETE that ran by merge sinks with the values of both sides, or that failed.
+        untouched: target rows that took no part, if the caller knows more than the trace.
 
     Raises:
-        RowMergeError: NOT_SUPPORTED for another statement, one that was not begun, one of the older flow, and where the trace of one that
-            ran has no rows with the values of both sides.
+        RowMergeError: NOT_SUPPORTED for other traces.
     """
     report = build_report(trace)
-    asked = _asked(trace)
-    if asked is not None:
-        trace = replace(trace, pages=asked.pages)
+    request = _requested(trace)
+    if request is not None:
+        trace = replace(trace, pages=request.pages)
         report = replace(report, pages=build_report(trace).pages)
-    shown = _journeys(trace)
+    journeys = _journeys(trace)
     steps, untouched_rows, near = _steps(trace), _untouched(trace), _near(trace)
-    if trace.pages is not None and shown:
-        # Everything below is about the rows that are drawn, in their order.
-        trace = replace(trace, pages=rows_of(trace.pages, np.array([journey.page_row for journey in shown])))
-        shown = tuple(replace(journey, page_row=index) for index, journey in enumerate(shown))
+    if trace.pages is not None and journeys:
+        # From here on, only the displayed rows count, in their order.
+        trace = replace(trace, pages=rows_of(trace.pages, np.array([journey.page_row for journey in journeys])))
+        journeys = tuple(replace(journey, page_row=index) for index, journey in enumerate(journeys))
     pages = trace.pages
-    failed = trace.state == StatementState.FAILED
-    total = trace.joined if trace.joined is not None else len(shown)
+    is_failed = trace.state == StatementState.FAILED
+    total = trace.joined if trace.joined is not None else len(journeys)
     return {
         "format": FORMAT,
         "kind": trace.kind,
@@ -95,9 +92,9 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "outcome": _runs(report.outcome.sentence),
         "meta": _runs(report.outcome.meta),
         "options": {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)},
-        "sample": "" if len(shown) >= total or not shown else _sample(len(shown), total, asked),
-        "steps": ended_steps(trace, steps) if failed else steps,
-        "failed": failed,
+        "sample": "" if len(journeys) >= total or not journeys else _sample(len(journeys), total, request),
+        "steps": ended_steps(trace, steps) if is_failed else steps,
+        "failed": is_failed,
         "absent": absent_parts(trace),
         "raised": raised_parts(trace),
         "clauses": _clauses(report, trace),
@@ -106,17 +103,17 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "sides": {side: _sides(pages, side) for side in ("source", "target")} if pages is not None else sides_of_groups(trace),
         "rows": [
             {**_row(journey, trace, near.get(journey.source_row, "")), "partner": partner}
-            for journey, partner in zip(shown, _partners(shown, pages), strict=True)
+            for journey, partner in zip(journeys, _partners(journeys, pages), strict=True)
         ]
-        if shown
+        if journeys
         else matched_rows(trace, MOST_ROWS),
         "untouched": untouched_rows,
-        "others": _others(trace, untouched if untouched is not None else _told_untouched(trace)),
+        "others": _others(trace, untouched if untouched is not None else _recorded_untouched(trace)),
         "apart": "that no source row matches" if trace.kind == "MERGE" else "that WHERE has not chosen",
         "before": _page(_before_channels(report, pages), pages.before, pages, unfolded=pages.transformed)
-        if pages is not None and shown
+        if pages is not None and journeys
         else _NO_PAGE,
-        "after": _after(report, pages, placed_rows(trace)) if pages is not None and shown else _NO_PAGE,
+        "after": _after(report, pages, placed_rows(trace)) if pages is not None and journeys else _NO_PAGE,
         "writers": _writers(report, trace),
         "calls": _calls(report, trace),
     }
@@ -139,17 +136,16 @@ def _calls(report: Report, trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-def _asked(trace: Trace) -> AskedRows | None:
-    """Return the rows that were asked for with a statement of which the trace has not all rows, if there are any."""
+def _requested(trace: Trace) -> AskedRows | None:
     whole = trace.pages is not None and trace.pages.complete and trace.pages.witness is not None
     return None if whole or trace.asked is None or trace.asked.pages is None else trace.asked
 
 
-def _sample(rows: int, total: int, asked: AskedRows | None) -> str:
-    if asked is None:
+def _sample(rows: int, total: int, request: AskedRows | None) -> str:
+    if request is None:
         return f"{number(rows)} of {plural(total, 'row')}: the first that the trace holds"
-    first = "the first that were" if asked.more else "those"
-    return f"{number(rows)} of {plural(total, 'row')}: {first} asked for by {visible(asked.condition)}"
+    first = "the first that were" if request.more else "those"
+    return f"{number(rows)} of {plural(total, 'row')}: {first} asked for by {visible(request.condition)}"
 
 
 def _journeys(trace: Trace) -> tuple[Journey, ...]:
@@ -178,11 +174,10 @@ def _runs(phrase: Phrase) -> list[list[str]]:
 
 
 def _steps(trace: Trace) -> list[dict[str, Any]]:
-    """Return the steps in the order in which rows come by them, each with a sentence of this run."""
     merged, pages = trace.kind == "MERGE", trace.pages
-    taken = sum(clause.rows or 0 for clause in trace.clauses if clause.number >= 0)
+    taken_rows = sum(clause.rows or 0 for clause in trace.clauses if clause.number >= 0)
     joined = plural(trace.joined or 0, "joined row" if merged else "row")
-    stored = sum(sum(writer.rows.values()) for writer in trace.writers)
+    stored_rows = sum(sum(writer.rows.values()) for writer in trace.writers)
     fragments = sum(writer.fragments for writer in trace.writers)
     steps = [("read", "read", "Reads both tables." if merged else "Reads the table, and keeps the rows for which WHERE is true.")]
     if merged:
@@ -192,7 +187,7 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
                 "case",
                 "CASE",
                 "Tries the WHEN clauses in their order; the first that is true wins, and unknown is not true."
-                + (f" {number(taken)} of {joined} are taken by a clause." if trace.joined is not None else ""),
+                + (f" {number(taken_rows)} of {joined} are taken by a clause." if trace.joined is not None else ""),
             )
         )
         steps.append(
@@ -216,7 +211,7 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
         (
             "sinks",
             "sinks",
-            f"{_hands(trace)} {plural(stored, 'row')} to {'its sink' if len(trace.writers) == 1 else 'their sinks, one each'}, out of sight of readers.",
+            f"{_hands(trace)} {plural(stored_rows, 'row')} to {'its sink' if len(trace.writers) == 1 else 'their sinks, one each'}, out of sight of readers.",
         )
     )
     steps.append(
@@ -227,17 +222,17 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
         )
     )
     version = f", as version {trace.version_after} of the table" if trace.version_after is not None else ""
-    ended = (
+    commit_sentence = (
         f"All of it becomes visible at once{version}." if trace.committed else "It was a rehearsal: all of it was rolled back."
     )
-    steps.append(("commit", "commit" if trace.committed else "rollback", ended))
-    beside = asides(trace)
+    steps.append(("commit", "commit" if trace.committed else "rollback", commit_sentence))
+    aside_texts = asides(trace)
     return [
         {
             "key": key,
             "name": name,
             "says": says,
-            "aside": beside.get(key, ""),
+            "aside": aside_texts.get(key, ""),
             "examples": examples(trace) if key == "distinct" else [],
             "legend": LEGENDS.get(key, []),
         }
@@ -246,11 +241,10 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _hands(trace: Trace) -> str:
-    """Return which writers hand rows over, in the words in which the run is told."""
-    among, got = writers_among(trace), len(trace.writers)
-    if among is not None and among > got:
-        return f"{writers_phrase(trace)}; a writer without rows makes no sink. {'It hands' if got == 1 else 'They hand'}"
-    return f"{plural(got, 'writer')} {'hands' if got == 1 else 'hand'}"
+    among, writer_count = writers_among(trace), len(trace.writers)
+    if among is not None and among > writer_count:
+        return f"{writers_phrase(trace)}; a writer without rows makes no sink. {'It hands' if writer_count == 1 else 'They hand'}"
+    return f"{plural(writer_count, 'writer')} {'hands' if writer_count == 1 else 'hand'}"
 
 
 _MARKED: Final = {
@@ -283,7 +277,6 @@ def _join_sentence(trace: Trace) -> str:
 
 
 def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:
-    """Return the clauses; of an UPDATE and a DELETE the one that they are, called by its condition."""
     rows = report.clauses.rows if report.clauses is not None else ()
     if not rows:
         return [
@@ -317,7 +310,6 @@ def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:
 
 
 def _tables(trace: Trace) -> dict[str, str]:
-    """Name both sides as the statement does: ``stock t``; a query has no name that would be short enough."""
     names = {"source": "", "target": visible(trace.target)}
     nodes = {node.id: node for node in trace.plan}
     for node in trace.plan:
@@ -346,7 +338,7 @@ def _sides(pages: PageSample, side: str) -> list[dict[str, Any]]:
 
 def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
     merged = trace.kind == "MERGE"
-    shown = journey_row(journey, merged)
+    texts = journey_row(journey, merged)
     pages = trace.pages
     assert pages is not None
     lead = journey.source if journey.source is not None else journey.target
@@ -356,12 +348,12 @@ def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
         "group": _GROUPS[journey.join],
         "source": _values(journey.source),
         "target": _values(journey.target),
-        "marks": [[mark.text, mark.style, mark.reason] for mark in shown.marks] if merged else [],
-        "style": shown.style,
+        "marks": [[mark.text, mark.style, mark.reason] for mark in texts.marks] if merged else [],
+        "style": texts.style,
         "fate": "none" if journey.operation is Operation.NONE else journey.operation.name,
         "clause": journey.case_number,
-        "gist": shown.gist,
-        "reasons": list(shown.reasons),
+        "gist": texts.gist,
+        "reasons": list(texts.reasons),
         "on": _term(journey.on if journey.on is not None else journey.barred),
         "near": near,
         "verdicts": [
@@ -378,23 +370,21 @@ def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
     }
 
 
-def _partners(shown: Iterable[Journey], pages: PageSample | None) -> Iterator[int | None]:
-    """Number the target rows, so that one that was matched twice is known again; None for a row without one."""
+def _partners(journeys: Iterable[Journey], pages: PageSample | None) -> Iterator[int | None]:
     numbers: dict[str, int] = {}
     ids = python_values(pages.row_ids) if pages is not None else ()
-    for journey in shown:
+    for journey in journeys:
         row_id = ids[journey.page_row]
         yield None if row_id is None else numbers.setdefault(repr(row_id), len(numbers))
 
 
 def _near(trace: Trace) -> dict[int | None, str]:
-    """Describe by a source row's number what is near to it, of those without a partner."""
     near = trace.near
     if near is None or near.source is None:
         return {}
-    # What a NULL alone bars, ON says itself.
-    told = (row for row in near.source.told if row.row is not None and (row.nearest is not None or not row.separations))
-    return {row.row: _near_words(row, near, "source") for row in told}
+    # A match prevented by NULL alone is explained at ON.
+    rows = (row for row in near.source.told if row.row is not None and (row.nearest is not None or not row.separations))
+    return {row.row: _near_words(row, near, "source") for row in rows}
 
 
 def _near_words(row: NearRow, near: NearKeys, side: str) -> str:
@@ -426,20 +416,19 @@ def _value(value: Any) -> str | None:
     return _shown(cell(value))
 
 
-def _shown(made: Cell) -> str | None:
-    return None if made.null else made.text
+def _shown(display_cell: Cell) -> str | None:
+    return None if display_cell.null else display_cell.text
 
 
 def _untouched(trace: Trace) -> int | None:
-    """Return how many target rows no joined row speaks of; None where the connector does not count, or rows are missing."""
+    """Return the number of target rows in no joined row; None if unknown."""
     pages = trace.pages
     if trace.rows_before is None or pages is None or pages.witness is None or not pages.complete:
         return None
     return trace.rows_before - count_row_ids(pages)
 
 
-def _told_untouched(trace: Trace) -> pa.RecordBatch | None:
-    """Return the rows that the trace names, with the columns that the target's rows are shown with."""
+def _recorded_untouched(trace: Trace) -> pa.RecordBatch | None:
     rows, pages = trace.untouched, trace.pages
     if rows is None or pages is None or pages.witness is None or "target" not in pages.witness.schema.names:
         return rows
@@ -447,23 +436,22 @@ def _told_untouched(trace: Trace) -> pa.RecordBatch | None:
 
 
 def _others(trace: Trace, rows: pa.Table | pa.RecordBatch | None) -> list[dict[str, Any]]:
-    """Return rows that no clause has looked at: their values, why they stay, and what their keys are near to."""
     if rows is None:
         return []
     why = _ALONE if trace.kind == "MERGE" else _NOT_CHOSEN
     columns = {
         name: python_values(column) for name, column in zip(rows.schema.names, rows.slice(0, MOST_ROWS).columns, strict=True)
     }
-    found = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    return [{"cells": _values(row), "why": why, "near": _near_target(trace, row)} for row in found]
+    records = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return [{"cells": _values(row), "why": why, "near": _near_target(trace, row)} for row in records]
 
 
 def _near_target(trace: Trace, row: Mapping[str, Any]) -> str:
     near = trace.near
     if near is None or near.target is None:
         return ""
-    told = (one for one in near.target.told if one.columns and one.columns.items() <= row.items())
-    return next((_near_words(one, near, "target") for one in told), "")
+    matches = (one for one in near.target.told if one.columns and one.columns.items() <= row.items())
+    return next((_near_words(one, near, "target") for one in matches), "")
 
 
 # -- pages ----------------------------------------------------------------------------------------------------------------
@@ -476,7 +464,6 @@ def _before_channels(report: Report, pages: PageSample) -> Sequence[Channel]:
 
 
 def _page(channels: Sequence[Channel], page: pa.RecordBatch, pages: PageSample, *, unfolded: bool) -> dict[str, Any]:
-    """Return the page before, its merge row unfolded into its fields."""
     columns: list[list[Any]] = []
     for index in range(page.num_columns):
         column = page.column(index)
@@ -490,7 +477,7 @@ def _page(channels: Sequence[Channel], page: pa.RecordBatch, pages: PageSample, 
     hashed = pages.layout.before.hash if unfolded else None
     return {
         "channels": [_channel(channel) for channel in channels],
-        # So many of them are there when the CASE has made merge_row, its last ones.
+        # The number of channels after the CASE; the last ones are the merge row.
         "decided": pages.layout.before.merge_row + page.column(pages.layout.before.merge_row).type.num_fields
         if unfolded
         else len(channels),
@@ -505,7 +492,6 @@ def _page(channels: Sequence[Channel], page: pa.RecordBatch, pages: PageSample, 
 
 
 def _write_codes(columns: list[list[Any]], layout: PageLayout) -> None:
-    """Write the engine's own numbers as sentences do, with the minus sign that these have; values of tables stay as they are."""
     first, fields = layout.before.merge_row, layout.merge_row
     for index in (first + fields.operation, first + fields.case_number, layout.before.case_number + fields.case_number):
         columns[index] = [None if value is None else number(value) for value in columns[index]]
@@ -515,7 +501,7 @@ def _channel(channel: Channel) -> dict[str, Any]:
     return {"number": channel.number, "name": visible(channel.name), "right": channel.right}
 
 
-def _after(report: Report, pages: PageSample, placed: Sequence[str]) -> dict[str, Any]:
+def _after(report: Report, pages: PageSample, placements: Sequence[str]) -> dict[str, Any]:
     channels = (
         report.pages.channels.after
         if report.pages is not None
@@ -532,31 +518,31 @@ def _after(report: Report, pages: PageSample, placed: Sequence[str]) -> dict[str
             "letter": operation.letter,
             "style": style_of(operation),
             "writer": pages.writers[at],
-            "placed": placed[at] if placed else "",
+            "placed": placements[at] if placements else "",
         }
         for at, (index, operation, row) in enumerate(zip(origins, operations, values, strict=True))
     ]
-    # Up to this channel the sinks get a page; the rest is the engine's own.
-    handed = pages.layout.after.insert_from_update if pages.transformed else page.num_columns
-    return {"channels": [_channel(channel) for channel in channels], "rows": rows, "handed": handed}
+    # Sinks receive the channels before this one.
+    handed_count = pages.layout.after.insert_from_update if pages.transformed else page.num_columns
+    return {"channels": [_channel(channel) for channel in channels], "rows": rows, "handed": handed_count}
 
 
 def _writers(report: Report, trace: Trace) -> list[dict[str, Any]]:
     pages = {page.writer: page for page in report.stored.pages} if report.stored is not None else {}
     channels = [_channel(channel) for channel in report.stored.channels] if report.stored is not None else []
-    found = []
+    writers = []
     for writer in trace.writers:
         page = pages.get(writer.writer)
-        found.append(
+        writers.append(
             {
                 "number": writer.writer,
                 "rows": operation_letters(writer.rows),
                 "stored": f"{plural(writer.fragments, 'fragment')}, {plural(writer.fragment_bytes, 'byte')}",
                 "channels": channels,
-                "page": [{"style": row.style, "cells": [_shown(made) for made in row.cells]} for row in page.rows]
+                "page": [{"style": row.style, "cells": [_shown(display_cell) for display_cell in row.cells]} for row in page.rows]
                 if page
                 else [],
                 "total": page.total if page else 0,
             }
         )
-    return found
+    return writers

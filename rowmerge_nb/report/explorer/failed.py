@@ -1,4 +1,4 @@
-"""What the explorer shows of a statement that has failed: the step that ended it, the rows that the error names, and what is not known."""
+"""The explorer's view of a failed statement."""
 
 from __future__ import annotations
 
@@ -27,31 +27,26 @@ _NODES: Final = {
     "MergeWriter": "sinks",
     "commit": "commit",
 }
-"""The step in which a node of the plan, or what the error names as its step, has its place."""
+"""The step of a plan node, or of the error's own step name."""
 
 
 def ended_steps(trace: Trace, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the steps of a statement up to the one that failed, which says why.
-
-    Args:
-        trace: that of a statement that failed.
-        steps: all that it would have had.
-    """
+    """Return the steps up to the failed one, which has the error."""
     error = trace.error
     assert error is not None
     keys = [step["key"] for step in steps]
     key = _key(trace)
     if key not in keys and error.step in _NODES and trace.kind != "MERGE":
-        # An UPDATE or DELETE has no CASE: what it computes, it computes as it reads.
+        # An UPDATE or DELETE has no CASE: it computes while reading.
         key = "read"
-    place = f"line {error.line}: " if error.line is not None else ""
+    position = f"line {error.line}: " if error.line is not None else ""
     hint = f" {error.hint}" if error.hint else ""
-    said = f"It failed here. {place}{error.code}: {error.message}.{hint}".replace("..", ".")
-    says = visible("".join(part for part, _ in code_parts(said)))
+    text = f"It failed here. {position}{error.code}: {error.message}.{hint}".replace("..", ".")
+    says = visible("".join(part for part, _ in code_parts(text)))
     if key in keys:
         at = keys.index(key)
         return [*steps[:at], {**steps[at], "says": says}]
-    # What no row has come by: the begin call, planning, an interrupt.
+    # Steps without rows: the begin call, planning, an interrupt.
     reached = len(steps) if trace.pages is not None else 0
     return [
         *steps[:reached],
@@ -70,47 +65,47 @@ def _key(trace: Trace) -> str:
 
 
 def absent_parts(trace: Trace) -> list[str]:
-    """Return what a failed statement's trace has not, and why."""
+    """Return sentences about the parts that a failed statement's trace lacks."""
     if trace.state != StatementState.FAILED:
         return []
-    found = []
+    sentences = []
     if trace.pages is None:
-        found.append("No page is shown: tasks hand their pages back at their end, and they did not come to it.")
+        sentences.append("No page is shown: tasks hand their pages back at their end, and they did not come to it.")
         if trace.duplicate_groups:
-            found.append("The rows are those that the error is about; the others are not known.")
+            sentences.append("The rows are those that the error is about; the others are not known.")
         else:
-            found.append(
+            sentences.append(
                 "No row is shown, and none is counted, for the same reason. The message names the first row that failed, where the error is about one."
             )
     if not any(call.number is not None for call in trace.calls):
-        found.append("The calls are the coordinator's: no task told of any.")
-    return found
+        sentences.append("The calls are the coordinator's: no task told of any.")
+    return sentences
 
 
 def raised_parts(trace: Trace) -> list[dict[str, Any]]:
-    """Return what the connector's code has raised: the call, the line with its neighbours, the page that it was given, the handle."""
+    """Return the errors of the connector's code."""
     return [
         {
-            "call": f"{shown.method}, {shown.where}",
-            "what": shown.what,
-            "places": [*shown.ways, *([shown.place] if shown.place else [])],
-            "code": [[at, text, marked] for at, text, marked in shown.code],
-            "causes": [{"what": words, "places": [*places]} for words, places in shown.causes],
-            "title": shown.page.title if shown.page is not None else "",
-            "columns": [{"name": name, "right": index in shown.page.right} for index, name in enumerate(shown.page.columns)]
-            if shown.page is not None
+            "call": f"{error.method}, {error.where}",
+            "what": error.what,
+            "places": [*error.ways, *([error.place] if error.place else [])],
+            "code": [[at, text, marked] for at, text, marked in error.code],
+            "causes": [{"what": words, "places": [*places]} for words, places in error.causes],
+            "title": error.page.title if error.page is not None else "",
+            "columns": [{"name": name, "right": index in error.page.right} for index, name in enumerate(error.page.columns)]
+            if error.page is not None
             else [],
-            "rows": [[None if value.null else value.text for value in row] for row in shown.page.rows]
-            if shown.page is not None
+            "rows": [[None if value.null else value.text for value in row] for row in error.page.rows]
+            if error.page is not None
             else [],
-            "handle": shown.handle,
+            "handle": error.handle,
         }
-        for shown in all_raised(trace.raised)
+        for error in all_raised(trace.raised)
     ]
 
 
 def sides_of_groups(trace: Trace) -> dict[str, list[dict[str, Any]]]:
-    """Name the columns of the rows that `matched_rows` gives."""
+    """Return the columns of the rows from `matched_rows`."""
     sources = (source.values for group in trace.duplicate_groups for source in group.sources)
     targets = (group.target for group in trace.duplicate_groups)
     return {"source": _columns(sources), "target": _columns(targets)}
@@ -122,7 +117,7 @@ def _columns(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def matched_rows(trace: Trace, most: int) -> list[dict[str, Any]]:
-    """Return the source rows that match a target row more than once, where that ended the statement, as `explorer_state` has rows."""
+    """Return up to ``most`` source rows whose repeated matches ended the statement."""
     return [row for row, _ in zip(_matched(trace), range(most), strict=False)]
 
 
@@ -131,7 +126,7 @@ def _matched(trace: Trace) -> Iterator[dict[str, Any]]:
         for source in group.sources:
             clause = next((one for one in trace.clauses if one.number == source.case_number), None)
             word = clause.operation.name if clause is not None and clause.number >= 0 else "none"
-            taken = f"{clause_label(source.case_number)} takes it" if source.case_number >= 0 else "no clause takes it"
+            takes = f"{clause_label(source.case_number)} takes it" if source.case_number >= 0 else "no clause takes it"
             values = _texts(source.values)
             yield {
                 "number": source.source_row,
@@ -143,7 +138,7 @@ def _matched(trace: Trace) -> Iterator[dict[str, Any]]:
                 "style": word[0] if word != "none" else "N",
                 "fate": word,
                 "clause": source.case_number,
-                "gist": f"One of {plural(group.total, 'source row')} that match this target row; {taken}. This ended the statement.",
+                "gist": f"One of {plural(group.total, 'source row')} that match this target row; {takes}. This ended the statement.",
                 "reasons": [],
                 "on": None,
                 "near": "",
@@ -159,4 +154,4 @@ def _matched(trace: Trace) -> Iterator[dict[str, Any]]:
 
 
 def _texts(values: Mapping[str, Any]) -> list[str | None]:
-    return [None if (shown := cell(value)).null else shown.text for value in values.values()]
+    return [None if (display_cell := cell(value)).null else display_cell.text for value in values.values()]

@@ -1,4 +1,4 @@
-"""What stands beside the steps: why an UPDATE is one row or two, Trino's rule beside the standard's, and what channels and codes mean."""
+"""Explanations beside the explorer's steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CALLS: Final = {
     "commit": "ends the transaction: from now on readers see the change, all of it at once",
     "rollback": "drops the change",
 }
-"""What the calls of the contract are for."""
+"""The purposes of the calls of the contract."""
 LEGENDS: Final = {
     "case": [["", "decided"]],
     "distinct": [["", "before"]],
@@ -36,40 +36,40 @@ LEGENDS: Final = {
     "finish": [["", "handed"]],
     "commit": [["", "handed"]],
 }
-"""By a step's key the legends of its pages, see `legends`; before each what tells its page from the other one, ``""`` where there is one."""
+"""The legends of each step's pages, see `legends`, each with a title, ``""`` for a single page."""
 _OF_DELETE: Final = [["operation", "2 DELETE"], ["row_id", "of the row to delete: by it the store finds the row"]]
-"""What the channels of the page of a DELETE mean, which no processor has made."""
+"""The channels of a DELETE's page, which no processor produced."""
 
 
 def asides(trace: Trace) -> dict[str, str]:
-    """Return by a step's key what stands beside its sentence."""
-    told = {}
+    """Return the explanation beside each step's sentence, by key."""
+    texts = {}
     if rules := build_repeated(trace):
-        said = " ".join(filter(None, [rules.rules, rules.here, rules.equality]))
-        told["distinct"] = "".join(part for part, _ in code_parts(said))
+        text = " ".join(filter(None, [rules.rules, rules.here, rules.equality]))
+        texts["distinct"] = "".join(part for part, _ in code_parts(text))
     if trace.pages is not None and trace.pages.transformed and trace.kind != "DELETE":
-        told["transform"] = update_form(trace.paradigm)
-    told["sinks"] = SINKS
-    return told
+        texts["transform"] = update_form(trace.paradigm)
+    texts["sinks"] = SINKS
+    return texts
 
 
 def examples(trace: Trace) -> list[list[str]]:
-    """Return what Trino and the SQL standard answer to rows like those of the statement: the rows, and either answer."""
+    """Return examples of repeated matches, each with Trino's answer and the standard's."""
     rules = build_repeated(trace)
     return [[one.rows, one.trino, one.standard] for one in rules.examples] if rules is not None else []
 
 
 def legends(trace: Trace) -> dict[str, list[list[str]]]:
-    """Return by the names that `LEGENDS` has what the channels of a page mean, and the codes in them: pairs of a name and its meaning."""
+    """Return the meanings of channels and codes as pairs, by the names in `LEGENDS`."""
     pages = trace.pages
     if pages is None:
         return {}
     if not pages.transformed:
         return {"after": [*_OF_DELETE, ["insert_from_update", "0 throughout; the sinks do not get it"]], "handed": _OF_DELETE}
     before, after = _before(trace, pages), _after(trace, pages)
-    # What MarkDistinct marks, and by what, is not there at the CASE.
+    # At the CASE, the channels of MarkDistinct do not exist yet.
     decided = [pair for pair in before if pair[0] not in {"is_distinct", "unique_id"}]
-    # The last channel is not for the sinks.
+    # Sinks do not receive the last channel.
     return {"decided": decided, "before": before, "after": after, "handed": after[:-1]}
 
 
@@ -78,7 +78,6 @@ def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
 
 
 def _of_update(pages: PageSample) -> list[list[str]]:
-    """Explain the page of an UPDATE: all of its rows are target rows that its one clause takes."""
     return [
         _merge_row(pages),
         *_old_place(pages),
@@ -97,18 +96,17 @@ def _merge_row(pages: PageSample) -> list[str]:
 
 
 def _old_place(pages: PageSample) -> list[list[str]]:
-    """Explain the channels by which old rows are placed."""
-    told = []
+    channels = []
     if places := _places(pages):
-        told.append([f"{places} (first)", "of the target row, so where the old row is; NULL without one"])
+        channels.append([f"{places} (first)", "of the target row, so where the old row is; NULL without one"])
     if pages.layout.before.hash is not None:
-        told.append(
+        channels.append(
             [
                 "hash",
                 "of that, its last digits; 42 of NULL. It does not decide on the writer: the exchange hashes anew what a row holds behind transform_page",
             ]
         )
-    return told
+    return channels
 
 
 def _of_merge(pages: PageSample) -> list[list[str]]:
@@ -157,25 +155,25 @@ def _after(trace: Trace, pages: PageSample) -> list[list[str]]:
         codes += ["4 the INSERT of an UPDATE", "5 the DELETE of an UPDATE"]
     places = _places(pages)
     spread = exchange_of(trace)
-    # By the columns of the insert layout a DELETE finds its writer only where no layout of updates spreads it otherwise.
+    # The insert layout places a DELETE only without an update layout.
     decides = ", which says where it goes," if spread is not None and rules_of(trace, spread)[1] != EVENLY else ""
-    kept = f"all but {places}{decides} are left empty" if places else "they are left empty"
+    values_text = f"all but {places}{decides} are left empty" if places else "they are left empty"
     deleted = (
         "the row id names the row; the old values go along"
         if current and not split
-        else f"the row id names the row, so its values are not needed: {kept}. Nothing is lost"
+        else f"the row id names the row, so its values are not needed: {values_text}. Nothing is lost"
     )
-    told = [
+    channels = [
         ["operation", ", ".join(codes)],
         ["row_id", "of the row to delete or update; NULL of a row to insert"],
         ["a DELETE", deleted],
     ]
     if pages.layout.after.case_number is not None:
-        told.append(
+        channels.append(
             ["case_number", "0 throughout: this paradigm's processor does not pass it on" if split else "the clause that fired"]
         )
     return [
-        *told,
+        *channels,
         [
             "insert_from_update",
             "1 on the INSERT of an UPDATE, which is not counted once more; the sinks do not get it"

@@ -1,4 +1,4 @@
-"""What the panel of a row says at the steps at which other rows decide with it: of its pair at the step distinct, of the fragments at finish_merge."""
+"""A row's panel at the steps distinct and finish_merge, at which other rows matter too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def distinct_station(journey: Journey, pages: PageSample) -> tuple[str, str]:
-    """Describe in a word and in a sentence whether the row's pair of target row and clause comes again."""
+    """Describe whether the row's pair of target row and clause repeats, in a word and in a sentence."""
     if journey.target is None:
         return (
             "does not count",
@@ -22,29 +22,29 @@ def distinct_station(journey: Journey, pages: PageSample) -> tuple[str, str]:
         )
     if not pages.transformed:
         return "", "What is_distinct was for it, is not known."
-    given = pages.before.column(pages.layout.before.is_distinct)[journey.page_row].as_py()
+    is_distinct = pages.before.column(pages.layout.before.is_distinct)[journey.page_row].as_py()
     clause = (
         f"with {clause_label(journey.case_number)}"
         if journey.case_number >= 0
         else "without a clause, which counts as a clause of its own"
     )
-    # In pages of today only the rows after a pair's first one are marked; in those of the documents all of them are.
+    # In current pages, rows after a pair's first one are marked; in pages of the documents, all of them.
     once = "for the first time" if pages.layout.era is Era.CURRENT else "once"
-    return f"is_distinct {given}", f"This target row comes {once if given else 'more than once'} {clause}."
+    return f"is_distinct {is_distinct}", f"This target row comes {once if is_distinct else 'more than once'} {clause}."
 
 
 def finish_station(journey: Journey) -> tuple[str, str]:
-    """Describe in a word and in a sentence whose fragments name what was stored of the row."""
+    """Describe whose fragments contain the row's change, in a word and in a sentence."""
     if not journey.becomes:
         return "nothing of it", "Nothing of this row was stored, so no fragment names it."
-    known = sorted({writer for writer in journey.writers if writer >= 0})
-    if not known:
+    writers_of_row = sorted({writer for writer in journey.writers if writer >= 0})
+    if not writers_of_row:
         return "some writer", "The fragments of some writer's sink name what became of it."
-    named, one = join([str(writer) for writer in known]), len(known) == 1
-    writers = f"writer {named}" if one else f"writers {named}"
+    listed, one = join([str(writer) for writer in writers_of_row]), len(writers_of_row) == 1
+    writers = f"writer {listed}" if one else f"writers {listed}"
     sinks = f"sink of {writers} gives" if one else f"sinks of {writers} give"
-    stored = "it has" if one else "they have"
+    predicate = "it has" if one else "they have"
     return (
         writers,
-        f"The fragments that the {sinks} at the end name what {stored} stored of this row; finish_merge makes one change of all fragments.",
+        f"The fragments that the {sinks} at the end name what {predicate} stored of this row; finish_merge makes one change of all fragments.",
     )

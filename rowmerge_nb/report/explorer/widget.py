@@ -1,6 +1,6 @@
-"""The explorer as a widget of notebooks: what is chosen in it can be read, set and watched from Python.
+"""The explorer as a notebook widget, whose selection can be read, set and observed from Python.
 
-It is loaded when a widget is asked for: the libraries of widgets take their time.
+It is imported on demand: widget libraries load slowly.
 """
 
 from __future__ import annotations
@@ -33,56 +33,54 @@ _CHOICES: Final = {
     "era": tuple(map(str, Era)),
     "duplicates": tuple(map(str, CHOSEN_RULES)),
 }
-"""The options that can be set otherwise, and their values."""
+"""The options that can be changed, and their values."""
 _OF_JSON: Final = (str, int, float)
 
 
-class _Given(traitlets.Any):
-    """A trait that is set from Python: the widget's checks tell of all that it cannot be, None and other types too, as of wrong arguments."""
+class _CheckedTrait(traitlets.Any):
+    """A trait set from Python: the widget's validators report wrong values, None and other types too, as wrong arguments."""
 
     allow_none = False
 
 
 class Explorer(anywidget.AnyWidget):
-    """A statement seen row by row and step by step.
+    """A statement row by row and step by step.
 
     Args:
-        trace: that of a MERGE, UPDATE or DELETE that ran by merge sinks, with the values of both sides.
-        again: runs the statement once more, see `rowmerge_nb.engine.statements.again.Again`; None where that cannot be.
-        variants: what would have come of its rows under other options; None where nobody has derived it.
+        trace: as for `rowmerge_nb.report.explorer.explorer_state.explorer_state`.
+        again: reruns the statement; None if that is impossible.
+        variants: the derived results under other options.
 
     Raises:
-        RowMergeError: NOT_SUPPORTED for another trace; INVALID_ARGUMENTS where a row, step, clause or option is set that is not there.
+        RowMergeError: NOT_SUPPORTED for another trace; INVALID_ARGUMENTS for an unknown row, step, clause or option.
 
     Attributes:
-        state: what is shown, see `rowmerge_nb.report.explorer.explorer_state`.
-        row: the chosen row, from 0 in the order of the list; -1 for none.
-        step: the key of the step: ``read``, ``join``, ``case``, ``distinct``, ``transform``, ``exchange``, ``sinks``, ``finish``, ``commit``,
-            as far as the statement has it.
+        state: the displayed state.
+        row: the selected row, from 0 in the order of the list; -1 for none.
+        step: the key of the step, if the statement has it: ``read``, ``join``, ``case``, ``distinct``, ``transform``, ``exchange``,
+            ``sinks``, ``finish`` or ``commit``.
         clause: the clause whose rows are marked; None for all.
-        paradigm, era, duplicates: how the statement was run. Where one is set, what the rows would have become is shown, as ``variants`` has it;
-            where these have it not, the statement is rehearsed that way on the rows that it had. Where all are as they were, the run is shown again.
-        statement: its text. Where another one is set, that is rehearsed, with these options.
-        cells: cells of the source that are to have other values, by the row's number and the column: ``{3: {"price": 2}}``, see
-            `rowmerge_nb.engine.result.Result.what_if`.
-        tried: the result of the last trial; None where it failed, where nothing was to be run, and before one.
-        trouble: why a trial failed; ``""`` if it did not. ``tries`` counts them, and ``asrun`` is how the statement ran.
-        picks: what the learner has chosen for each row, in the mode Predict; ``score`` how many of them were right, once that is told.
+        paradigm, era, duplicates: the options. A change shows the derived result, or else rehearses the statement on the run's rows.
+        statement: its text; another text is rehearsed with these options.
+        cells: changed source cells, by row number and column: ``{3: {"price": 2}}``, see `rowmerge_nb.engine.result.Result.what_if`.
+        tried: the result of the last trial; None without one or if it failed.
+        trouble: why a trial failed, or ``""``. ``tries`` counts trials, ``asrun`` has the original options.
+        picks: the learner's answers in the mode Predict; ``score`` is the number of right ones once revealed.
     """
 
     _esm = explorer_module()
     _css = explorer_styles()
     state = traitlets.Dict().tag(sync=True)
-    row = _Given(-1).tag(sync=True)
-    step = _Given("").tag(sync=True)
-    clause = _Given(None).tag(sync=True)
+    row = _CheckedTrait(-1).tag(sync=True)
+    step = _CheckedTrait("").tag(sync=True)
+    clause = _CheckedTrait(None).tag(sync=True)
     picks = traitlets.Dict().tag(sync=True)
     score = traitlets.Int(None, allow_none=True).tag(sync=True)
-    paradigm = _Given("").tag(sync=True)
-    era = _Given("").tag(sync=True)
-    duplicates = _Given("").tag(sync=True)
-    statement = _Given("").tag(sync=True)
-    cells = _Given().tag(sync=True)
+    paradigm = _CheckedTrait("").tag(sync=True)
+    era = _CheckedTrait("").tag(sync=True)
+    duplicates = _CheckedTrait("").tag(sync=True)
+    statement = _CheckedTrait("").tag(sync=True)
+    cells = _CheckedTrait().tag(sync=True)
     asrun = traitlets.Dict().tag(sync=True)
     trouble = traitlets.Unicode("").tag(sync=True)
     tries = traitlets.Int(0).tag(sync=True)
@@ -110,7 +108,6 @@ class Explorer(anywidget.AnyWidget):
         self.observe(self._try, list(self._as_it_was))
 
     def _cells(self, run: dict[str, Any]) -> dict[str, Any]:
-        """Return the cells that can be edited, or why there are none."""
         if self._again is None or run["kind"] != "MERGE":
             return {"why": ""}
         why = self._again.no_cells
@@ -119,14 +116,14 @@ class Explorer(anywidget.AnyWidget):
         return editable_cells(run)
 
     def _try(self, change: Any) -> None:
-        """Run the statement the way that is set, and show that; what keeps it from running is told, and what was shown stays."""
-        self._tell({name: getattr(self, name) for name in self._as_it_was})
-        # The front end waits for it.
+        """Rehearse the statement with the current values and show the result; on failure, keep the state and report why."""
+        self._rehearse({name: getattr(self, name) for name in self._as_it_was})
+        # The front end waits for this change.
         self.tries += 1
 
-    def _tell(self, wanted: dict[str, Any]) -> None:
+    def _rehearse(self, settings: dict[str, Any]) -> None:
         self.tried, self.trouble = None, ""
-        if wanted == self._as_it_was or self._is_derived(wanted):
+        if settings == self._as_it_was or self._is_derived(settings):
             self._show(self._run)
             return
         if self._again is None:
@@ -135,9 +132,9 @@ class Explorer(anywidget.AnyWidget):
         try:
             if self._same is None:
                 self._same = explorer_state(self._again.run().trace)
-            statement, cells = wanted.pop("statement"), wanted.pop("cells")
+            statement, cells = settings.pop("statement"), settings.pop("cells")
             self.tried = self._again.run(
-                None if statement == self._as_it_was["statement"] else statement, cells or None, **wanted
+                None if statement == self._as_it_was["statement"] else statement, cells or None, **settings
             )
             state = trial_state(self.tried.trace, self._again.untouched(self.tried.trace), self._same)
         except RowMergeError as error:
@@ -147,15 +144,13 @@ class Explorer(anywidget.AnyWidget):
         state["trial"]["note"] = " ".join(filter(None, [moved_since(self._run, self._same), visible(self._again.missing)]))
         self._show({**state, "choices": self._run["choices"], "cells": self._run["cells"]})
 
-    def _is_derived(self, wanted: Mapping[str, Any]) -> bool:
-        """Return whether the state of the run says what comes of it: the front end shows that."""
-        known = self._run["otherwise"] or {"choices": (), "changes": ()}
-        others = [name for name in self._as_it_was if name not in known["choices"]]
-        same = all(wanted[name] == self._as_it_was[name] for name in others)
-        return same and BETWEEN.join(wanted[name] for name in known["choices"]) in known["changes"]
+    def _is_derived(self, settings: Mapping[str, Any]) -> bool:
+        derived = self._run["otherwise"] or {"choices": (), "changes": ()}
+        others = [name for name in self._as_it_was if name not in derived["choices"]]
+        same = all(settings[name] == self._as_it_was[name] for name in others)
+        return same and BETWEEN.join(settings[name] for name in derived["choices"]) in derived["changes"]
 
     def _show(self, state: dict[str, Any]) -> None:
-        """Show a state; the row, the step and the clause stay, where it has them."""
         with self.hold_trait_notifications():
             self.state = state
             self.row = min(self.row, len(state["rows"]) - 1)
@@ -165,13 +160,13 @@ class Explorer(anywidget.AnyWidget):
                 self.clause = None
 
     @traitlets.validate("paradigm", "era", "duplicates")
-    def _option_there(self, proposal: Any) -> str:
+    def _option_exists(self, proposal: Any) -> str:
         name = proposal["trait"].name
         option: str = checked(proposal["value"], name, _CHOICES[name].__contains__, f"one of {', '.join(_CHOICES[name])}")
         return option
 
     @traitlets.validate("statement")
-    def _statement_given(self, proposal: Any) -> str:
+    def _statement_is_text(self, proposal: Any) -> str:
         statement: str = checked(proposal["value"], "statement", str, "the text of a statement")
         return statement
 
@@ -179,7 +174,7 @@ class Explorer(anywidget.AnyWidget):
     def _cells_of_form(self, proposal: Any) -> dict[str, dict[str, Any]]:
         if self._again is None:
             return {}
-        # As JSON has it: what comes from the front end and what is set in Python is then the same.
+        # Normalize to JSON, as values from the front end are.
         return {
             str(row): {
                 column: value if value is None or isinstance(value, _OF_JSON) else str(value) for column, value in cells.items()
@@ -189,7 +184,7 @@ class Explorer(anywidget.AnyWidget):
         }
 
     @traitlets.validate("row")
-    def _row_there(self, proposal: Any) -> int:
+    def _row_exists(self, proposal: Any) -> int:
         rows = len(self.state["rows"])
         row: int = checked(
             proposal["value"],
@@ -200,20 +195,20 @@ class Explorer(anywidget.AnyWidget):
         return row
 
     @traitlets.validate("step")
-    def _step_there(self, proposal: Any) -> str:
+    def _step_exists(self, proposal: Any) -> str:
         keys = [step["key"] for step in self.state["steps"]]
         step: str = checked(proposal["value"], "step", keys.__contains__, f"one of {', '.join(keys)}")
         return step
 
     @traitlets.validate("clause")
-    def _clause_there(self, proposal: Any) -> int | None:
+    def _clause_exists(self, proposal: Any) -> int | None:
         numbers = [clause["number"] for clause in self.state["clauses"]]
-        known = f"one of {', '.join(map(str, numbers))}, or None for all"
-        clause: int | None = checked(proposal["value"], "clause", [None, *numbers].__contains__, known)
+        choices = f"one of {', '.join(map(str, numbers))}, or None for all"
+        clause: int | None = checked(proposal["value"], "clause", [None, *numbers].__contains__, choices)
         return clause
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """Show the widget; where a front end has no widgets, or the notebook is not trusted, the report."""
-        found = super()._repr_mimebundle_(**kwargs)
-        data, metadata = found if isinstance(found, tuple) else (found or {}, {})
+        """Show the widget, or the report in front ends without widgets and untrusted notebooks."""
+        bundle = super()._repr_mimebundle_(**kwargs)
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
         return {**data, **mime_bundle(self._trace)}, metadata

@@ -1,1 +1,1 @@
-"""What a report shows, without markup: every number and every sentence, for all renderers."""
+"""The content of a report, without markup."""

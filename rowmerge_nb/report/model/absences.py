@@ -1,4 +1,4 @@
-"""Parts that a report does not have: why not, and what helps."""
+"""Why a report lacks a part, and how to get it."""
 
 from __future__ import annotations
 
@@ -23,16 +23,12 @@ TITLES: Final = {
     "words": "The words",
     "verdicts": "The verdicts of other engines",
 }
-"""What parts are called in a sentence."""
+"""The names of parts in a sentence."""
 _ROWS: Final = frozenset({"diff", "pages", "stored", "journeys"})
 
 
 def absence_of(trace: Trace, part: str) -> str:
-    """Return why a report has not a part, and what helps.
-
-    Args:
-        trace: the statement's trace.
-        part: the name of a part that has nothing to show.
+    """Return why a part of a report is missing, and how to get it.
 
     >>> from rowmerge_nb.trace.trace import Trace
     >>> absence_of(Trace(statement="SELECT 1", kind="SELECT", state=StatementState.FINISHED), "journeys")
@@ -61,17 +57,15 @@ def _reason(trace: Trace, part: str) -> str:
     if trace.joined == 0 and part in _ROWS:
         return "there were no rows to do anything about"
     if part == "journeys":
-        return f"of large statements the trace has not both sides' values; {code('--why CONDITION')} asks for rows, {code('--trace full')} keeps all"
+        return f"the trace of a large statement lacks the values of both sides; {code('--why CONDITION')} requests rows, {code('--trace full')} keeps all"
     if part == "pages" and (trace.flow == Flow.UPDATABLE or trace.kind == "DELETE"):
         return "there is no transform_page"
-    return "nothing was recorded of them"
+    return "they were not recorded"
 
 
 def _no_near(trace: Trace) -> str:
     if trace.kind != "MERGE":
         return f"a {trace.kind} has no source whose rows could have a partner"
     if trace.near is None:
-        return "every source row has a partner" if trace.unmatched == 0 else f"it was not looked for them; {code('--near')} does"
-    return (
-        trace.near.problem.removesuffix(".") or f"no row without a partner is near to one; {code('result.near()')} tells of all"
-    )
+        return "every source row has a partner" if trace.unmatched == 0 else f"they were not looked for; {code('--near')} does"
+    return trace.near.problem.removesuffix(".") or f"no row without a partner is near to one; {code('result.near()')} has all"

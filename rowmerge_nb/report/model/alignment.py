@@ -1,4 +1,4 @@
-"""Two runs of a statement beside each other: what became of each row on both sides, and the lines of their plans."""
+"""Two runs of a statement side by side."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample, Trace
 
 MOST_ROWS: Final = 30
-"""So many rows are aligned; of more the first ones."""
+"""The maximum number of aligned rows."""
 MOST_JOINED: Final = 1_000
-"""Of statements with more joined rows none are aligned."""
+"""Statements with more joined rows are not aligned."""
 _VALUES: Final = 48
 
 
 @dataclass(frozen=True)
 class AlignedRow:
-    """A joined row, and the rows that were made of it on either side.
+    """A joined row, and its results in both runs; none if it was dropped.
 
     Args:
-        source: its number in the source, as text; ``""`` without one.
-        name: the values by which it is recognised: those of the source row, or without one of the target row.
-        left, right: per row that left ``transform_page`` its operation's letter, values and row id; none if it was dropped.
+        source: its number in the source; ``""`` without one.
+        name: the values of the source row, or of the target row without one.
     """
 
     source: str
@@ -43,12 +42,12 @@ class AlignedRow:
 
     @property
     def differs(self) -> bool:
-        """Whether the sides make different rows of it."""
+        """Whether the results differ."""
         return self.left != self.right
 
     @property
     def lines(self) -> list[tuple[str, str, str, str, str]]:
-        """The row as lines of a table: source row, values, ``≠`` or nothing, and a made row of either side."""
+        """The row as lines of a table, one per result."""
         height = max(len(self.left), len(self.right), 1)
         left, right = (list(side or ("dropped",)) + [""] * height for side in (self.left, self.right))
         heads = [(self.source, self.name, "≠" if self.differs else "")] + [("", "", "")] * height
@@ -56,9 +55,9 @@ class AlignedRow:
 
 
 def unaligned(left: Trace, right: Trace) -> str:
-    """Return why the rows of two runs cannot be laid side by side; ``""`` where they can, where a side has no page, and of two flows.
+    """Return why the rows of two runs cannot be aligned, or ``""``.
 
-    A row that a sample leaves out would look like one that was dropped.
+    In a sample, a missing row would look like a dropped one.
     """
     pages = [trace.pages for trace in (left, right)]
     if left.flow != right.flow or any(page is None for page in pages):
@@ -71,26 +70,25 @@ def unaligned(left: Trace, right: Trace) -> str:
 
 
 def aligned_rows(left: Trace, right: Trace) -> tuple[AlignedRow, ...]:
-    """Lay the rows of two runs side by side; none where a side has not kept all, where no row differs, and of two flows, whose pages differ."""
+    """Return the aligned rows of two runs; none if a side is incomplete, or if no row differs."""
     if left.flow != right.flow or unaligned(left, right):
         return ()
     sides = [_made(trace) for trace in (left, right)]
     if not all(sides):
         return ()
     keys = list(dict.fromkeys(key for side in sides for key in side))[:MOST_ROWS]
-    found = tuple(AlignedRow(*key[:2], *(side.get(key, ()) for side in sides)) for key in keys)
-    return found if any(row.differs for row in found) else ()
+    rows = tuple(AlignedRow(*key[:2], *(side.get(key, ()) for side in sides)) for key in keys)
+    return rows if any(row.differs for row in rows) else ()
 
 
 def _made(trace: Trace) -> dict[tuple[str, str, str], tuple[str, ...]]:
-    """Return per joined row of a run what was made of it; rows are told by their number in the source and the values of both sides."""
     pages = trace.pages
     if pages is None:
         return {}
-    made = list(_texts(pages))
+    result_rows = list(_texts(pages))
     starts = list(accumulate(pages.produced, initial=0))
     return {
-        _key(journey): tuple(made[starts[journey.page_row] : starts[journey.page_row + 1]])
+        _key(journey): tuple(result_rows[starts[journey.page_row] : starts[journey.page_row + 1]])
         for journey in journeys_of(trace) or ()
     }
 
@@ -102,7 +100,6 @@ def _key(journey: Journey) -> tuple[str, str, str]:
 
 
 def _texts(pages: PageSample) -> Iterator[str]:
-    """Write the rows that left ``transform_page``."""
     channels = pages.layout.after
     operations = pages.after.column(channels.operation).to_pylist()
     row_ids = python_values(pages.after.column(channels.row_id))
@@ -119,28 +116,23 @@ def _values(value: Any) -> str:
 
 @dataclass(frozen=True)
 class PlanLine:
-    """A line of two plans.
-
-    Args:
-        side: ``<`` if only the left one has it, ``>`` if only the right one has it, else ``""``.
-        text: the line.
-    """
+    """A line of two plans; ``side`` is ``<`` or ``>`` if only one of them has it."""
 
     side: str
     text: str
 
 
 def aligned_plans(left: Sequence[str], right: Sequence[str]) -> tuple[PlanLine, ...]:
-    """Merge the lines of two plans, so that what both have stands once.
+    """Merge the lines of two plans.
 
     >>> [line.side + line.text for line in aligned_plans(["Output", "Sort"], ["Output", "Limit"])]
     ['Output', '<Sort', '>Limit']
     """
-    found: list[PlanLine] = []
+    lines: list[PlanLine] = []
     for what, start, end, other_start, other_end in SequenceMatcher(a=left, b=right, autojunk=False).get_opcodes():
         if what == "equal":
-            found += [PlanLine("", line) for line in left[start:end]]
+            lines += [PlanLine("", line) for line in left[start:end]]
         else:
-            found += [PlanLine("<", line) for line in left[start:end]]
-            found += [PlanLine(">", line) for line in right[other_start:other_end]]
-    return tuple(found)
+            lines += [PlanLine("<", line) for line in left[start:end]]
+            lines += [PlanLine(">", line) for line in right[other_start:other_end]]
+    return tuple(lines)

@@ -1,4 +1,4 @@
-"""Our plan and Trino's of the same statement, step by step: which operator is which, and the rows of both."""
+"""Our plan and Trino's plan of the same statement."""
 
 from __future__ import annotations
 
@@ -25,21 +25,13 @@ TARGET, UNIQUE_ID, PRESENT, SOURCE, JOIN, FILTER, CASE, CASE_NUMBER = (
 )
 MARKED, CHECKED, CHANGED, WRITTEN = "MarkDistinct", "duplicates", "transform_page", "written rows"
 ORDER: Final = (TARGET, UNIQUE_ID, PRESENT, SOURCE, JOIN, FILTER, CASE, CASE_NUMBER, MARKED, CHECKED, CHANGED, WRITTEN)
-"""What rows go through, in this order; each is a count of rows that both have."""
+"""The steps in execution order; each is a row count that both plans have."""
 _PROJECTED: Final = {"merge_row": CASE, "case_number": CASE_NUMBER, "present": PRESENT}
 
 
 @dataclass(frozen=True)
 class Step:
-    """Something that rows go through.
-
-    Args:
-        name: what it is.
-        ours: our operator; ``""`` where we have none.
-        trino: Trino's node, as EXPLAIN names it; ``""`` where Trino has none.
-        our_rows: our rows; None where nobody counted.
-        trino_rows: Trino's.
-    """
+    """A step of execution: our operator and Trino's node, ``""`` if missing, with their rows, None if not counted."""
 
     name: str
     ours: str
@@ -49,21 +41,21 @@ class Step:
 
     @property
     def parts(self) -> bool:
-        """Both have counted, and not the same."""
+        """Both row counts exist and differ."""
         return None not in {self.our_rows, self.trino_rows} and self.our_rows != self.trino_rows
 
 
 @dataclass(frozen=True)
 class BesideTrino:
-    """Our run of a statement beside Trino's. ``str()`` of it is a text; a notebook shows it.
+    """Our run of a statement beside Trino's. ``str()`` of it is a text; a notebook displays it.
 
     Args:
         query: Trino's query.
-        steps: what rows go through, in their order.
-        only_ours: our operators that Trino has not, with their rows.
-        only_trino: Trino's nodes that we have not, with theirs.
-        notices: what is to be known for reading it.
-        failed: one of the two ended with an error, so that its numbers are those of that moment.
+        steps: the steps in execution order.
+        only_ours: operators that Trino's plan lacks, with their rows.
+        only_trino: nodes that our plan lacks, with their rows.
+        notices: caveats.
+        failed: one of the two failed, so its numbers are incomplete.
     """
 
     query: TrinoQuery
@@ -75,7 +67,7 @@ class BesideTrino:
 
     @property
     def first(self) -> Step | None:
-        """The first step at which the rows part; None where they do not, and of a statement that failed."""
+        """The first step at which the rows differ; None without one, or after a failure."""
         return None if self.failed else next((step for step in self.steps if step.parts), None)
 
     def __str__(self) -> str:
@@ -91,14 +83,10 @@ class BesideTrino:
 
 
 def lay_beside(trace: Trace, query: TrinoQuery) -> BesideTrino:
-    """Lay a query of Trino's beside our run of the same statement.
-
-    Args:
-        trace: what happened here.
-        query: what Trino did.
+    """Compare a query of Trino with our run of the same statement.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS for another statement's query, and where our statement was not run.
+        RowMergeError: INVALID_ARGUMENTS for another statement's query, and if our statement has no plan.
     """
     plan = build_plan(trace)
     if trace.kind not in ROW_CHANGES or plan is None:
@@ -122,7 +110,7 @@ def lay_beside(trace: Trace, query: TrinoQuery) -> BesideTrino:
         join = plan.of_kind("Join")
         if join is not None and len(join.rows_in) > 1:
             ours[SOURCE] = (ours[SOURCE][0], join.rows_in[1])
-    theirs, taken = _their_roles(query)
+    theirs, used_nodes = _their_roles(query)
     nothing: tuple[str, int | None] = ("", None)
     steps = []
     for name in ORDER:
@@ -132,10 +120,10 @@ def lay_beside(trace: Trace, query: TrinoQuery) -> BesideTrino:
     only_trino = [
         (_shown(node), node.rows_out)
         for node in reversed(list(query.plan.walk()))
-        if node.id not in taken and node.name not in {"Output", "TableCommit", "RemoteSource"}
+        if node.id not in used_nodes and node.name not in {"Output", "TableCommit", "RemoteSource"}
     ]
-    failed = query.state != "FINISHED" or trace.state != StatementState.FINISHED
-    return BesideTrino(query, tuple(steps), tuple(only_ours), tuple(only_trino), tuple(_notices(trace, query, steps)), failed)
+    is_failed = query.state != "FINISHED" or trace.state != StatementState.FINISHED
+    return BesideTrino(query, tuple(steps), tuple(only_ours), tuple(only_trino), tuple(_notices(trace, query, steps)), is_failed)
 
 
 def _our_role(operator: Operator, facts: object) -> str | None:
@@ -157,13 +145,12 @@ def _our_role(operator: Operator, facts: object) -> str | None:
 
 
 def _their_roles(query: TrinoQuery) -> tuple[dict[str, tuple[str, int | None]], set[str]]:
-    """Find which node of Trino's is which step; gives its name and rows, and the nodes that are one."""
-    found: dict[str, tuple[str, int | None]] = {}
-    taken: set[str] = set()
+    roles: dict[str, tuple[str, int | None]] = {}
+    node_ids: set[str] = set()
 
     def take(role: str, node: TrinoNode, rows: int | None) -> None:
-        found.setdefault(role, (_shown(node), rows))
-        taken.add(node.id)
+        roles.setdefault(role, (_shown(node), rows))
+        node_ids.add(node.id)
 
     for node in query.plan.walk():
         condition = node.descriptor.get("filterPredicate", "")
@@ -181,17 +168,17 @@ def _their_roles(query: TrinoQuery) -> tuple[dict[str, tuple[str, int | None]], 
             take(SOURCE, source, node.rows_in)
         elif node.name == "AssignUniqueId":
             take(UNIQUE_ID, node, node.rows_out)
-        elif condition and query.kind != "MERGE" and FILTER not in found:
+        elif condition and query.kind != "MERGE" and FILTER not in roles:
             take(FILTER, node, node.rows_out)
         for detail in node.details:
             role = _PROJECTED.get(detail.partition(" := ")[0])
-            # The same name is assigned once more where an UPDATE has no clauses to number.
+            # An UPDATE without clauses assigns the same name again.
             if role is not None and " := " in detail and not (role == CASE_NUMBER and query.kind != "MERGE"):
                 take(role, node, node.rows_out)
     target = _target(query)
     if target is not None:
         take(TARGET, target, target.rows_in)
-    return found, taken
+    return roles, node_ids
 
 
 def _has_unique_id(node: TrinoNode) -> bool:
@@ -199,7 +186,7 @@ def _has_unique_id(node: TrinoNode) -> bool:
 
 
 def _target(query: TrinoQuery) -> TrinoNode | None:
-    """Find the scan of the table that is written: of a MERGE that below AssignUniqueId, of others the first on the way of the rows."""
+    """Return the scan of the written table, in a MERGE below AssignUniqueId."""
     begin = next((node for node in query.plan.walk() if node.name == "AssignUniqueId"), query.plan)
     scans = (node for node in begin.walk() if node.name in _SCANS)
     return next((node for node in scans if table_of(node) == query.table), None)
@@ -220,7 +207,7 @@ def _check_same(trace: Trace, query: TrinoQuery) -> None:
         raise RowMergeError(
             f"The query is another statement: {query.kind} of {theirs or 'no table'}, and here it is {trace.kind} of {ours}",
             code="INVALID_ARGUMENTS",
-            hint="Give the JSON of the query that ran this statement in Trino.",
+            hint="Pass the JSON of the query that ran this statement in Trino.",
         )
 
 
@@ -230,7 +217,6 @@ def _last(name: object) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """Return a statement without what blanks, line ends and the last semicolon make of it."""
     return re.sub(r"\s+", " ", text).strip().rstrip("; ").split(" ")
 
 

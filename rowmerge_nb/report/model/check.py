@@ -1,4 +1,4 @@
-"""What the store does not hold as it must, after the commit: the wrong rows, each with the call that brought it and the row's way."""
+"""Rows that the store holds wrongly after the commit."""
 
 from __future__ import annotations
 
@@ -17,18 +17,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace, WrongRow
 
 MOST_JOURNEYS: Final = 1_000
-"""Of statements with more joined rows no ways are told."""
+"""Statements with more joined rows get no journeys."""
 
 
 @dataclass(frozen=True)
 class WrongLine:
-    """A row that is wrong.
-
-    Args:
-        sentence: what is wrong with it.
-        call: the call of the contract that was given its change; ``""`` where none was.
-        way: the joined row that its change comes from, and the clause that took it; ``""`` where there is none.
-    """
+    """A wrong row, the call that received its change, and its journey."""
 
     sentence: str
     call: str
@@ -37,13 +31,7 @@ class WrongLine:
 
 @dataclass(frozen=True)
 class Check:
-    """What a reading after the commit has found wrong.
-
-    Args:
-        message: how many rows.
-        rows: the first of them.
-        more: how many are not among these, in words; ``""`` if all are.
-    """
+    """The first wrong rows after the commit; ``more`` counts the others in words."""
 
     message: str
     rows: tuple[WrongLine, ...]
@@ -51,26 +39,25 @@ class Check:
 
 
 def build_check(trace: Trace) -> Check | None:
-    """Return what is wrong in the store; None where nothing is, or nobody looked."""
-    found = trace.check
-    if found is None or found.state != "differs":
+    """Return the wrong rows, or None."""
+    check = trace.check
+    if check is None or check.state != "differs":
         return None
     ways = _ways(trace)
     method = "append_page" if trace.kind == "INSERT" else "store_merged_rows"
-    rows = tuple(_line(row, method, ways) for row in found.rows)
-    left = max(found.wrong - len(rows), 0)
-    return Check(visible(found.message), rows, f"and {plural(left, 'more row')}" if left else "")
+    rows = tuple(_line(row, method, ways) for row in check.rows)
+    rest = max(check.wrong - len(rows), 0)
+    return Check(visible(check.message), rows, f"and {plural(rest, 'more row')}" if rest else "")
 
 
 def _line(row: WrongRow, method: str, ways: Mapping[int, JourneyRow]) -> WrongLine:
     call = "" if row.writer is None else f"{method}, writer {row.writer}"
     way = ways.get(row.joined_row) if row.joined_row is not None else None
-    told = "" if way is None else f"{f'source row {way.source}' if way.source else f'target row {way.target}'}: {way.clause}"
-    return WrongLine(visible(row.sentence), call, told)
+    journey = "" if way is None else f"{f'source row {way.source}' if way.source else f'target row {way.target}'}: {way.clause}"
+    return WrongLine(visible(row.sentence), call, journey)
 
 
 def _ways(trace: Trace) -> Mapping[int, JourneyRow]:
-    """Return the ways of joined rows, by their places in the sample."""
     pages = trace.pages
     if pages is None or pages.before.num_rows > MOST_JOURNEYS or (journeys := journeys_of(trace)) is None:
         return {}

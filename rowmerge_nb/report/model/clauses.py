@@ -1,4 +1,4 @@
-"""The WHEN clauses of a statement: their text, how many rows each took, and the lanes that a drawing gives them."""
+"""The WHEN clauses of a statement, and their lanes in a drawing."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import ClauseRecord, Trace
 
 MOST_LANES: Final = 6
-"""Above so many clauses a drawing has one lane per operation."""
+"""With more clauses, a drawing has one lane per operation."""
 MOST_LINES: Final = 16
-"""So many lines are shown of what stands in front of the clauses: a source may be a thousand rows of VALUES."""
+"""The maximum number of lines shown before the clauses: a source may be a thousand rows of VALUES."""
 MOST_LETTERS: Final = 600
-"""So many letters are shown of a line of the statement."""
+"""The maximum number of characters shown of a line."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,11 @@ class ClauseRow:
     """A row of the clauses table.
 
     Args:
-        number: the case number; ``label`` is how it is written.
-        word: the operation as a word, ``style`` its colour.
-        lines: the clause as written, continuation lines indented by two; of rows without a clause what becomes of them.
-        writes: what it writes, in a few words.
+        number: the case number; ``label`` is its display form.
+        lines: the clause as written, continuation lines indented by two.
         line: its line within the statement; None for rows without a clause.
-        rows: how many joined rows it took; None where nothing ran.
-        share: those rows as a part of all, between 0 and 1.
+        rows: the joined rows that it took; None if nothing ran.
+        share: those rows as a fraction of all.
     """
 
     number: int
@@ -53,11 +51,7 @@ class ClauseRow:
 
 @dataclass(frozen=True)
 class ClauseTable:
-    """The clauses in the order tried, rows without a clause last; ``total`` is the sum of their rows.
-
-    ``head`` is what the statement says in front of its clauses, line by line and not all of it where it is long, and ``tail`` what it says
-    behind them; the line of the tail is ``tail_line``.
-    """
+    """The clauses in the order tried, rows without a clause last, with the statement's other lines."""
 
     rows: tuple[ClauseRow, ...]
     total: int | None
@@ -69,14 +63,7 @@ class ClauseTable:
 
 @dataclass(frozen=True)
 class Lane:
-    """A path through the drawing: one clause, or all clauses of one operation.
-
-    Args:
-        label: ``clause 0``, ``none −1``, or ``3 clauses``.
-        operation: what its rows ask for.
-        cases: the case numbers in it.
-        rows: how many rows take it; None where nothing ran.
-    """
+    """A path through the drawing: ``clause 0``, ``none −1``, or ``3 clauses`` of one operation."""
 
     label: str
     operation: Operation
@@ -85,12 +72,12 @@ class Lane:
 
     @property
     def style(self) -> str:
-        """The style of the lane's operation."""
+        """The style of the operation."""
         return style_of(self.operation)
 
 
 def build_clauses(trace: Trace) -> ClauseTable | None:
-    """Make the clauses table; None for statements without clauses: what UPDATE and DELETE do stands in their one sentence."""
+    """Build the clauses table; None for statements other than MERGE."""
     if not trace.clauses or trace.kind != "MERGE":
         return None
     counts = [record.rows for record in trace.clauses]
@@ -103,7 +90,6 @@ def build_clauses(trace: Trace) -> ClauseTable | None:
 
 
 def _around(trace: Trace) -> tuple[tuple[str, ...], tuple[str, ...], int]:
-    """Return the lines of the statement in front of its first clause, those behind its last one, and the number of the first of these."""
     clauses = [record for record in trace.clauses if record.number >= 0]
     starts = [_start(trace.statement, record) for record in clauses]
     if not clauses or min(starts) < 0:
@@ -115,22 +101,20 @@ def _around(trace: Trace) -> tuple[tuple[str, ...], tuple[str, ...], int]:
 
 
 def _start(statement: str, record: ClauseRecord) -> int:
-    """Find a clause in its statement, on its line; -1 where it is not there as it is written."""
     before = "\n".join(statement.split("\n")[: record.line - 1])
     return statement.find(record.text, len(before))
 
 
 def _written(text: str) -> tuple[str, ...]:
-    """Return the lines of a text; of long ones what is left out is said."""
     lines = [line.rstrip() for line in text.expandtabs(4).replace("\r", "").strip().split("\n") if line.strip()]
     if len(lines) > MOST_LINES:
-        left = len(lines) - MOST_LINES + 1
-        lines = [*lines[: MOST_LINES - 2], f"… {plural(left, 'more line')} …", lines[-1]]
+        rest = len(lines) - MOST_LINES + 1
+        lines = [*lines[: MOST_LINES - 2], f"… {plural(rest, 'more line')} …", lines[-1]]
     return tuple(visible(_cut(line)) for line in lines)
 
 
 def _cut(line: str) -> str:
-    """Leave the middle of a long line out: what a source is called stands at its end."""
+    """Cut the middle of a long line: the name of a source is at its end."""
     if len(line) <= MOST_LETTERS:
         return line
     half = MOST_LETTERS // 2
@@ -159,19 +143,18 @@ def _row(record: ClauseRecord, total: int | None, writes: Mapping[int, str]) -> 
 
 
 def _clause_lines(text: str) -> tuple[str, ...]:
-    """Cut a clause into its lines; those after the first lose their common indent and get two spaces."""
+    """Split a clause into lines, indented by two after the first."""
     first, _, rest = text.expandtabs(4).replace("\r", "").strip().partition("\n")
     following = textwrap.dedent(rest).split("\n")
     return (visible(_cut(first.rstrip())), *(f"  {visible(_cut(line.rstrip()))}" for line in following if line.strip()))
 
 
 def case_branches(plan: Sequence[NodeRecord]) -> tuple[BranchRecord, ...]:
-    """Return the branches of the plan's CASE, ELSE last; empty if it has none."""
+    """Return the branches of the plan's CASE, ELSE last; empty without one."""
     return next((record.branches for record in plan if record.branches), ())
 
 
 def _writes(plan: Sequence[NodeRecord]) -> dict[int, str]:
-    """Return for each case number the columns that it writes."""
     processor = next((record for record in plan if record.kind == "MergeProcessor"), None)
     if processor is None:
         return {}
@@ -191,7 +174,7 @@ def _writes(plan: Sequence[NodeRecord]) -> dict[int, str]:
 
 
 def build_lanes(trace: Trace) -> tuple[Lane, ...]:
-    """Return the lanes of a drawing: one per clause, or one per operation where there are too many clauses."""
+    """Return one lane per clause, or per operation if there are too many clauses."""
     if len(trace.clauses) <= MOST_LANES + 1:
         return tuple(
             Lane(clause_label(record.number), record.operation, (record.number,), record.rows) for record in trace.clauses
@@ -207,7 +190,7 @@ def build_lanes(trace: Trace) -> tuple[Lane, ...]:
 
 
 def clause_label(case_number: int) -> str:
-    """Name a clause by its number, as all reports do; it is Trino's case number, from 0.
+    """Return the display name of a clause, by Trino's case number.
 
     >>> clause_label(0), clause_label(-1)
     ('clause 0', 'none −1')
@@ -216,10 +199,7 @@ def clause_label(case_number: int) -> str:
 
 
 def operation_counts(trace: Trace) -> dict[str, int | None]:
-    """Count joined rows per style (D, U, I, N); None where nothing ran, absent where no clause asks for it.
-
-    The order is that of the first clause of each.
-    """
+    """Count joined rows per style (D, U, I, N) of the clauses; None if nothing ran."""
     counts: dict[str, int | None] = {}
     for record in trace.clauses:
         style = style_of(record.operation)
@@ -228,12 +208,12 @@ def operation_counts(trace: Trace) -> dict[str, int | None]:
 
 
 def condition_text(branch: BranchRecord) -> str:
-    """Write a branch's condition on one line."""
+    """Return a branch's condition on one line."""
     return visible(" ".join(branch.condition.split()))
 
 
 def case_text(trace: Trace) -> tuple[str, ...]:
-    """Write the searched CASE as the engine evaluates it; empty if the plan has none."""
+    """Return the lines of the searched CASE as the engine evaluates it; empty without one."""
     branches = case_branches(trace.plan)
     if not branches:
         return ()

@@ -1,4 +1,4 @@
-"""A failed statement: what is wrong, where it stands, what had happened by then, and what to do next."""
+"""A failed statement: error, position, state of the table, and hint."""
 
 from __future__ import annotations
 
@@ -29,12 +29,7 @@ MOST_SOURCES: Final = 10
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Lines of the statement around the error, and where the carets stand.
-
-    Args:
-        lines: pairs of line number within the statement and text; the last one is the line of the error.
-        column: where the carets begin, counted from 1; ``length`` how many there are.
-    """
+    """Lines around the error; ``length`` carets begin at the 1-based ``column`` of the last one."""
 
     lines: tuple[tuple[int, str], ...]
     column: int
@@ -43,15 +38,7 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class DuplicateRow:
-    """A target row, or a source row that matched it.
-
-    Args:
-        side: ``target`` or ``source``.
-        row: the row id, or the position in the source.
-        cells: values in the order of ``columns``, the target's before those that only the source has; None where there is no such column.
-        clause: ``clause 2, WHEN MATCHED THEN``; ``""`` for the target.
-        style: the clause's operation, and ``letter`` its letter.
-    """
+    """A target row, or a source row that matched it; cells are None for columns that it lacks."""
 
     side: str
     row: Cell
@@ -63,7 +50,7 @@ class DuplicateRow:
 
 @dataclass(frozen=True)
 class DuplicateTable:
-    """Target rows that were matched more than once, each followed by its source rows; ``right`` are the columns of numbers."""
+    """Target rows with several matches, each followed by its source rows."""
 
     columns: tuple[str, ...]
     right: frozenset[int]
@@ -74,16 +61,12 @@ class DuplicateTable:
 
 @dataclass(frozen=True)
 class Failure:
-    """An error, ready to be shown.
+    """An error for display; line and column are within the statement.
 
     Args:
-        code: Trino's name of it; ``message`` the sentence.
-        line: line and ``column`` within the statement; None without a position.
-        consequences: what had happened by then, sentences.
-        hint: what to do next.
-        excerpt: the statement's lines around it.
-        duplicates: the rows it is about.
-        raised: what the connector's code has raised, in order.
+        consequences: sentences about the state of the table.
+        duplicates: the rows that it is about.
+        raised: errors raised by the connector's code, in order.
     """
 
     code: str
@@ -97,7 +80,7 @@ class Failure:
     raised: tuple[ShownRaised, ...] = ()
 
     def place(self, first_line: int) -> str:
-        """Return where it stands: in the cell if the statement begins below its first line."""
+        """Return the position, within the cell if possible."""
         if self.line is None:
             return ""
         column = f", column {self.column}" if self.column is not None else ""
@@ -107,7 +90,7 @@ class Failure:
 
 
 def build_failure(trace: Trace) -> Failure:
-    """Make the failure of a trace that has an error."""
+    """Build the failure of a trace that has an error."""
     error = trace.error
     if error is None:
         raise ValueError("The trace has no error")
@@ -115,18 +98,18 @@ def build_failure(trace: Trace) -> Failure:
 
 
 def failure_of_error(error: RowMergeError, trace: Trace | None) -> Failure:
-    """Make the failure of an exception, with or without a trace of what ran."""
+    """Build the failure of an exception, with or without a trace."""
     groups: Sequence[DuplicateGroup] = tuple(getattr(error, "groups", ())) or (trace.duplicate_groups if trace else ())
     recorded = trace.error if trace is not None else None
     statement = error.statement if error.statement is not None else trace.statement if trace else None
     if trace is None:
-        known: tuple[str, ...] = ()
+        consequences: tuple[str, ...] = ()
     elif recorded is None and error.changed is not False:
-        # An interrupt that came too late: the trace is that of a statement that finished.
-        known = _changed(error.changed, trace)
+        # A late interrupt: the statement of the trace finished.
+        consequences = _changed(error.changed, trace)
     else:
-        known = _consequences(recorded, trace)
-    return _failure(error, statement, known, _duplicates(groups, trace), error.raised)
+        consequences = _consequences(recorded, trace)
+    return _failure(error, statement, consequences, _duplicates(groups, trace), error.raised)
 
 
 def _failure(
@@ -136,7 +119,7 @@ def _failure(
     duplicates: DuplicateTable | None,
     raised: tuple[Raised, ...],
 ) -> Failure:
-    # A record has kept the place that is shown.
+    # A record already has the display position.
     line, column, length = error.shown if isinstance(error, RowMergeError) else (error.line, error.column, error.length)
     return Failure(
         code=error.code,
@@ -152,7 +135,7 @@ def _failure(
 
 
 _WIDEST: Final = 1_000
-"""Of a longer line only what stands around an error is shown."""
+"""The maximum number of characters shown of a line."""
 
 
 def _excerpt(statement: str | None, line: int | None, column: int | None, length: int) -> Excerpt | None:
@@ -168,7 +151,7 @@ def _excerpt(statement: str | None, line: int | None, column: int | None, length
 
 
 def _cut(line: str, column: int) -> tuple[str, int]:
-    """Return what stands around a column of a very long line, and where the column is in it."""
+    """Return the part of a long line around a column, and the new column."""
     if len(line) <= _WIDEST:
         return line, column
     start = max(0, column - 1 - _WIDEST // 4)
@@ -181,7 +164,6 @@ def _sentence(text: str) -> str:
 
 
 def _consequences(error: ErrorRecord | None, trace: Trace) -> tuple[str, ...]:
-    """Return what was not touched and what had been called: the engine's facts first, else what the log of calls tells."""
     facts = error.consequences if error is not None else ()
     if error is not None and error.changed is not False:
         return (*_changed(error.changed, trace), *(f"{_shown(fact)}." for fact in facts))
@@ -193,9 +175,9 @@ def _consequences(error: ErrorRecord | None, trace: Trace) -> tuple[str, ...]:
     if not sentences and not facts:
         return ("Nothing was read or written.",)
     if facts:
-        told = "; ".join(map(_shown, facts))
+        text = "; ".join(map(_shown, facts))
         # A sentence begins with a capital, unless it begins with a name of the contract.
-        sentences.append(f"{told if facts[0].method else told[0].upper() + told[1:]}.")
+        sentences.append(f"{text if facts[0].method else text[0].upper() + text[1:]}.")
     if trace.duplicate_groups and trace.joined is not None:
         repeated = plural(len(trace.duplicate_groups), "target row")
         sentences.append(f"{plural(trace.joined, 'joined row')} checked, {repeated} matched more than once.")
@@ -207,7 +189,6 @@ def _shown(fact: Consequence) -> str:
 
 
 def _changed(changed: bool | None, trace: Trace) -> tuple[str, ...]:
-    """Report that the change is there, or may be."""
     name = visible(trace.target) or "The table"
     if changed is None:
         return (f"Whether {name} is changed is not known.",)
@@ -268,14 +249,14 @@ def _group(group: DuplicateGroup, columns: tuple[str, ...], trace: Trace | None)
         rows.append(DuplicateRow("source", name, _cells(source.values, columns), clause, style, letter))
     more = max(group.total, len(group.sources)) - min(len(group.sources), MOST_SOURCES)
     if more > 0:
-        said = Cell(f"and {plural(more, 'more source row')}")
-        rows.append(DuplicateRow("source", said, (None,) * len(columns), "", "", ""))
+        summary = Cell(f"and {plural(more, 'more source row')}")
+        rows.append(DuplicateRow("source", summary, (None,) * len(columns), "", "", ""))
     return tuple(rows)
 
 
 def _row_name(word: str, value: Any) -> Cell:
-    shown = cell(value)
-    return Cell(f"{word} {shown.text}", title=shown.title)
+    display_value = cell(value)
+    return Cell(f"{word} {display_value.text}", title=display_value.title)
 
 
 def _cells(values: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[Cell | None, ...]:
@@ -288,22 +269,16 @@ def _clause(case_number: int, trace: Trace | None) -> tuple[str, str, str]:
         return f"{number(case_number)}, no clause fired", "N", "·"
     if record is None:
         return clause_label(case_number), "", ""
-    # The clause up to its operation tells it from the others; what it sets is in the statement.
+    # The clause up to its operation identifies it; its assignments are in the statement.
     words = cell(" ".join(record.head.split()), 72).text
     return f"{clause_label(case_number)}, {words}", style_of(record.operation), record.operation.letter
 
 
 def failure_text(failure: Failure, first_line: int, width: int) -> list[str]:
-    """Write a failure as lines of text.
-
-    Args:
-        failure: the failure.
-        first_line: the number of the cell's line on which the statement begins.
-        width: where sentences are wrapped.
-    """
+    """Return the lines of a failure; the statement begins on ``first_line`` of the cell."""
     lines = textwrap.wrap(f"{failure.code}: {failure.message}", width)
-    told = " ".join(part for part in (failure.place(first_line), *failure.consequences) if part)
-    lines += textwrap.wrap(told, width)
+    context = " ".join(part for part in (failure.place(first_line), *failure.consequences) if part)
+    lines += textwrap.wrap(context, width)
     if failure.excerpt is not None:
         lines += ["", *_excerpt_lines(failure.excerpt, first_line)]
     if failure.duplicates is not None:

@@ -1,4 +1,4 @@
-"""Row journeys as they are shown: a line per joined row, and beneath it why."""
+"""Row journeys for display."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VALUES: Final = 48
 
 @dataclass(frozen=True)
 class Mark:
-    """What a clause did about a row: one character, its style, and the sentence that it stands for."""
+    """A clause's effect on a row: one character and a sentence."""
 
     text: str
     style: str
@@ -38,10 +38,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class JourneyRow:
-    """A journey as texts: the row, the join, the clauses, what became of it, who stored that, and why, in one sentence and in all of them.
+    """A journey as text.
 
-    ``told`` is all that there is to say of it, in the order in which it was asked: also which clauses are not about rows like it, and of a source
-    row without a partner which key of the target is nearest. ``by_null``: the one sentence speaks of a NULL that made a condition unknown.
+    ``gist`` is the reason in one sentence, ``reasons`` all of them.
+    The unfolded row adds clauses about other rows, and the nearest target key.
+    ``by_null``: the gist is about a NULL that made a condition unknown.
     """
 
     source: str
@@ -59,22 +60,22 @@ class JourneyRow:
 
     @property
     def opened(self) -> tuple[str, ...]:
-        """What a row opens to: what the sentence about it has not said."""
-        return tuple(said for said in self.told if said not in self.gist)
+        """The sentences of the unfolded row: those that the gist does not contain."""
+        return tuple(sentence for sentence in self.told if sentence not in self.gist)
 
     @property
     def which(self) -> str:
-        """The row, of the source, or where it has none of the target."""
+        """The source row, or the target row without one."""
         return f"Source row {self.source}" if self.source else f"Target row {self.target}"
 
     @property
     def head(self) -> str:
-        """The row, and what becomes of it."""
+        """The row and the clause that took it."""
         return f"{self.which}: {self.clause}"
 
     @property
     def strip(self) -> str:
-        """The marks in one text."""
+        """The marks as one text."""
         return " ".join(mark.text for mark in self.marks).rstrip()
 
 
@@ -83,13 +84,12 @@ class Journeys:
     """Journeys in the order of the source, and a summary.
 
     Args:
-        joined: the rows come from a join; those of UPDATE and DELETE were chosen by the WHERE condition.
-        stored_by: what stored a row: ``to writer``, or in the older flow ``split``.
-        source_columns: the columns of the source rows in one text, and ``target_columns`` those of the target rows; ``""`` without.
-        complete: they are those of all joined rows.
-        asked: the condition by which they were asked for; ``""`` where they were not.
-        remark: what a reader must know about what is missing; otherwise ``""``.
-        others: target rows that took no part, the first ones, and ``apart`` a sentence that counts them; ``""`` where they are not known.
+        joined: the rows come from a join, not from a WHERE condition.
+        stored_by: the head of the writers: ``to writer``, or ``split`` in the older flow.
+        complete: all joined rows are included.
+        asked: the condition that requested them, or ``""``.
+        remark: a sentence about missing rows, or ``""``.
+        others: the first target rows that took no part; ``apart`` is a sentence that counts them.
     """
 
     rows: tuple[JourneyRow, ...]
@@ -106,30 +106,30 @@ class Journeys:
 
     @property
     def clauses(self) -> tuple[int, ...]:
-        """The numbers of the clauses, in the order of the marks."""
+        """The case numbers, in the order of the marks."""
         return tuple(range(len(self.rows[0].marks))) if self.rows else ()
 
     @property
     def marks(self) -> str:
-        """What the marks mean that there are."""
-        there = {mark.text for row in self.rows for mark in row.marks}
-        return ", ".join(f"{mark.strip() or 'blank'} = {meaning}" for mark, meaning in MARKS.items() if mark in there)
+        """The legend of the marks that occur."""
+        occurring = {mark.text for row in self.rows for mark in row.marks}
+        return ", ".join(f"{mark.strip() or 'blank'} = {meaning}" for mark, meaning in MARKS.items() if mark in occurring)
 
     @property
     def by_themselves(self) -> bool:
-        """Whether they are shown to those who have not asked for this part."""
+        """Whether they are shown by default."""
         return bool(self.asked) or (self.complete and bool(self.rows or self.others))
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """The heads of the columns."""
+        """The column heads."""
         if self.joined:
             return ("source row", "join", "target row", "clauses", "fires", "becomes", self.stored_by)
         return ("row", "operation", "becomes", self.stored_by)
 
     @property
     def columns(self) -> dict[str, str]:
-        """By the head of a column that holds rows the names of what stands in them."""
+        """The column names of the rows, by column head."""
         return {"source row": self.source_columns, "target row": self.target_columns, "row": self.target_columns}
 
     def values(self, row: JourneyRow) -> tuple[str, ...]:
@@ -140,44 +140,42 @@ class Journeys:
 
 
 def build_journeys(trace: Trace) -> Journeys | None:
-    """Make the journeys of a trace; None where rows were not kept with both sides."""
-    asked = trace.asked if trace.pages is None or not trace.pages.complete or trace.pages.witness is None else None
-    shown = journeys_of(trace, row_limit(8)) if asked is None else asked_journeys(trace)
+    """Build the journeys; None if rows of both sides were not recorded."""
+    request = trace.asked if trace.pages is None or not trace.pages.complete or trace.pages.witness is None else None
+    journeys = journeys_of(trace, row_limit(8)) if request is None else asked_journeys(trace)
     others, apart = _others(trace)
-    if shown is None and not others:
+    if journeys is None and not others:
         return None
-    shown = shown or ()
-    total = trace.joined if trace.joined is not None else len(shown)
+    journeys = journeys or ()
+    total = trace.joined if trace.joined is not None else len(journeys)
     joined = trace.kind == "MERGE"
     rows = plural(total, "joined row" if joined else "row")
-    complete = len(shown) >= total
+    complete = len(journeys) >= total
     near = _near(trace)
-    summary = rows if complete else f"{number(len(shown))} of {rows}"
-    if asked is not None:
-        summary += f", asked for by {asked.condition}"
+    summary = rows if complete else f"{number(len(journeys))} of {rows}"
+    if request is not None:
+        summary += f", asked for by {request.condition}"
     return Journeys(
-        rows=tuple(_with_near(journey_row(journey, joined), near.get(journey.source_row)) for journey in shown),
+        rows=tuple(_with_near(journey_row(journey, joined), near.get(journey.source_row)) for journey in journeys),
         summary=summary,
         joined=joined,
         stored_by="split" if trace.flow == Flow.UPDATABLE else "to writer",
         complete=complete,
-        asked=asked.condition if asked is not None else "",
-        remark=_remark(asked),
+        asked=request.condition if request is not None else "",
+        remark=_remark(request),
         others=others,
         apart=apart,
-        source_columns=_columns(journey.source for journey in shown),
-        target_columns=_columns(journey.target for journey in shown),
+        source_columns=_columns(journey.source for journey in journeys),
+        target_columns=_columns(journey.target for journey in journeys),
     )
 
 
 def _columns(rows: Iterable[Mapping[str, Any] | None]) -> str:
-    """Write the names of the columns of rows as the rows themselves are written."""
     names = next((tuple(row) for row in rows if row is not None), ())
     return cell(names, _VALUES).text if names else ""
 
 
 def _near(trace: Trace) -> dict[int | None, str]:
-    """Describe by the numbers of source rows which keys those without a partner are near to, or that none is."""
     near = trace.near
     if near is None or near.source is None:
         return {}
@@ -188,36 +186,30 @@ def _with_near(row: JourneyRow, near: str | None) -> JourneyRow:
     return row if near is None else replace(row, told=(*row.told[:1], near, *row.told[1:]))
 
 
-def _remark(asked: AskedRows | None) -> str:
-    """Return what is missing of the rows that were asked for."""
-    if asked is None:
+def _remark(request: AskedRows | None) -> str:
+    if request is None:
         return ""
-    if asked.more:
-        return "There are more such rows; so many are told at most."
-    return asked.problem or ("" if asked.pages is not None else "No row is like this.")
+    if request.more:
+        return "There are more such rows than are shown."
+    return request.problem or ("" if request.pages is not None else "No row is like this.")
 
 
 def _others(trace: Trace) -> tuple[tuple[str, ...], str]:
-    """Write the target rows that took no part, and count them; nothing where they are not known, and where there are none."""
+    """Return the target rows that took no part, and a sentence that counts them."""
     rows, pages = trace.untouched, trace.pages
     if rows is None or not rows.num_rows:
         return (), ""
-    written = tuple(cell(tuple(map(with_ends, row)), _VALUES).text for row in zip(*map(python_values, rows.columns), strict=True))
+    texts = tuple(cell(tuple(map(with_ends, row)), _VALUES).text for row in zip(*map(python_values, rows.columns), strict=True))
     touched = 0 if pages is None else count_row_ids(pages)
     total = rows.num_rows if trace.rows_before is None else trace.rows_before - touched
     first = "" if total <= rows.num_rows else f", the first {number(rows.num_rows)}"
     them, partners = ("it", "a partner") if total == 1 else ("them", "partners")
     why = f"no row of the source has {them} for {partners}" if trace.kind == "MERGE" else f"WHERE is not true for {them}"
-    return written, f"{plural(total, 'target row')} untouched, since {why}{first}"
+    return texts, f"{plural(total, 'target row')} untouched, since {why}{first}"
 
 
 def journey_row(journey: Journey, joined: bool) -> JourneyRow:
-    """Write a journey.
-
-    Args:
-        journey: the journey.
-        joined: the row comes from a join.
-    """
+    """Return the texts of a journey."""
     clause = f"{clause_label(journey.case_number)} {journey.operation.name}" if joined else journey.operation.name
     clause = "no clause fired" if journey.case_number < 0 else clause
     at = "" if journey.source_row is None else f"{number(journey.source_row)} "

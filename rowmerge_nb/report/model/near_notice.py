@@ -1,4 +1,4 @@
-"""Rows without a partner that somebody will have wanted to match: a notice under the journeys, where there are such rows."""
+"""A notice about source rows that were probably meant to match."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MOST_SENTENCES: Final = 5
 
 @dataclass(frozen=True)
 class Near:
-    """Sentences about rows of the source whose keys are near to others."""
+    """Sentences about near misses."""
 
     sentences: tuple[str, ...]
 
 
 def build_near(trace: Trace) -> Near | None:
-    """Return the source rows without a partner that probably should have one; None if there are none."""
+    """Return the likely near misses; None without any."""
     near = trace.near
     if near is None or near.source is None:
         return None
@@ -33,6 +33,6 @@ def build_near(trace: Trace) -> Near | None:
     if len(rows) > MOST_SENTENCES:
         rest = plural(len(rows) - MOST_SENTENCES, "more row")
         sentences.append(
-            f"{rest} of the source {'is' if len(rows) == MOST_SENTENCES + 1 else 'are'} near to a key of the target: result.near() tells them."
+            f"{rest} of the source {'is' if len(rows) == MOST_SENTENCES + 1 else 'are'} near to a key of the target: result.near() lists them."
         )
     return Near(tuple(sentences))

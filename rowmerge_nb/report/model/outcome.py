@@ -1,4 +1,4 @@
-"""The first lines of a report: what the statement did, in whole sentences, and the balance that a reader can redo."""
+"""The first lines of a report: the outcome and the balance."""
 
 from __future__ import annotations
 
@@ -19,19 +19,14 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 MOST_GROUPS: Final = 20
-"""So many duplicate groups a trace has at most, see `rowmerge_nb.engine.statements.duplicates.NAMED_GROUPS`."""
+"""The limit of duplicate groups in a trace, see `rowmerge_nb.engine.statements.duplicates.NAMED_GROUPS`."""
 
 
 @dataclass(frozen=True)
 class Balance:
-    """Rows before, what was stored, rows after, as a sum.
+    """Rows before, stored changes and rows after, as a sum: ``5 rows − 4 stored deletes + 5 stored inserts = 6 rows``.
 
-    Args:
-        expected: how many rows there must be.
-        sum: ``5 rows − 4 stored deletes + 5 stored inserts = 6 rows``.
-        holds: the connector counts as many rows as the sum gives; None where it does not count them, or where rows that two
-            clauses have deleted explain the difference.
-        remark: the sentence's end: whether and how it was checked.
+    ``holds`` is None if the connector does not count, or if rows deleted twice explain the difference.
     """
 
     expected: int
@@ -48,15 +43,13 @@ class Balance:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What happened.
+    """The result of a statement.
 
     Args:
-        tag: ``dry run``, ``explain``, or that it was a rehearsal; ``""`` for what ran.
-        subject: ``MERGE INTO accounts`` for renderers that stand alone.
-        sentence: the outcome.
-        elapsed: seconds of the whole statement, for those who ask for times.
-        meta: how it was done: paradigm, connector, writers.
-        balance: the sum, where rows were counted.
+        tag: ``dry run``, ``explain``, or a remark about a rehearsal.
+        subject: ``MERGE INTO accounts``, for output without the statement.
+        elapsed: seconds of the whole statement.
+        meta: paradigm, connector, writers.
     """
 
     tag: str
@@ -79,7 +72,7 @@ _DEFINED: Final = {
     "PREPARE": ("Statement", "prepared"),
     "DEALLOCATE PREPARE": ("Statement", "forgotten"),
 }
-"""Statements that define something: what it is, and what was done with it."""
+"""Statements that define something: its noun and the participle."""
 
 _SESSION: Final = {
     "USE": "Names without a catalog or schema are looked up there from now on.",
@@ -93,7 +86,7 @@ _SESSION: Final = {
 
 
 def build_outcome(trace: Trace) -> Outcome:
-    """Return what a statement did, or what it would do."""
+    """Return the outcome of a statement, actual or expected."""
     rehearsed = "rehearsal, rolled back" if trace.state == StatementState.FINISHED and not trace.committed else ""
     tag = {StatementState.PLANNED: "dry run", StatementState.EXPLAINED: "explain"}.get(trace.state, rehearsed)
     sentence = (
@@ -111,7 +104,6 @@ def build_outcome(trace: Trace) -> Outcome:
 
 
 def _alarm(trace: Trace, balance: Balance | None) -> Phrase:
-    """Describe in the headline that the store does not hold what was to be, or that nobody could look."""
     if balance is not None and balance.holds is False:
         return (Run(f" {plural(balance.expected, 'row')} were to be there.", "err"),)
     if trace.check is not None and trace.check.state == "differs":
@@ -140,13 +132,12 @@ def _planned(trace: Trace) -> Phrase:
 
 
 def _would(trace: Trace) -> Phrase:
-    """Return how many rows it would read, and, where every row that reaches the writers counts once, how many it would change."""
     reads = [(record, record.would) for record in trace.plan if record.would is not None and not record.sources]
     words = join([f"{rows} of {_name_read(record)}" for record, rows in reads])
     below = {record.sources[0] for record in trace.plan if record.kind in {"MergeWriter", "TableWriter"}}
-    stored = next((record.would for record in trace.plan if record.id in below), None)
+    stored_rows = next((record.would for record in trace.plan if record.id in below), None)
     verb = {"INSERT": "insert", "DELETE": "delete"}.get(trace.kind)
-    changes = f" and {verb} {stored}" if verb and stored is not None and trace.flow != Flow.UPDATABLE else ""
+    changes = f" and {verb} {stored_rows}" if verb and stored_rows is not None and trace.flow != Flow.UPDATABLE else ""
     return (Run(f" It would read {words}{changes}."),) if words else ()
 
 
@@ -166,14 +157,14 @@ def _finished(trace: Trace) -> Phrase:
         return (*_changes(trace), *_added(trace, "was", "were"), *_sizes(trace))
     name = Run(visible(trace.target), "code")
     if trace.kind in _DEFINED:
-        what, done = _DEFINED[trace.kind]
+        what, participle = _DEFINED[trace.kind]
         missing = (Run(f"There is no such {what.lower()}; nothing was dropped."),)
         if trace.kind == "ALTER TABLE" and trace.skipped:
             return (Run("There is nothing to alter."),)
         skipped = (
             missing if trace.kind.startswith("DROP") else (Run(f"{what} "), name, Run(" exists already; it was left as it is."))
         )
-        return skipped if trace.skipped else (Run(f"{what} "), name, Run(f" {done}."))
+        return skipped if trace.skipped else (Run(f"{what} "), name, Run(f" {participle}."))
     if trace.kind in _SESSION:
         return (Run(_SESSION[trace.kind]),)
     if trace.kind in {"RESTORE", "UNDO"}:
@@ -215,14 +206,17 @@ def _finished(trace: Trace) -> Phrase:
 
 
 def _executed(trace: Trace, table: Run) -> Phrase:
-    """Return what a procedure of a table did: rows are told where they were written anew."""
     if trace.skipped:
         return (Run("There is nothing to be done in table "), table, Run("; it was left as it is."))
-    written = trace.output.written if trace.output is not None else ()
-    if not written:
+    files = trace.output.written if trace.output is not None else ()
+    if not files:
         return (Run("The procedure was run on table "), table, Run("."))
-    rows, files = sum(one.rows or 0 for one in written), plural(len(written), "file")
-    return (Run(f"{plural(rows, 'row')} of table "), table, Run(f" {'was' if rows == 1 else 'were'} written anew, into {files}."))
+    rows, file_count = sum(one.rows or 0 for one in files), plural(len(files), "file")
+    return (
+        Run(f"{plural(rows, 'row')} of table "),
+        table,
+        Run(f" {'was' if rows == 1 else 'were'} written anew, into {file_count}."),
+    )
 
 
 def _changes(trace: Trace) -> Phrase:
@@ -249,10 +243,9 @@ def _changes(trace: Trace) -> Phrase:
 
 
 def _added(trace: Trace, one: str, several: str) -> Phrase:
-    """Name the columns that came along with the rows."""
     if not trace.added:
         return ()
-    names = join([f"{visible(name)} {kind}" for name, kind in trace.added])
+    names = join([f"{visible(name)} {sql_type}" for name, sql_type in trace.added])
     return (
         Run(f" The {'column' if len(trace.added) == 1 else 'columns'} "),
         Run(names, "code"),
@@ -290,9 +283,11 @@ def _meta(trace: Trace) -> Phrase:
     if trace.kind == "MERGE" and trace.duplicates != RepeatedMatches.TRINO:
         runs.append(Run(f"duplicate rule {trace.duplicates}, "))
     if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED} and runs:
-        known = any(record.would is not None for record in trace.plan)
-        said = "nothing was executed: rows are those that there would be, as far as they are known" if known else _NO_COUNTS
-        runs.append(Run(f"{said}, "))
+        has_counts = any(record.would is not None for record in trace.plan)
+        explanation = (
+            "nothing was executed: rows are those that there would be, as far as they are known" if has_counts else _NO_COUNTS
+        )
+        runs.append(Run(f"{explanation}, "))
     if not runs:
         return ()
     runs[-1] = Run(runs[-1].text.removesuffix(", ") + ".")
@@ -304,15 +299,15 @@ _NO_COUNTS: Final = "no row counts because nothing was executed"
 
 
 def build_balance(trace: Trace) -> Balance | None:
-    """Add up what was there and what was stored; None of statements that do not tell both."""
+    """Build the balance; None if the rows before are unknown."""
     if trace.state != StatementState.FINISHED or trace.kind not in ROW_CHANGES or trace.rows_before is None:
         return None
-    stored: dict[int, int] = {}
+    stored_rows: dict[int, int] = {}
     for writer in trace.writers:
         for operation, rows in writer.rows.items():
-            stored[operation] = stored.get(operation, 0) + rows
-    deletes = stored.get(2, 0) + stored.get(5, 0)
-    inserts = stored.get(1, 0) + stored.get(4, 0)
+            stored_rows[operation] = stored_rows.get(operation, 0) + rows
+    deletes = stored_rows.get(2, 0) + stored_rows.get(5, 0)
+    inserts = stored_rows.get(1, 0) + stored_rows.get(4, 0)
     result = trace.rows_before + inserts - deletes
     start = plural(trace.rows_before, "row")
     if trace.paradigm == DELETE_AND_INSERT:
@@ -325,20 +320,20 @@ def build_balance(trace: Trace) -> Balance | None:
         return Balance(result, total, None, f"; the connector {why}.")
     if trace.rows_after == result:
         return Balance(result, total, True, ", the same as the connector counts.")
-    again = trace.rows_after - result
-    if 0 < again <= _deletable_again(trace):
-        rows_were = f"{plural(again, 'row')} {'was' if again == 1 else 'were'}"
-        counted = f", and the connector counts {plural(trace.rows_after, 'row')}"
-        said = "deleted more than once because two clauses changed the same target row"
-        excess = f"so the stored deletes exceed the rows that are gone by {number(again)}"
-        return Balance(result, total, None, f"{counted}: {rows_were} {said}, {excess}.")
+    excess_rows = trace.rows_after - result
+    if 0 < excess_rows <= _deletable_again(trace):
+        rows_were = f"{plural(excess_rows, 'row')} {'was' if excess_rows == 1 else 'were'}"
+        connector_count = f", and the connector counts {plural(trace.rows_after, 'row')}"
+        cause = "deleted more than once because two clauses changed the same target row"
+        excess = f"so the stored deletes exceed the rows that are gone by {number(excess_rows)}"
+        return Balance(result, total, None, f"{connector_count}: {rows_were} {cause}, {excess}.")
     return Balance(result, total, False, f", but the connector counts {plural(trace.rows_after, 'row')}.")
 
 
 def _deletable_again(trace: Trace) -> int:
-    """How many stored deletes at most were of rows that another clause had deleted already.
+    """Return the maximum number of stored deletes of rows already deleted by another clause.
 
-    Groups are recorded up to a limit; where it is reached there may be any number of them.
+    At the limit of recorded groups, any number is possible.
     """
     groups = trace.duplicate_groups
     noticed = any(notice.kind == CHANGED_TWICE for notice in trace.notices)

@@ -1,4 +1,4 @@
-"""The pages before and after ``transform_page``: their channels, and sampled rows with what became of each."""
+"""The pages before and after ``transform_page``."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ if TYPE_CHECKING:
 MOST_ROWS: Final = 30
 MOST_CELLS: Final = 480
 TYPE_ROOM: Final = 14
-"""So many characters of a type a drawing shows."""
+"""The maximum number of characters of a type in a drawing."""
 
 
 @dataclass(frozen=True)
 class Channel:
-    """A channel of a page: its number as text (``3.0`` inside of the merge row), name and type."""
+    """A channel of a page: its number as text (``3.0`` inside the merge row), name and type."""
 
     number: str
     name: str
@@ -64,7 +64,7 @@ class Channel:
 
     @property
     def right(self) -> bool:
-        """Its values stand at the right."""
+        """Whether its values are right-aligned."""
         return is_number(self.type)
 
 
@@ -73,14 +73,11 @@ class Channels:
     """All channels of both pages, by role.
 
     Args:
-        layout: where they lie.
         redistribution: write redistribution columns, with the target row's values.
-        hash: the hash of the old location; None if there is nothing to redistribute by.
-        row_id: the row id's channel.
-        merge_row: the merge row's channel; ``fields`` are its columns, ``present``, ``operation`` and ``case`` the rest of it.
-        case_number: the channel for MarkDistinct; ``is_distinct`` what it adds.
-        columns: the table's columns in the page after.
-        after_operation: and so on: the other channels of the page after; ``after_case`` exists in the current era only.
+        hash: the hash of the old location; None without redistribution columns.
+        merge_row: the merge row's channel; ``fields`` are its columns, ``present``, ``operation`` and ``case`` its last fields.
+        case_number: the input of MarkDistinct; ``is_distinct`` is its output.
+        columns: the table's columns in the page after; ``after_case`` exists in the current era only.
     """
 
     layout: PageLayout
@@ -102,12 +99,12 @@ class Channels:
 
     @property
     def location(self) -> tuple[Channel, ...]:
-        """The channels in front of the merge row: what tells the row, and where it was."""
+        """The channels before the merge row: the row's identity and old location."""
         return (*self.redistribution, *([self.hash] if self.hash else []), self.row_id)
 
     @property
     def before(self) -> tuple[Channel, ...]:
-        """The page before, merge row unfolded into its fields."""
+        """The page before, with the fields of the merge row as channels."""
         return (*self.location, *self.fields, self.present, self.operation, self.case, self.case_number, self.is_distinct)
 
     @property
@@ -117,19 +114,19 @@ class Channels:
 
     @property
     def others(self) -> tuple[Channel, ...]:
-        """The channels of the page after that are no columns of the table."""
+        """The channels of the page after other than the table's columns."""
         extra = (self.after_case,) if self.after_case else ()
         return (self.after_operation, *extra, self.after_row_id, self.insert_from_update)
 
     @property
     def long_types(self) -> tuple[Channel, ...]:
-        """The table's columns and the row id where a drawing has no room for their type."""
+        """The channels whose type does not fit into a drawing."""
         return tuple(channel for channel in (self.row_id, *self.columns) if len(channel.type) > TYPE_ROOM)
 
 
 @dataclass(frozen=True)
 class AfterRow:
-    """A row that left ``transform_page``: cells as in `Channels.after`, the number by which it has found its writer, and its place in the page."""
+    """A row after ``transform_page``, and the number that selected its writer."""
 
     word: str
     letter: str
@@ -146,13 +143,7 @@ class AfterRow:
 
 @dataclass(frozen=True)
 class Destination:
-    """Rows that the exchange sent to one writer for one reason.
-
-    Args:
-        values: what was hashed, or given to a function of the connector's, and ``number`` what came of it.
-        writer: the writer's number; ``""`` where it is not known.
-        rows: the rows, by their place in the ledger and the letter of their operation.
-    """
+    """Rows that the exchange sent to one writer; ``number`` is the result of the hash or function for ``values``."""
 
     values: str
     number: str
@@ -162,12 +153,12 @@ class Destination:
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """A row before ``transform_page`` and the rows it became; no rows: it was dropped.
+    """A row before ``transform_page`` and its results; a dropped row has none.
 
     Args:
-        source: its number in the source as text, ``none`` of a target row without one, ``""`` where not recorded.
-        name: the source row's first value (without a source the target row's), so that it can be recognised; None where not recorded.
-        merge_null: the whole merge row is NULL (current era, nothing fired).
+        source: its number in the source, ``none`` for a target row without one, ``""`` if not recorded.
+        name: the first value of the source row, or of the target row without one.
+        merge_null: the whole merge row is NULL (current era, no clause fired).
         idle: it has a target row, and no clause changes it.
     """
 
@@ -192,23 +183,12 @@ class LedgerRow:
 
 @dataclass(frozen=True)
 class Pages:
-    """Channels and sampled rows.
+    """Channels and sampled rows; counts are None if nothing ran.
 
     Args:
-        channels: what both pages consist of.
-        paradigm: the row change paradigm.
-        rows: the ledger; empty where nothing ran.
-        total_before: rows in, and ``total_after`` rows out; None where nothing ran.
-        summary: ``transform_page: 7 rows + 2 split = 9``.
-        sample: which rows are shown, where not all are; otherwise ``""``.
-        remarks: sentences about what is seen.
-        row_word: what one line of the ledger is about.
-        updates_only: the statement is an UPDATE, which neither inserts nor deletes.
-        number_head: what the numbers are by which rows find their writers; ``""`` where there are none.
-        destinations: which rows went to which writer, and why; empty without an exchange.
-        other: the paradigm that was not chosen; ``""`` where it is not known what it would make of the rows.
-        otherwise: the rows of which it would make others, with those of both.
-        writer_head: how a writer follows from that number: ``writer = mod 2``.
+        sample: which rows are shown, or ``""`` for all.
+        number_head: the head of the numbers that select writers; ``writer_head`` is the rule: ``writer = mod 2``.
+        other: the other paradigm, if its results are known; ``otherwise`` has the rows with different results.
     """
 
     channels: Channels
@@ -229,7 +209,7 @@ class Pages:
 
 
 def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
-    """Make the pages part; None for statements without a ``transform_page``. ``other`` is the statement under the other paradigm."""
+    """Build the pages part; None for statements without a ``transform_page``."""
     channels = _channels(trace)
     if channels is None:
         return None
@@ -244,13 +224,13 @@ def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
         remarks = (_update_rows(trace, channels), *remarks)
         return Pages(channels, trace.paradigm, (), None, None, summary, "", remarks, updates_only=trace.kind == "UPDATE")
     sample = _drawn(sample, row_limit(len(channels.columns)))
-    shown = tuple(_ledger(sample, channels))
-    if any(row.idle or (row.merge_null and not row.row_id.null) for row in shown):
+    ledger = tuple(_ledger(sample, channels))
+    if any(row.idle or (row.merge_null and not row.row_id.null) for row in ledger):
         remarks = (*remarks, _PRESENT)
     remarks = (_update_rows(trace, channels), *remarks)
     which = ""
-    if len(shown) < sample.total_before:
-        which = f"{number(len(shown))} of {plural(sample.total_before, 'row')}: the first ones of each clause that were recorded"
+    if len(ledger) < sample.total_before:
+        which = f"{number(len(ledger))} of {plural(sample.total_before, 'row')}: the first ones of each clause that were recorded"
     summary = f"transform_page: {passage(trace, sample.total_before, sample.total_after)}"
     word = "source row" if trace.kind == "MERGE" else "row"
     head = number_head(trace)
@@ -259,7 +239,7 @@ def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
     return Pages(
         channels,
         trace.paradigm,
-        shown,
+        ledger,
         *totals,
         summary,
         which,
@@ -268,23 +248,22 @@ def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
         trace.kind == "UPDATE",
         head,
         writer,
-        _destinations(replace(trace, pages=sample), shown),
+        _destinations(replace(trace, pages=sample), ledger),
         "" if other is None else other.paradigm,
         () if other is None else tuple(row for row in aligned_rows(trace, other) if row.differs),
     )
 
 
 def _destinations(trace: Trace, rows: Sequence[LedgerRow]) -> tuple[Destination, ...]:
-    """Put the rows together that went to one writer for one reason, in the order in which they come."""
     places = places_of(trace)
-    found: dict[tuple[str, str, str], list[str]] = {}
+    groups: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
         for half in row.after:
             if half.at < len(places):
-                found.setdefault(places[half.at].cells, []).append(
+                groups.setdefault(places[half.at].cells, []).append(
                     f"{row.source or (row.name.text if row.name else 'row')} {half.letter}"
                 )
-    return tuple(Destination(*cells, ", ".join(told)) for cells, told in found.items())
+    return tuple(Destination(*cells, ", ".join(rows_of_group)) for cells, rows_of_group in groups.items())
 
 
 _PRESENT: Final = "present: the join has found a target row, whether a clause fires or not; in pages of era current the whole merge_row is NULL where none fires."
@@ -293,19 +272,18 @@ _HASH_OF_NULL: Final = 42
 
 
 def _update_rows(trace: Trace, channels: Channels) -> str:
-    """Return how an UPDATE leaves ``transform_page``, and why."""
     if trace.paradigm != DELETE_AND_INSERT:
         return update_form(trace.paradigm)
-    kept = " and ".join(channel.name for channel in channels.redistribution)
+    columns = " and ".join(channel.name for channel in channels.redistribution)
     updates, apart = _split_updates(trace.pages)
-    told = f" {_halves(apart, updates)}" if updates and trace.writers else ""
-    old = f" The DELETE keeps the old {kept} as well, the INSERT has the new one.{told}" if kept else ""
-    counted = "insert_from_update = 1 marks the INSERT, so that the UPDATE counts as one row; the sink does not get it."
-    return f"{update_form(trace.paradigm)}{old} {counted}"
+    halves = f" {_halves(apart, updates)}" if updates and trace.writers else ""
+    old = f" The DELETE keeps the old {columns} as well, the INSERT has the new one.{halves}" if columns else ""
+    mark = "insert_from_update = 1 marks the INSERT, so that the UPDATE counts as one row; the sink does not get it."
+    return f"{update_form(trace.paradigm)}{old} {mark}"
 
 
 def _split_updates(sample: PageSample | None) -> tuple[int, int]:
-    """Count the updates that became two rows, and those whose rows went to two writers; none if not all rows were recorded."""
+    """Count the updates that became two rows, and those whose rows went to two writers."""
     if sample is None or not sample.complete:
         return 0, 0
     produced = np.array(sample.produced, np.int64)
@@ -315,7 +293,6 @@ def _split_updates(sample: PageSample | None) -> tuple[int, int]:
 
 
 def _halves(apart: int, updates: int) -> str:
-    """Describe how many updates had their two rows sent to two writers."""
     if updates == 1:
         return f"Here both rows of the one UPDATE went to {'two writers' if apart else 'the same writer'}."
     if not apart:
@@ -324,16 +301,15 @@ def _halves(apart: int, updates: int) -> str:
 
 
 def _remarks(trace: Trace, channels: Channels) -> Iterator[str]:
-    """Yield how the channels are to be read."""
-    placed = exchange_sentence(trace)
+    sentence = exchange_sentence(trace)
     if channels.hash:
-        kept = " and ".join(channel.name for channel in channels.redistribution)
-        placed += (
-            f" The hash is Spark's xxhash64. The channel hash has that of the old {kept}, {_HASH_OF_NULL} where there is none; the exchange hashes "
+        columns = " and ".join(channel.name for channel in channels.redistribution)
+        sentence += (
+            f" The hash is Spark's xxhash64. The channel hash has that of the old {columns}, {_HASH_OF_NULL} where there is none; the exchange hashes "
             "anew what each row holds behind transform_page, as the table of writers shows."
         )
-    if placed:
-        yield placed.strip()
+    if sentence:
+        yield sentence.strip()
     if other := other_paradigm(trace):
         yield other
     current = "" if trace.era != Era.CURRENT else ", 4 and 5 the INSERT and the DELETE of an UPDATE"
@@ -350,7 +326,7 @@ def _channels(trace: Trace) -> Channels | None:
 
 
 def _channels_of_pages(sample: PageSample, processor: NodeRecord | None) -> Channels:
-    """Read channels off the schemas, by position: a table may well have a column called ``hash`` or ``row_id``."""
+    """Read channels from the schemas by position: a table may have a column named ``hash`` or ``row_id``."""
     layout, before = sample.layout, sample.before.schema
     merge_row = before.field(layout.before.merge_row).type
     columns = [merge_row.field(index) for index in layout.merge_row.columns]
@@ -362,30 +338,34 @@ def _channels_of_pages(sample: PageSample, processor: NodeRecord | None) -> Chan
 
 
 def _channels_of_plan(trace: Trace, processor: NodeRecord) -> Channels:
-    known = processor.facts.redistribution_columns if isinstance(processor.facts, ProcessorFacts) else ()
+    redistribution = processor.facts.redistribution_columns if isinstance(processor.facts, ProcessorFacts) else ()
     layout = PageLayout.of_output(len(processor.layout), era=Era(trace.era))
     columns = [processor.layout[channel] for channel in layout.after.columns]
-    indexes = tuple(index for index, (name, _) in enumerate(columns) if name in known)
+    indexes = tuple(index for index, (name, _) in enumerate(columns) if name in redistribution)
     _, row_id = processor.layout[layout.after.row_id]
     return _numbered(
-        [name for name, _ in columns], [kind for _, kind in columns], row_id, replace(layout, redistribution_columns=indexes)
+        [name for name, _ in columns],
+        [sql_type for _, sql_type in columns],
+        row_id,
+        replace(layout, redistribution_columns=indexes),
     )
 
 
 def _numbered(names: Sequence[str], types: Sequence[str], row_id: str, layout: PageLayout) -> Channels:
-    """Number the channels."""
     before, merge_row, after = layout.before, layout.merge_row, layout.after
     names = [visible(name) for name in names]
-    columns = tuple(Channel(str(i), name, kind) for i, (name, kind) in enumerate(zip(names, types, strict=True)))
+    columns = tuple(Channel(str(i), name, sql_type) for i, (name, sql_type) in enumerate(zip(names, types, strict=True)))
     parts = [*zip(names, types, strict=True), (PRESENT, "boolean"), (OPERATION, "tinyint"), (CASE_NUMBER, "integer")]
-    inner = [Channel(f"{before.merge_row}.{i}", name, kind) for i, (name, kind) in enumerate(parts)]
+    inner = [Channel(f"{before.merge_row}.{i}", name, sql_type) for i, (name, sql_type) in enumerate(parts)]
     redistribution = zip(before.write_redistribution_columns, layout.redistribution_columns, strict=True)
     return Channels(
         layout=layout,
         redistribution=tuple(replace(columns[index], number=str(channel)) for channel, index in redistribution),
         hash=Channel(str(before.hash), HASH, "bigint") if before.hash is not None else None,
         row_id=Channel(str(before.row_id), ROW_ID, row_id),
-        merge_row=Channel(str(before.merge_row), MERGE_ROW, "row(" + ", ".join(f"{name} {kind}" for name, kind in parts) + ")"),
+        merge_row=Channel(
+            str(before.merge_row), MERGE_ROW, "row(" + ", ".join(f"{name} {sql_type}" for name, sql_type in parts) + ")"
+        ),
         fields=tuple(inner[index] for index in merge_row.columns),
         present=inner[merge_row.present],
         operation=inner[merge_row.operation],
@@ -401,7 +381,7 @@ def _numbered(names: Sequence[str], types: Sequence[str], row_id: str, layout: P
 
 
 def stored_channels(schema: pa.Schema) -> tuple[Channel, ...]:
-    """Return the channels of a page as a sink gets it."""
+    """Return the channels of a page as a sink receives it."""
     return tuple(Channel(str(i), visible(field.name), str(from_arrow(field.type))) for i, field in enumerate(schema))
 
 
@@ -424,12 +404,11 @@ def _ledger(sample: PageSample, channels: Channels) -> list[LedgerRow]:
 
 
 def _witness(witness: pa.RecordBatch | None, count: int) -> list[tuple[int | None, Cell | None]]:
-    """Return per row the position in the source and the source row's first value; None without one."""
     if witness is None:
         return [(None, None)] * count
     names = witness.schema.names
     numbers = witness.column("source_row").to_pylist() if "source_row" in names else [None] * count
-    # Without a source a row is recognised by what the target has.
+    # Without a source, the target's values identify a row.
     sources = struct_rows(witness.column("source" if "source" in names else "target"))
     return [(at, cell(with_ends(values[0]), 24) if values else None) for at, values in zip(numbers, sources, strict=True)]
 
@@ -441,7 +420,7 @@ def _ledger_row(
     merge_row = row[before.merge_row]
     values = merge_row if merge_row is not None else [None] * layout.count
     operation = values[layout.operation]
-    asked = Operation(operation) if operation is not None else Operation.NONE
+    requested = Operation(operation) if operation is not None else Operation.NONE
     return LedgerRow(
         source="" if witness[0] is None else str(witness[0]),
         name=witness[1],
@@ -455,10 +434,10 @@ def _ledger_row(
         case_number=_small(row[before.case_number]),
         is_distinct=_small(row[before.is_distinct]),
         merge_null=merge_row is None,
-        idle=asked is Operation.NONE and values[layout.present] is True,
-        style=style_of(asked),
-        word=asked.name if asked is not Operation.NONE else "none",
-        letter=asked.letter,
+        idle=requested is Operation.NONE and values[layout.present] is True,
+        style=style_of(requested),
+        word=requested.name if requested is not Operation.NONE else "none",
+        letter=requested.letter,
         after=after,
     )
 
@@ -491,7 +470,7 @@ def _small(value: int | None) -> Cell:
 
 
 def row_limit(columns: int) -> int:
-    """Return how many rows are shown of a table with so many columns; a wide one has to do with fewer.
+    """Return how many rows are shown of a table; fewer if it is wide.
 
     >>> row_limit(3), row_limit(24), row_limit(500)
     (30, 20, 5)
@@ -500,7 +479,7 @@ def row_limit(columns: int) -> int:
 
 
 def _drawn(sample: PageSample, limit: int) -> PageSample:
-    """Return the rows of a sample that are drawn, at most ``limit``: the first ones of each clause, so that every clause is seen."""
-    # The order of rows in a run is Spark's; that of the source is the reader's.
+    """Return up to ``limit`` rows, with some of each clause."""
+    # Spark's order of rows varies; the source's order is stable.
     order = source_order(sample)
     return rows_of(sample, order[first_of_each(case_numbers(sample)[order], limit)])

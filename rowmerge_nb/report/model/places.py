@@ -1,4 +1,4 @@
-"""Why a row went to its writer: the rule of the exchange in a sentence, and per row its own values and numbers."""
+"""How a row got its writer."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ if TYPE_CHECKING:
 _INSERTED: Final = (Operation.INSERT, Operation.UPDATE_INSERT)
 _EVENLY: Final = f"to {IN_TURN}: no value decides"
 NOT_SHOWN: Final = "a function of the connector's decides, and the run has shown no row for which it gives the same"
-"""Why the writer of a row is not known."""
+"""Why the writer of a row is unknown."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """What led a row to its writer.
+    """How a row got its writer.
 
     Args:
-        rule: what decided: the engine's hash, a function of the connector's, or nothing of the row's.
-        values: the values that it was asked of, with their columns.
-        number: what it gave for them; None where that is not known.
-        among: how many writers there are, by which that number is divided; None where that is not known.
-        writer: what remains, the writer; -1 where that is not known.
+        rule: the engine's hash, a function of the connector, or no value of the row.
+        number: its result for the values; None if unknown.
+        among: the number of writers, the divisor.
+        writer: the remainder, which is the writer; -1 if unknown.
     """
 
     rule: str
@@ -42,17 +41,17 @@ class Place:
 
     @property
     def cells(self) -> tuple[str, str, str]:
-        """What was asked, what came of it, and the writer, as they stand in a table."""
+        """The input, the result and the writer, as cells of a table."""
         if self.rule == EVENLY:
             return _EVENLY, "", number(self.writer) if self.writer >= 0 else ""
         if self.writer < 0:
             return f"{self.values}: {NOT_SHOWN}", "", ""
-        # As the channel `hash` has it, without marks between thousands.
+        # Like the channel `hash`, without thousands separators.
         return self.values, "" if self.number is None else str(self.number).replace("-", MINUS), number(self.writer)
 
     @property
     def sentence(self) -> str:
-        """The way from the values to the writer on one line."""
+        """The steps from the values to the writer on one line."""
         if self.rule == EVENLY:
             return _EVENLY
         if self.writer < 0:
@@ -63,29 +62,29 @@ class Place:
 
 
 def place_sentence(trace: Trace) -> str:
-    """Return what the place of a row is, and which writer it goes to; ``""`` without an exchange."""
+    """Describe which rows are kept together, and their writer."""
     exchange = exchange_of(trace)
     if exchange is None or exchange.insert_rule == "":
         return exchange_sentence(trace)
     columns = join(_columns(trace)) or "nothing"
     # Other languages give -5 mod 2 as -1.
-    counted = " The hash is Spark's xxhash64, and mod is never below zero." if exchange.insert_rule == HASH else ""
+    hash_note = " The hash is Spark's xxhash64, and mod is never below zero." if exchange.insert_rule == HASH else ""
     rows = "rows to insert" if rules_of(trace, exchange)[1] == EVENLY else "rows"
     alike = (
         f"{rows} with the same {columns}"
         if exchange.insert_rule == HASH
         else f"{rows} for which its function of {columns} gives the same"
     )
-    return f"A row's place is what the connector wants kept together, here {alike}: one place, one writer. {exchange_sentence(trace)}{counted}"
+    return f"A row's place is what the connector wants kept together, here {alike}: one place, one writer. {exchange_sentence(trace)}{hash_note}"
 
 
 def placed_rows(trace: Trace) -> list[str]:
-    """Return for each row of the page after ``transform_page`` what led to its writer; nothing without an exchange."""
+    """Return a sentence for each row after ``transform_page``."""
     return [place.sentence for place in places_of(trace)]
 
 
 def places_of(trace: Trace) -> list[Place]:
-    """Return for each row of the page after ``transform_page`` what led to its writer; nothing without an exchange."""
+    """Return the place of each row after ``transform_page``."""
     pages, exchange = trace.pages, exchange_of(trace)
     if pages is None or exchange is None or not pages.writers:
         return []
@@ -99,8 +98,8 @@ def places_of(trace: Trace) -> list[Place]:
     for at, (operation, writer) in enumerate(zip(operations, pages.writers, strict=True)):
         inserted = operation in _INSERTED
         rule, values = (inserts, by_columns[at]) if inserted else (others, by_row_id[at])
-        asked, among = (None, None) if placement is None else (placement.numbers[at], placement.writers)
-        places.append(Place(rule, values, asked, among, writer))
+        placed_number, among = (None, None) if placement is None else (placement.numbers[at], placement.writers)
+        places.append(Place(rule, values, placed_number, among, writer))
     return places
 
 
@@ -110,7 +109,6 @@ def _columns(trace: Trace) -> list[str]:
 
 
 def _read(trace: Trace, channels: Sequence[int]) -> list[str]:
-    """Print what the rows have in some channels: ``address = 'Gilroy'``."""
     pages = trace.pages
     assert pages is not None
     names = [visible(pages.after.schema.names[index]) for index in channels]
@@ -123,7 +121,7 @@ def _read(trace: Trace, channels: Sequence[int]) -> list[str]:
 
 
 def _text(value: object) -> str:
-    made = cell(value)
-    if made.null:
+    display_cell = cell(value)
+    if display_cell.null:
         return "NULL"
-    return f"'{made.text}'" if isinstance(value, str) else made.text
+    return f"'{display_cell.text}'" if isinstance(value, str) else display_cell.text

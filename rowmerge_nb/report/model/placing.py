@@ -1,4 +1,4 @@
-"""How changed rows find their writers, and what the other row change paradigm would make of them: sentences with a statement's own numbers."""
+"""Sentences about how changed rows find their writers, and about the other row change paradigm."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 DELETE_AND_INSERT: Final = "DELETE_ROW_AND_INSERT_ROW"
 CHANGE_ONLY: Final = "CHANGE_ONLY_UPDATED_COLUMNS"
 HASH, FUNCTION, EVENLY = "hash", "function", "evenly"
-"""What decides which writer a row goes to: the engine's hash, a function of the connector's, or nothing of the row's."""
+"""What selects a row's writer: the engine's hash, a function of the connector, or no value of the row."""
 MOST_NAMED: Final = 3
-"""So many writers that got rows are named."""
+"""The maximum number of writers listed by number."""
 ROOM: Final = 40
-"""So many letters of a rule fit into a sentence; the plan shows all of it."""
+"""The maximum number of characters of a rule in a sentence; the plan shows all of it."""
 IN_TURN: Final = "the writers in turn, some thousand rows at a time"
-"""Where rows go whose values decide nothing."""
 COMPARED: Final = (
     f" {code('--compare paradigms')} runs both; of a store that has only one of them, on a copy of the target in memory."
 )
@@ -40,45 +39,45 @@ _ONE_ROW: Final = (
 
 
 def exchange_of(trace: Trace) -> ExchangeFacts | None:
-    """Return what the plan says of its exchange, or None without one."""
-    found = (record.facts for record in trace.plan if record.kind == "Exchange")
-    return next((facts for facts in found if isinstance(facts, ExchangeFacts)), None)
+    """Return the plan's exchange, or None."""
+    exchanges = (record.facts for record in trace.plan if record.kind == "Exchange")
+    return next((facts for facts in exchanges if isinstance(facts, ExchangeFacts)), None)
 
 
 def rules_of(trace: Trace, exchange: ExchangeFacts) -> tuple[str, str]:
-    """Return what decides over rows to insert and over others; without an update layout it is a question of the era."""
+    """Return the rules for rows to insert and for others."""
     inserts = exchange.insert_rule or EVENLY
     return inserts, exchange.update_rule or (inserts if trace.era == Era.DOCUMENTS else EVENLY)
 
 
 def writers_among(trace: Trace) -> int | None:
-    """Return among how many writers the exchange chose; None where that is not known."""
+    """Return the number of writers that the exchange chose from; None if unknown."""
     placement = None if trace.pages is None else trace.pages.placement
     return None if placement is None else placement.writers
 
 
 def writers_phrase(trace: Trace) -> str:
-    """Count the writers, and say which of them got rows where it was not all: ``2 writers, of which writer 1 got rows``."""
-    got = [record.writer for record in trace.writers]
+    """Count the writers, and name those with rows: ``2 writers, of which writer 1 got rows``."""
+    numbers = [record.writer for record in trace.writers]
     among = writers_among(trace)
-    if among is None or among <= len(got):
-        return plural(len(got), "writer")
+    if among is None or among <= len(numbers):
+        return plural(len(numbers), "writer")
     which = (
-        f"{'writer' if len(got) == 1 else 'writers'} {join([number(writer) for writer in got])}"
-        if len(got) <= MOST_NAMED
-        else number(len(got))
+        f"{'writer' if len(numbers) == 1 else 'writers'} {join([number(writer) for writer in numbers])}"
+        if len(numbers) <= MOST_NAMED
+        else number(len(numbers))
     )
     return f"{plural(among, 'writer')}, of which {which} got rows"
 
 
 def writers_word(trace: Trace) -> str:
-    """Describe the number of writers that the exchange chose from: `` mod 2``; ``""`` if it is not known."""
+    """Return the divisor of the exchange: `` mod 2``; ``""`` if unknown."""
     among = writers_among(trace)
     return "" if among is None else f" mod {number(among)}"
 
 
 def number_head(trace: Trace) -> str:
-    """Name the number by which rows find their writers: by the one rule that all have, or simply as a number."""
+    """Return the head of the numbers that select writers."""
     exchange = exchange_of(trace)
     if trace.pages is None or trace.pages.placement is None:
         return ""
@@ -91,7 +90,7 @@ def _all_alike(trace: Trace, exchange: ExchangeFacts) -> bool:
 
 
 def exchange_sentence(trace: Trace) -> str:
-    """Return which writer the exchange sends a row to; ``""`` without one."""
+    """Describe which writer the exchange sends a row to; ``""`` without an exchange."""
     exchange = exchange_of(trace)
     if exchange is None:
         return ""
@@ -115,12 +114,12 @@ def _rule(rule: str) -> str:
 
 
 def update_form(paradigm: str) -> str:
-    """Return what a row change paradigm is, and why an UPDATE is one row by it, or two."""
+    """Describe an UPDATE under a row change paradigm."""
     return _TWO_ROWS if paradigm == DELETE_AND_INSERT else _ONE_ROW
 
 
 def other_paradigm(trace: Trace) -> str:
-    """Return what the other paradigm would make of the statement; ``""`` of one without a paradigm."""
+    """Describe the statement under the other paradigm; ``""`` without a paradigm."""
     if trace.paradigm not in {DELETE_AND_INSERT, CHANGE_ONLY}:
         return ""
     other = CHANGE_ONLY if trace.paradigm == DELETE_AND_INSERT else DELETE_AND_INSERT
@@ -136,7 +135,6 @@ def other_paradigm(trace: Trace) -> str:
 
 
 def _left(trace: Trace, other: str) -> str:
-    """Return what would be left of it: the same rows, unless two clauses change one, which only one of the paradigms takes."""
     patterns = trace.multiple_matches
     if trace.kind == "MERGE" and patterns is None:
         return ""
@@ -147,7 +145,6 @@ def _left(trace: Trace, other: str) -> str:
 
 
 def _as_rows(trace: Trace, counts: dict[str, int | None]) -> str:
-    """Count the rows that there would be."""
     if not counts or None in counts.values():
         return ""
     deleted, updated, inserted = (counts.get(style) or 0 for style in "DUI")
@@ -159,7 +156,6 @@ def _as_rows(trace: Trace, counts: dict[str, int | None]) -> str:
 
 
 def _going(trace: Trace, other: str) -> str:
-    """Return where an UPDATE would go."""
     exchange = exchange_of(trace)
     if exchange is None:
         return ""
@@ -172,7 +168,7 @@ def _going(trace: Trace, other: str) -> str:
 
 
 def passage(trace: Trace, before: int, after: int) -> str:
-    """Return how the rows into ``transform_page`` become those out of it: ``8 rows − 2 dropped + 2 split = 8``."""
+    """Describe how input rows become output rows: ``8 rows − 2 dropped + 2 split = 8``."""
     counts = operation_counts(trace)
     dropped = counts.get("N") or 0
     split = after - (before - dropped)

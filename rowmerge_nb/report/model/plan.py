@@ -1,4 +1,4 @@
-"""The plan as a report shows it: operators with their rows, lanes through the CASE, and what went to which writer."""
+"""The plan for display, with its rows, lanes and writers."""
 
 from __future__ import annotations
 
@@ -33,21 +33,15 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace, WriterRecord
 
 CHANGERS: Final = frozenset({"DeleteRows", "UpdateRows"})
-"""The kinds of operators that give rows back to the page sources which read them."""
+"""Operators that return rows to the page sources that read them."""
 WRITERS: Final = frozenset({"MergeWriter", "TableWriter", *CHANGERS})
-"""The kinds of operators that rows go into and fragments come out of."""
+"""Operators that consume rows and produce fragments."""
 _JOINED_KINDS: Final = frozenset({"Join", "MarkDistinct", "DuplicateCheck"})
 
 
 @dataclass(frozen=True)
 class Inner:
-    """A node of a source query.
-
-    Args:
-        title: its name.
-        arguments: what stands behind it.
-        sources: the nodes that it takes rows of.
-    """
+    """A node of a source query: its name, arguments and inputs."""
 
     title: str
     arguments: str
@@ -59,19 +53,16 @@ class Operator:
     """A node of the plan.
 
     Args:
-        id: its id in the plan, ``sources`` those of the nodes below.
-        kind: the node's kind; ``case`` for the Project with the CASE.
-        title: what it is called in the report; ``trino`` the name that Trino prints.
-        arguments: what stands behind the name.
-        rows_in: rows from each source, ``rows_out`` rows that came out; None where not known.
-        takes: what goes in where it is no rows: ``2 fragments``; ``carries`` what comes out.
+        kind: the node's kind; ``Case`` for the Project with the CASE.
+        title: its name in the report; ``trino`` is the name that Trino prints.
+        rows_in: input rows per source; ``rows_out``: output rows; None if unknown.
+        takes: input other than rows: ``2 fragments``; ``carries``: such output.
         notes: facts of this run, one line each.
-        meaning: one sentence for those who see it the first time.
-        exchange: its rows are redistributed before it.
-        short: enough of the arguments to tell it from others of its kind.
-        would: of a plan that was not run: how many rows would come out, as far as that is known.
-        passage: of ``transform_page``: how the rows that go in become those that come out.
-        inside: of a source query its last node, with those below it.
+        exchange: its input is redistributed.
+        short: the part of the arguments that distinguishes it from others of its kind.
+        would: the expected output rows of a plan that was not run.
+        passage: for ``transform_page``, how input rows become output rows.
+        inside: the last node of a source query.
     """
 
     id: str
@@ -94,30 +85,30 @@ class Operator:
 
     @property
     def rows_text(self) -> str:
-        """What came out, or would, in words; ``""`` where nothing is known."""
+        """The output, actual or expected, in words; may be ``""``."""
         if self.rows_out is None and not self.carries:
             return self.would_text
         return self.carries or plural(self.rows_out or 0, "row")
 
     @property
     def would_text(self) -> str:
-        """What would come out, in words; ``""`` where nothing is known, or it was run."""
+        """The expected output in words; ``""`` if unknown or if the plan was run."""
         return "" if self.would is None else f"would be {self.would}"
 
     @property
     def in_text(self) -> str:
-        """What goes in, rows of several sources as a sum."""
+        """The input; rows of several sources as a sum."""
         return self.takes or " + ".join(number(rows) for rows in self.rows_in if rows is not None)
 
     @property
     def out_text(self) -> str:
-        """What came out, in short."""
+        """The output in short."""
         return self.carries or ("" if self.rows_out is None else number(self.rows_out))
 
 
 @dataclass(frozen=True)
 class Writer:
-    """What one writer stored, per letter D, U, I."""
+    """The rows that a writer stored, per letter D, U, I."""
 
     number: int
     rows: dict[str, int]
@@ -127,32 +118,23 @@ class Writer:
 
     @property
     def total(self) -> int:
-        """Rows in all."""
+        """All rows."""
         return sum(self.rows.values())
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan with what ran through it.
+    """A plan with the counts of its run.
 
     Args:
         operators: root first, depth first.
-        lanes: the ways through the CASE.
-        branches: the CASE's branches, ELSE last.
-        outputs: per letter D, U, I the rows that left ``transform_page``; None where nothing ran, absent where no clause asks for it.
-        writers: one per sink.
-        counted: numbers are there.
+        outputs: rows out of ``transform_page`` per letter D, U, I; None if nothing ran, absent if no clause has the operation.
         dashed: the sinks are not reached (dry run).
-        matched: rows out of the join with both sides, and ``unmatched`` without a target row.
-        by_source: rows out of a FULL join without a source row; None where nothing ran.
-        join: which rows without a partner the join keeps; None without a join.
-        alone: of another join, how many target rows met no source row.
-        case_lines: the CASE as the engine evaluates it.
-        legend: how to read the drawing.
-        paradigm: the row change paradigm.
-        printed: of a plan that was not run: what EXPLAIN prints of it, line by line.
-        repeated: what Trino's rule about repeated matches is beside that of the SQL standard; None where nothing is checked.
-        among: how many writers the exchange chose among; None where that is not known.
+        matched: joined rows with both sides; ``unmatched``: those without a target row.
+        by_source: rows of a FULL join without a source row; None if nothing ran.
+        alone: for other joins, a sentence about the unmatched target rows.
+        printed: the EXPLAIN output of a plan that was not run.
+        among: the number of writers that the exchange chose from; None if unknown.
     """
 
     operators: tuple[Operator, ...]
@@ -176,38 +158,40 @@ class Plan:
 
     @property
     def would(self) -> tuple[Operator, ...]:
-        """The operators, in the order of `in_order`, of which it is known how many rows would come out."""
+        """The operators with expected rows, in execution order."""
         return tuple(operator for operator in self.in_order if operator.would is not None)
 
     @property
     def in_order(self) -> tuple[Operator, ...]:
-        """The operators in the order in which rows go through them: the target's side, the source's side, then the rest."""
-        done: list[Operator] = []
+        """The operators in execution order, the target's side first."""
+        ordered: list[Operator] = []
 
         def visit(operator: Operator) -> None:
             for source in operator.sources:
                 visit(self.get(source))
-            done.append(operator)
+            ordered.append(operator)
 
         visit(self.operators[0])
-        return tuple(done)
+        return tuple(ordered)
 
     def get(self, identity: str) -> Operator:
-        """Return the operator of an id."""
+        """Return the operator with an id."""
         return next(operator for operator in self.operators if operator.id == identity)
 
     def of_kind(self, kind: str) -> Operator | None:
-        """Return the first operator of a kind."""
+        """Return the first operator of a kind, or None."""
         return next((operator for operator in self.operators if operator.kind == kind), None)
 
 
 def build_plan(trace: Trace) -> Plan | None:
-    """Make the plan part; None for statements without a plan."""
+    """Build the plan part; None for statements without a plan."""
     if not trace.plan:
         return None
     outputs = _outputs(trace)
-    counted = any(lane.rows is not None for lane in build_lanes(trace)) or any(out is not None for _, out in trace.rows.values())
-    legend = "rows on the edges; D delete, U update, I insert, · none" if counted and trace.clauses else ""
+    has_counts = any(lane.rows is not None for lane in build_lanes(trace)) or any(
+        out is not None for _, out in trace.rows.values()
+    )
+    legend = "rows on the edges; D delete, U update, I insert, · none" if has_counts and trace.clauses else ""
     unrun = trace.state in {StatementState.PLANNED, StatementState.EXPLAINED}
     if trace.state == StatementState.PLANNED:
         legend = "dashed: the sinks are not reached"
@@ -217,7 +201,7 @@ def build_plan(trace: Trace) -> Plan | None:
         branches=case_branches(trace.plan),
         outputs=outputs,
         writers=tuple(_writer(record) for record in trace.writers),
-        counted=counted,
+        counted=has_counts,
         dashed=trace.state == StatementState.PLANNED,
         matched=trace.matched,
         unmatched=trace.unmatched,
@@ -234,15 +218,15 @@ def build_plan(trace: Trace) -> Plan | None:
 
 
 def _outputs(trace: Trace) -> dict[str, int | None]:
-    """Return what leaves ``transform_page``: under DELETE_ROW_AND_INSERT_ROW an update is a delete and an insert."""
+    """Return the rows out of ``transform_page``: under DELETE_ROW_AND_INSERT_ROW, an update is a delete and an insert."""
     counts = operation_counts(trace)
     unknown = None in counts.values()
-    asked = {style: counts.get(style) or 0 for style in "DUI"}
-    there = {style: style in counts for style in "DUI"}
+    requested = {style: counts.get(style) or 0 for style in "DUI"}
+    present = {style: style in counts for style in "DUI"}
     if trace.paradigm == DELETE_AND_INSERT:
-        asked = {"D": asked["D"] + asked["U"], "I": asked["I"] + asked["U"]}
-        there = {"D": there["D"] or there["U"], "I": there["I"] or there["U"]}
-    return {style: None if unknown else rows for style, rows in asked.items() if there[style]}
+        requested = {"D": requested["D"] + requested["U"], "I": requested["I"] + requested["U"]}
+        present = {"D": present["D"] or present["U"], "I": present["I"] or present["U"]}
+    return {style: None if unknown else rows for style, rows in requested.items() if present[style]}
 
 
 def _writer(record: WriterRecord) -> Writer:
@@ -254,15 +238,19 @@ def _writer(record: WriterRecord) -> Writer:
 
 
 def _alone(trace: Trace) -> str:
-    """Return how many target rows nobody matched; told only where every joined row was recorded.
+    """Count the unmatched target rows in words; ``""`` unless all joined rows were recorded.
 
-    Two source rows may match one target row by different clauses, so joined rows are not counted: row ids are.
+    Row ids are counted, since two source rows may match one target row.
     """
     sample = trace.pages
     if trace.kind != "MERGE" or trace.rows_before is None or sample is None or not sample.complete or trace.alone is not None:
         return ""
-    alone = trace.rows_before - count_row_ids(sample)
-    return f"{plural(alone, 'target row')} without a partner {'stays' if alone == 1 else 'stay'} untouched" if alone > 0 else ""
+    unmatched_rows = trace.rows_before - count_row_ids(sample)
+    return (
+        f"{plural(unmatched_rows, 'target row')} without a partner {'stays' if unmatched_rows == 1 else 'stay'} untouched"
+        if unmatched_rows > 0
+        else ""
+    )
 
 
 def _operator(record: NodeRecord, trace: Trace) -> Operator:
@@ -291,7 +279,6 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
 
 
 def _inside(steps: Sequence[QueryStep]) -> Inner | None:
-    """Put the nodes of a query together; the last one gives its rows."""
     open_: list[Inner] = []
     for step in steps:
         first = max(len(open_) - step.sources, 0)
@@ -324,7 +311,7 @@ _CASE: Final = "Tries the WHEN clauses in their order; the first that holds fill
 
 
 def _case_arguments(record: NodeRecord) -> str:
-    """Without anything to decide there is no CASE: each row gets its merge row."""
+    """A plan without conditions has no CASE: each row gets the same merge row."""
     return f"{MERGE_ROW} := row(…)" if len(record.branches) == 1 else ""
 
 
@@ -341,9 +328,8 @@ def _join_type(record: NodeRecord) -> JoinType:
 
 
 def _rows(record: NodeRecord, trace: Trace) -> tuple[tuple[int | None, ...], int | None]:
-    """Take the counts of the trace; what it leaves out follows from its totals."""
     if record.kind in {*WRITERS, "TableFinish", "Output"}:
-        # Above the writers no rows travel but fragments and one count: see `_carries`.
+        # Above the writers, only fragments and one count are passed: see `_carries`.
         return (trace.rows.get(record.id, ((), None))[0] if record.kind in WRITERS else ()), None
     rows_in, rows_out = trace.rows.get(record.id, ((), None))
     if rows_out is None and trace.joined is not None and (record.kind in _JOINED_KINDS or record.branches):
@@ -366,7 +352,7 @@ def _notes(record: NodeRecord, trace: Trace) -> list[str]:
         notes = [f"matched {number(trace.matched)}, not matched {number(trace.unmatched)}"]
         if trace.alone is not None:
             notes[0] += f" by target and {number(trace.alone)} by source"
-        return [*notes, alone] if (alone := _alone(trace)) else notes
+        return [*notes, unmatched_rows] if (unmatched_rows := _alone(trace)) else notes
     if record.kind == "MarkDistinct":
         return ["rows are first exchanged by unique_id"] if _is_exchanged(record) else []
     if record.kind == "DuplicateCheck":
@@ -396,7 +382,6 @@ def _check_notes(trace: Trace) -> list[str]:
 
 
 def _count_notes(trace: Trace) -> list[str]:
-    """Show where the row count comes from: positions without those that are the second half of an update."""
     if not trace.writers or trace.count is None:
         return []
     positions = sum(sum(writer.rows.values()) for writer in trace.writers)

@@ -1,4 +1,4 @@
-"""What a connector's code has raised, as it is shown: the line with its neighbours, the page that the call was given, the handle."""
+"""Errors of a connector's code for display."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.raised import CodeFrame, Raised, RaisedFrom
 
 _HANDLE: Final = 240
-"""So much of a handle is shown."""
+"""The maximum number of characters of a handle."""
 
 
 @dataclass(frozen=True)
 class GivenPage:
-    """The first rows of a page that a call was given; ``right`` are the columns of numbers."""
+    """The first rows of the page that a call received; ``right`` has the numeric columns."""
 
     title: str
     columns: tuple[str, ...]
@@ -33,17 +33,14 @@ class GivenPage:
 
 @dataclass(frozen=True)
 class ShownRaised:
-    """One error of a connector's code.
+    """An error of a connector's code.
 
     Args:
-        method: the call that raised it, and ``where`` which of them: ``call 2 of writer 0, and 3 other calls``.
-        what: the error in one line.
-        ways: the places of the lines that led to the one that raised it, the outermost first.
-        place: where that is; ``""`` where it is not known.
-        code: it and its neighbours: the number, the text, and whether it is the one.
-        causes: the errors that it was raised from, each with the places that it went through, the innermost last.
-        page: the page that the call was given; None without one.
-        handle: the handle.
+        where: the call: ``call 2 of writer 0, and 3 other calls``.
+        ways: the outer frames, outermost first.
+        code: the raising line and its neighbors: number, text, and whether it is the raising one.
+        causes: the chained errors, each with its frames, innermost last.
+        page: the page that the call received; None without one.
     """
 
     method: str
@@ -58,16 +55,16 @@ class ShownRaised:
 
 
 def all_raised(raised: Iterable[Raised]) -> tuple[ShownRaised, ...]:
-    """Make what is shown of all errors of a connector's code, in order; what several writers raised in one line is shown once."""
+    """Return all errors of a connector's code; equal errors of several writers are merged."""
     same: dict[Any, list[Raised]] = {}
     for one in raised:
         same.setdefault((one.method, one.caller, one.what, one.frames), []).append(one)
-    found: list[ShownRaised] = []
+    errors: list[ShownRaised] = []
     handles: set[str] = set()
     for first, *others in same.values():
-        found.append(_shown(first, len(others), handle="" if first.handle in handles else first.handle))
+        errors.append(_shown(first, len(others), handle="" if first.handle in handles else first.handle))
         handles.add(first.handle)
-    return tuple(found)
+    return tuple(errors)
 
 
 def _shown(raised: Raised, others: int, handle: str) -> ShownRaised:
@@ -100,14 +97,14 @@ def _lines(frame: CodeFrame) -> tuple[tuple[str, str, bool], ...]:
 
 
 def _page(page: pa.RecordBatch | None, rows: int | None) -> GivenPage | None:
-    # It loads Arrow, and this module is loaded with the magics.
+    # Imported late: the magics import this module, and should not load Arrow.
     from rowmerge_nb.spi.values import python_values
 
     if rows is None:
         return None
     if page is None:
-        kept = "no row" if not rows else f"{plural(rows, 'row')}, too large to be kept"
-        return GivenPage(f"The page that it was given: {kept}", (), frozenset(), ())
+        amount = "no row" if not rows else f"{plural(rows, 'row')}, too large to be kept"
+        return GivenPage(f"The page that it was given: {amount}", (), frozenset(), ())
     first = f"first {number(page.num_rows)} of " if page.num_rows < rows else ""
     columns = [[cell(value) for value in python_values(column)] for column in page.columns]
     right = frozenset(index for index, column in enumerate(page.columns) if _is_number(column.type))
@@ -115,21 +112,21 @@ def _page(page: pa.RecordBatch | None, rows: int | None) -> GivenPage | None:
     return GivenPage(f"The page that it was given: {first}{plural(rows, 'row')}", names, right, tuple(zip(*columns, strict=True)))
 
 
-def _is_number(kind: pa.DataType) -> bool:
+def _is_number(arrow_type: pa.DataType) -> bool:
     import pyarrow as pa
 
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+    return bool(pa.types.is_integer(arrow_type) or pa.types.is_floating(arrow_type) or pa.types.is_decimal(arrow_type))
 
 
 def raised_text(raised: ShownRaised, width: int) -> list[str]:
-    """Write it as lines of text."""
+    """Return an error as lines of text."""
     lines = textwrap.wrap(f"{raised.method}, {raised.where}, raised {raised.what}", width)
     lines += [f"  {way}" for way in raised.ways]
     if raised.place:
         lines.append(f"  {raised.place}")
     lines += [f"  {'>' if marked else ' '} {at}  {text}".rstrip() for at, text, marked in raised.code]
     for words, places in raised.causes:
-        lines += [*textwrap.wrap(words, width), *(f"  {place}" for place in places)]
+        lines += [*textwrap.wrap(words, width), *(f"  {frame_text}" for frame_text in places)]
     if raised.page is not None:
         lines += ["", raised.page.title]
         if raised.page.columns:

@@ -1,4 +1,4 @@
-"""What Trino's rule about repeated matches is beside that of the SQL standard, and what both say to the rows of a statement."""
+"""Trino's rule about repeated matches compared with that of the SQL standard."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _ROOM: Final = 48
 
 @dataclass(frozen=True)
 class Example:
-    """What two source rows might have been that match one target row, and what either rule answers."""
+    """Two hypothetical matches of one target row, and the result of either rule."""
 
     rows: str
     trino: str
@@ -61,14 +61,14 @@ class Example:
 
 @dataclass(frozen=True)
 class Repeated:
-    """The two rules beside each other.
+    """The two rules compared.
 
     Args:
-        sentence: all of it in sentences, for those who have no table.
-        rules: what they are, and which one decides.
-        examples: what both answer to rows like those of the statement.
-        here: what both answer to the statement's own rows; ``""`` where it is not known how often rows were matched.
-        equality: which values are equal, which no rule about matches decides.
+        sentence: everything as sentences, for output without a table.
+        rules: both rules, and which one applies.
+        examples: the results of both for rows like those of the statement.
+        here: the results for the statement's own rows, if known.
+        equality: which values are equal, which neither rule defines.
     """
 
     sentence: str
@@ -79,7 +79,7 @@ class Repeated:
 
 
 def build_repeated(trace: Trace) -> Repeated | None:
-    """Lay the two rules beside each other; None where a plan has no such check."""
+    """Compare the two rules; None if the plan has no duplicate check."""
     if not _is_checked(trace):
         return None
     return Repeated(
@@ -92,7 +92,7 @@ def build_repeated(trace: Trace) -> Repeated | None:
 
 
 def repeated_matches(trace: Trace) -> str:
-    """Return how the rules differ, which one decides, and what each answers; ``""`` where a plan has no such check."""
+    """Describe both rules and their results; ``""`` without a duplicate check."""
     if not _is_checked(trace):
         return ""
     check = "Trino's check" if _is_in_place(trace) else "in Trino"
@@ -106,14 +106,12 @@ def _is_checked(trace: Trace) -> bool:
 
 
 def _in_place(trace: Trace) -> str:
-    """Return what stores that change rows in place make of the rule: of another store where Trino's rule decides."""
     if _is_in_place(trace):
         return _IN_PLACE
     return _ELSEWHERE if trace.duplicates == RepeatedMatches.TRINO else ""
 
 
 def _is_in_place(trace: Trace) -> bool:
-    """Return whether the store changes rows in place: two clauses that change one row fail there, whatever the rule."""
     return trace.paradigm != DELETE_AND_INSERT
 
 
@@ -122,13 +120,13 @@ def _none(trace: Trace) -> str:
 
 
 def _examples(trace: Trace) -> Iterator[Example]:
-    """Take rows of the statement and think of each that it came with another one: by one clause, by two, by none."""
+    """Yield examples from rows of the statement, each paired with a second row."""
     changing = [clause for clause in trace.clauses if clause.matched and clause.operation in {Operation.UPDATE, Operation.DELETE}]
-    taken = _matched(trace, [clause.number for clause in changing])
-    first = next((one for one in changing if taken is None or one.number == taken.case_number), None)
+    match = _matched(trace, [clause.number for clause in changing])
+    first = next((one for one in changing if match is None or one.number == match.case_number), None)
     idle = _matched(trace, [NO_CLAUSE])
     if first is not None:
-        row = _row(taken, f"a source row that takes clause {first.number}")
+        row = _row(match, f"a source row that takes clause {first.number}")
         yield _example(trace, f"{row}, twice", (first, first))
         other = next((clause for clause in changing if clause is not first), None)
         if other is not None:
@@ -140,7 +138,6 @@ def _examples(trace: Trace) -> Iterator[Example]:
 
 
 def _matched(trace: Trace, numbers: Sequence[int]) -> Journey | None:
-    """Return the first matched row of the source that one of these clauses has taken; None if there is no such row."""
     pages = trace.pages
     if pages is None:
         return None
@@ -149,28 +146,27 @@ def _matched(trace: Trace, numbers: Sequence[int]) -> Journey | None:
 
 
 def _row(journey: Journey | None, without: str) -> str:
-    """Name a source row with its values and the clause that took it."""
     if journey is None or journey.source is None:
         return without
     at = "" if journey.source_row is None else f" {number(journey.source_row)}"
-    taken = "" if journey.case_number < 0 else f", which takes clause {journey.case_number}"
-    return f"source row{at} {cell(tuple(map(with_ends, journey.source.values())), _ROOM).text}{taken}"
+    suffix = "" if journey.case_number < 0 else f", which takes clause {journey.case_number}"
+    return f"source row{at} {cell(tuple(map(with_ends, journey.source.values())), _ROOM).text}{suffix}"
 
 
 def _example(trace: Trace, rows: str, clauses: tuple[ClauseRecord | None, ClauseRecord | None]) -> Example:
-    """Ask both rules about two source rows that match one target row and take these clauses, or none."""
+    """Apply both rules to two source rows that take these clauses, or none."""
     acting = [clause for clause in clauses if clause is not None]
     deletes = sum(clause.operation is Operation.DELETE for clause in acting)
     pattern = MatchPattern(2, len(acting), len(acting) - deletes, deletes, clauses[0] is clauses[1], 1)
-    known = MatchedClauses.of(trace.clauses)
+    matched_clauses = MatchedClauses.of(trace.clauses)
     pairs = [f"(unique_id, {_none(trace) if clause is None else clause.number})" for clause in clauses]
-    said = f"{pairs[0]} comes twice" if pattern.repeated else f"{pairs[0]} and {pairs[1]} are two pairs"
+    pairs_text = f"{pairs[0]} comes twice" if pattern.repeated else f"{pairs[0]} and {pairs[1]} are two pairs"
     crossing = _is_in_place(trace) and len(acting) > 1 and not pattern.repeated
     changes = ("no source row changes it", "one source row changes it", "two source rows change it")[len(acting)]
     return Example(
         rows,
-        f"{_word(crossing or TRINO.fails(pattern, known))}: {said}{', but rows are changed in place' if crossing else ''}",
-        f"{_word(STANDARD.fails(pattern, known))}: {changes}",
+        f"{_word(crossing or TRINO.fails(pattern, matched_clauses))}: {pairs_text}{', but rows are changed in place' if crossing else ''}",
+        f"{_word(STANDARD.fails(pattern, matched_clauses))}: {changes}",
     )
 
 
@@ -179,7 +175,6 @@ def _word(fails: bool) -> str:
 
 
 def _answers(trace: Trace) -> str:
-    """Return what both rules answer, where it is known how often rows were matched."""
     patterns = trace.multiple_matches
     if patterns is None:
         return ""
@@ -194,7 +189,6 @@ def _answers(trace: Trace) -> str:
 
 
 def _unequal(trace: Trace) -> str:
-    """Name a pair of keys that a collation may hold for equal, and Trino does not."""
     rows = () if trace.near is None or trace.near.source is None else trace.near.source.told
     for row in rows:
         if row.nearest is not None and row.kinds and set(row.kinds) <= {Difference.TRAILING_BLANKS, Difference.CASE}:

@@ -1,7 +1,4 @@
-"""What a report shows, without markup: the one source of all numbers for every renderer.
-
-`build_report` looks at a trace and decides; text, HTML and drawings only give form to what it found.
-"""
+"""The content of a report: the one source of all numbers for every renderer."""
 
 from __future__ import annotations
 
@@ -44,14 +41,17 @@ PARTS: Final = (
     "words",
     "verdicts",
 )
-"""The parts of a report, in their order; ``outcome`` is always shown, ``verdicts`` only to those who ask, ``journeys`` also where they are those of all rows,
-``near`` and ``check`` where they have something to say."""
+"""The parts of a report, in order.
+
+``outcome`` is always shown, ``verdicts`` only on request. ``journeys`` is also shown by default if it covers all rows.
+``near`` and ``check`` are shown if they have content.
+"""
 PRESETS: Final = {
     "short": ("outcome", "check"),
     "learn": ("check", "clauses", "plan", "pages", "journeys", "near", "diff", "words"),
     "connector": ("check", "pages", "stored", "calls"),
 }
-"""Names for some parts together: for a glance, for those who learn what a MERGE does, for those who look for what a connector was told."""
+"""Names for sets of parts: a short overview, a MERGE explained, and the calls of a connector."""
 
 
 JOURNEYS_BY_NAME: Final = f"Row journeys are not shown of so many rows; {code('--show journeys')} shows the first ones."
@@ -59,7 +59,7 @@ JOURNEYS_BY_NAME: Final = f"Row journeys are not shown of so many rows; {code('-
 
 @dataclass(frozen=True)
 class Notice:
-    """Something the user should know; the line is within the statement."""
+    """A message to the user; the line is within the statement."""
 
     message: str
     line: int | None
@@ -67,14 +67,7 @@ class Notice:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """All that is shown of a statement; a part is None where there is nothing to show.
-
-    Args:
-        statement: the statement's text.
-        kind: its kind, and ``state`` what became of it, as in the trace.
-        absences: per part that is None a sentence why, and what helps.
-        timings: seconds per step, for those who ask for times.
-    """
+    """All parts of a report; a part without content is None, and ``absences`` has a sentence about it."""
 
     statement: str
     kind: str
@@ -98,7 +91,7 @@ class Report:
 
 
 def build_report(trace: Trace, other: Trace | None = None) -> Report:
-    """Decide what to show of a trace, and of what its rows would have become under the other row change paradigm, where that is known.
+    """Build the report of a trace; ``other`` is a trace under the other row change paradigm.
 
     >>> from rowmerge_nb.trace.trace import Trace
     >>> report = build_report(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished", target="t"))
@@ -132,50 +125,43 @@ def build_report(trace: Trace, other: Trace | None = None) -> Report:
 
 
 def notices_of(trace: Trace) -> tuple[Notice, ...]:
-    """Return the notices, and what another engine said of the statement as the last of them."""
-    told = [Notice(visible(notice.message), notice.line) for notice in trace.notices]
+    """Return the notices, and the results of check and verification."""
+    notices = [Notice(visible(notice.message), notice.line) for notice in trace.notices]
     if trace.check is not None and trace.check.state != "differs":
-        told.append(Notice(visible(trace.check.message), None))
+        notices.append(Notice(visible(trace.check.message), None))
     if trace.verification is not None:
-        told.append(Notice(visible(trace.verification.message), None))
-    return tuple(told)
+        notices.append(Notice(visible(trace.verification.message), None))
+    return tuple(notices)
 
 
 def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Return the names of the parts to show, in the report's order; those that do not exist are left out.
+    """Return the names of the existing parts to show, in the report's order.
 
-    Args:
-        report: the report.
-        show: names of parts or of `PRESETS`, or one string with commas; None for the usual ones.
+    ``show`` has names of parts or of `PRESETS`, also as one string with commas.
 
     Raises:
-        ValueError: a name is not that of a part; the message lists those there are.
+        ValueError: an unknown name; the message lists the known ones.
     """
-    wanted = set(PARTS) - {"verdicts"}
+    selected = set(PARTS) - {"verdicts"}
     if report.journeys is not None and not report.journeys.by_themselves:
-        wanted.remove("journeys")
+        selected.remove("journeys")
     if show is not None:
         names = [name.strip() for name in show.split(",")] if isinstance(show, str) else list(show)
-        wanted = {"outcome", "check", *(part for name in names if name for part in PRESETS.get(name, (name,)))}
-        if unknown := sorted(wanted - set(PARTS)):
-            known = f"its parts are {', '.join(PARTS)}, and {', '.join(PRESETS)} are some of them together"
-            raise ValueError(f"A report has no part {', '.join(map(repr, unknown))}; {known}")
+        selected = {"outcome", "check", *(part for name in names if name for part in PRESETS.get(name, (name,)))}
+        if unknown := sorted(selected - set(PARTS)):
+            choices = f"its parts are {', '.join(PARTS)}, and {', '.join(PRESETS)} are some of them together"
+            raise ValueError(f"A report has no part {', '.join(map(repr, unknown))}; {choices}")
     elif report.state == StatementState.FAILED:
-        # The plan and the channels of a statement that failed are no answer to the question why.
-        wanted -= {"clauses", "plan", "pages"}
+        # The plan and the channels do not explain the failure.
+        selected -= {"clauses", "plan", "pages"}
     elif report.state == StatementState.FINISHED and report.kind not in ROW_CHANGES:
-        # One sentence is what one wants of a CREATE or INSERT beside the statement that it prepares, unless the store holds something else.
-        wanted = {"outcome", "check"}
-    return tuple(name for name in PARTS if name in wanted and (name == "outcome" or getattr(report, name) is not None))
+        # One sentence is enough for a CREATE or INSERT that prepares another statement, unless the check fails.
+        selected = {"outcome", "check"}
+    return tuple(name for name in PARTS if name in selected and (name == "outcome" or getattr(report, name) is not None))
 
 
 def missing_parts(report: Report, show: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Return a sentence for each part that was asked for by its name and is not there, and for journeys that are not shown by themselves.
-
-    Args:
-        report: the report.
-        show: as for `parts_to_show`.
-    """
+    """Return a sentence for each requested part that does not exist, and for hidden journeys."""
     if show is not None:
         names = [name.strip() for name in show.split(",")] if isinstance(show, str) else list(show)
         return tuple(report.absences[name] for name in dict.fromkeys(names) if name in report.absences)

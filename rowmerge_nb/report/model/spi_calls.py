@@ -1,4 +1,4 @@
-"""The calls of the contract as a report shows them: what each was called with, and what it gave back."""
+"""The calls of the contract for display: arguments and results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MERGE_HANDLE: Final = "the merge handle"
 
 @dataclass(frozen=True)
 class CallRow:
-    """One call of the contract, as the log has it: ``given`` is what it was called with beside the session, ``gave`` what came back."""
+    """A logged call of the contract: ``given`` has its arguments without the session, ``gave`` its result."""
 
     order: int
     where: str
@@ -35,7 +35,7 @@ class CallRow:
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls of the contract, a summary for a closed fold, and how long they span."""
+    """The calls of the contract, and their time span."""
 
     rows: tuple[CallRow, ...]
     summary: str
@@ -43,30 +43,30 @@ class Calls:
 
 
 def build_calls(trace: Trace) -> Calls | None:
-    """Make the calls part; None where no call was made."""
+    """Build the calls part; None without calls."""
     if not trace.calls:
         return None
     rows = tuple(_row(trace, call) for call in sorted(trace.calls, key=lambda call: call.order))
     workers = {call.where: call.caller for call in trace.calls if call.number is not None}
-    stored = sum(row.rows or 0 for row in rows if not row.error and row.method != "get_next_page")
+    stored_rows = sum(row.rows or 0 for row in rows if not row.error and row.method != "get_next_page")
     parts = [plural(len(rows), "call")]
     if workers:
         caller = next(iter(workers.values()))
         all_writers = caller == "writer" and len(workers) == len(trace.writers)
         parts.append(writers_phrase(trace) if all_writers else plural(len(workers), caller))
-    parts += [f"{plural(stored, 'row')} stored"] if stored else []
+    parts += [f"{plural(stored_rows, 'row')} stored"] if stored_rows else []
     return Calls(rows, ", ".join(parts), max(row.at_ms + row.took_ms for row in rows))
 
 
 def _row(trace: Trace, call: Call) -> CallRow:
-    given, gave = given_and_gave(trace, call)
+    arguments, gave = given_and_gave(trace, call)
     if call.injected:
         gave = ", ".join(filter(None, [gave, f"injected: {visible(call.injected)}"]))
     return CallRow(
         order=call.order,
         where=call.where,
         method=call.method,
-        given=given,
+        given=arguments,
         gave="" if call.error else gave,
         rows=call.rows,
         bytes=call.bytes,
@@ -77,8 +77,8 @@ def _row(trace: Trace, call: Call) -> CallRow:
 
 
 def given_and_gave(trace: Trace, call: Call) -> tuple[str, str]:
-    """Return what a call of the contract was called with beside the session, and what it gave back; ``""`` where that is nothing, or not known."""
-    method, given, gave = call.method, visible(call.given), visible(call.gave)
+    """Return the arguments of a call without the session, and its result."""
+    method, arguments, gave = call.method, visible(call.given), visible(call.gave)
     if method.startswith("get_") and method.endswith(("_row_id_column_handle", "_paradigm", "_layout")):
         return _TABLE_HANDLE, gave
     if method == "begin_merge":
@@ -86,30 +86,30 @@ def given_and_gave(trace: Trace, call: Call) -> tuple[str, str]:
     if method == "create_merge_sink":
         return _MERGE_HANDLE, "the sink"
     if method.startswith("finish_"):
-        return finished_with(method, given), gave
+        return finished_with(method, arguments), gave
     if method in {"store_merged_rows", "append_page"}:
-        return stored_with(given), gave
+        return stored_with(arguments), gave
     if method in {"commit", "rollback"}:
-        return given or "the transaction", gave
-    return given, gave
+        return arguments or "the transaction", gave
+    return arguments, gave
 
 
 def begun_with(trace: Trace) -> str:
-    """Return what ``begin_merge`` is called with: today's Trino hands over what columns each UPDATE clause sets, the documents' does not."""
+    """Describe the arguments of ``begin_merge``; only the current era has updated columns."""
     handle = f"{_TABLE_HANDLE} of {visible(trace.qualified or trace.target)}"
     if trace.era != Era.CURRENT:
         return handle
     updates = [clause for clause in trace.clauses if clause.operation is Operation.UPDATE]
-    told = [f"{visible(join([name for name, _ in clause.values]))} by clause {clause.number}" for clause in updates]
-    return f"{handle}, and the columns that are updated: {'; '.join(told) or 'none'}"
+    updated_columns = [f"{visible(join([name for name, _ in clause.values]))} by clause {clause.number}" for clause in updates]
+    return f"{handle}, and the columns that are updated: {'; '.join(updated_columns) or 'none'}"
 
 
 def stored_with(rows: str) -> str:
-    """Return what a sink gets, by how many rows of each operation are in it."""
+    """Describe the page that a sink receives, by rows per operation."""
     return f"a page: {rows}" if rows else "a page"
 
 
 def finished_with(method: str, fragments: str) -> str:
-    """Return what a finish call is called with."""
+    """Describe the arguments of a finish call."""
     handle = f"{_MERGE_HANDLE}, " if method == "finish_merge" else ""
     return f"{handle}{fragments}"

@@ -1,4 +1,4 @@
-"""The words of the field that a report uses, in the few words that a reader needs for them."""
+"""Short definitions of the terms that a report uses."""
 
 from __future__ import annotations
 
@@ -26,25 +26,24 @@ _VERSION: Final = "The store's number of a state of the table, here {}. Each com
 
 @dataclass(frozen=True)
 class Terms:
-    """Words, each with what it means; and all of them in one line, for a closed fold."""
+    """Terms with their definitions."""
 
     rows: tuple[tuple[str, str], ...]
 
     @property
     def summary(self) -> str:
-        """The words alone."""
+        """The terms on one line, for a closed fold."""
         return ", ".join(word for word, _ in self.rows)
 
 
 def build_terms(trace: Trace) -> Terms | None:
-    """Explain the words that the report of a row change needs; None of other statements, and of those that were not run to their end."""
+    """Explain the terms in the report of a finished row change."""
     if trace.kind not in ROW_CHANGES or trace.state != StatementState.FINISHED:
         return None
     return Terms(tuple(_terms(trace)))
 
 
 def _terms(trace: Trace) -> Iterator[tuple[str, str]]:
-    """Yield the words in the order in which a statement meets them."""
     yield "engine, connector, store", "The engine runs a statement, by a connector's code, on tables that a store keeps."
     yield "coordinator, task", "The coordinator plans a statement and ends it; tasks do the work side by side."
     yield "page, channel", "A page is some rows in columns, called channels and known by their numbers."

@@ -13,7 +13,7 @@ _FONT = "font-family:Menlo,Consolas,'Liberation Mono',monospace;white-space:pre;
 
 
 def preformatted(text: str) -> str:
-    """Write text as HTML that keeps its columns; a page's own style may give `<pre>` another font, and break long lines.
+    """Return text as HTML that keeps its columns, whatever style the page has for `<pre>`.
 
     >>> preformatted("a < b").endswith('">a &lt; b</pre>')
     True
@@ -22,7 +22,7 @@ def preformatted(text: str) -> str:
 
 
 def width_of(text: str) -> int:
-    r"""Count the places a text takes in a terminal: wide characters two, combining marks none.
+    r"""Return the width of a text in a terminal: two cells per wide character, none per combining mark.
 
     >>> width_of("abc"), width_of("日本"), width_of("\N{LATIN SMALL LETTER E}\N{COMBINING ACUTE ACCENT}")
     (3, 4, 1)
@@ -39,7 +39,7 @@ def _char_width(char: str) -> int:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """Fill a text with spaces.
+    """Pad a text with spaces.
 
     >>> pad("ab", 4), pad("ab", 4, right=True)
     ('ab  ', '  ab')
@@ -49,12 +49,7 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 
 
 def columns_of(rows: Sequence[Sequence[str]], *, right: Container[int] = (), gap: str = "  ") -> list[str]:
-    """Write rows of cells under each other.
-
-    Args:
-        rows: rows; a row that is shorter than others ends early, and its last cell may run over what follows.
-        right: numbers of the columns that stand at the right.
-        gap: what stands between columns.
+    """Return rows of cells as aligned lines; the last cell of a shorter row may run over the following columns.
 
     >>> columns_of([["n", "name"], ["12", "b"]], right={0})
     [' n  name', '12  b']

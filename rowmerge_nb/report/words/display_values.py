@@ -1,4 +1,4 @@
-"""Values as readers see them: NULL as NULL, long ones cut, nothing in them that moves or hides other text."""
+"""Values for display: NULL as NULL, long ones truncated, invisible characters escaped."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Cell:
     """One value.
 
     Args:
-        text: what is shown.
-        null: it is NULL.
-        title: more of it, where ``text`` is cut; otherwise ``""``.
+        text: the display text.
+        null: the value is NULL.
+        title: a longer form if ``text`` is truncated, or ``""``.
     """
 
     text: str
@@ -37,7 +37,7 @@ NULL: Final = Cell("NULL", null=True)
 
 
 def visible(text: str) -> str:
-    r"""Show characters that have no shape, or turn the reading direction, by their escape.
+    r"""Escape characters that are invisible or change the reading direction.
 
     >>> visible("a\nb\u202ec")
     'a\\nb\\u202ec'
@@ -46,7 +46,7 @@ def visible(text: str) -> str:
 
 
 _NO_CHARACTERS: Final = "\ufffe\uffff"
-"""XML has no form for them, not even by number."""
+"""XML cannot represent them, not even by number."""
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -56,7 +56,7 @@ def _escape(char: str) -> str:
 
 
 def with_ends(value: Any) -> Any:
-    """Return a text whose first or last character is a blank with a sign in its place; anything else as it is.
+    """Replace a blank at either end of a text by a visible sign; return other values unchanged.
 
     >>> with_ends("Eve "), with_ends(" "), with_ends(7)
     ('Eve\N{OPEN BOX}', '\N{OPEN BOX}', 7)
@@ -68,7 +68,7 @@ def with_ends(value: Any) -> Any:
 
 
 def cell(value: Any, limit: int = LIMIT) -> Cell:
-    """Make a cell of a plain Python value.
+    """Return the cell of a plain Python value.
 
     >>> cell(None), cell(True).text, cell({"bucket": 0, "row": 12}).text
     (Cell(text='NULL', null=True, title=''), 'true', '(0, 12)')
@@ -77,7 +77,7 @@ def cell(value: Any, limit: int = LIMIT) -> Cell:
     """
     if value is None:
         return NULL
-    # Only the start of a very long value is ever looked at: a cell of some megabytes must not cost seconds.
+    # Only the start of a long value is formatted: a cell of some megabytes must not take seconds.
     length = len(value) if isinstance(value, str) else 0
     text = visible(value[: _TITLE_LIMIT + 1]) if isinstance(value, str) else _plain(value)
     if len(text) <= limit:
@@ -87,7 +87,6 @@ def cell(value: Any, limit: int = LIMIT) -> Cell:
 
 
 def _plain(value: Any) -> str:
-    """Write a value that is not a string at the top level."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -112,7 +111,7 @@ def _named(value: Mapping[str, Any]) -> str:
 
 
 def tail(value: Any) -> Cell:
-    """Show the end of a hash: enough to tell equal from different.
+    """Return the last digits of a hash, enough to compare by eye.
 
     >>> tail(-4730612345678912345).text
     '…12345'
@@ -124,22 +123,22 @@ def tail(value: Any) -> Cell:
 
 
 def struct_rows(column: pa.Array) -> list[list[Any] | None]:
-    """Return the values of a struct channel by position, None where the whole struct is NULL.
+    """Return the values of a struct channel by position, None if the whole struct is NULL.
 
-    Names do not serve: a table may well have a column called ``operation``, and the merge row then has two fields of that name.
+    Field names may repeat: a table may have a column named ``operation``.
     """
-    # It loads Arrow, and this module is loaded with the magics.
+    # Imported late: the magics import this module, and should not load Arrow.
     from rowmerge_nb.spi.values import python_values
 
     fields = [python_values(field) for field in column.flatten()]
     valid = column.is_valid().to_pylist()
-    return [[field[index] for field in fields] if there else None for index, there in enumerate(valid)]
+    return [[field[index] for field in fields] if is_valid else None for index, is_valid in enumerate(valid)]
 
 
-def is_number(kind: str) -> bool:
-    """Whether values of this SQL type are numbers, which stand at the right of their column.
+def is_number(sql_type: str) -> bool:
+    """Return whether values of a SQL type are numbers, which are right-aligned.
 
     >>> is_number("decimal(38,0)"), is_number("varchar")
     (True, False)
     """
-    return kind.partition("(")[0] in {"tinyint", "smallint", "integer", "bigint", "real", "double", "decimal"}
+    return sql_type.partition("(")[0] in {"tinyint", "smallint", "integer", "bigint", "real", "double", "decimal"}

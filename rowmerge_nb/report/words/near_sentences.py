@@ -1,4 +1,4 @@
-"""Why a row was not matched, in sentences: the nearest key of the other side, and what separates the two."""
+"""Sentences about unmatched rows and their nearest keys."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _SHORT: Final = {
 
 
 def is_likely_mistake(row: NearRow) -> bool:
-    """Return whether somebody will have wanted a row to match the nearest key: all that separates them is how the same is written.
+    """Return whether a row was probably meant to match the nearest key: both are the same apart from notation.
 
-    Of one letter that is likely where the nearest key has no partner of its own.
+    A difference of one letter counts if the nearest key has no partner of its own.
     """
     if row.nearest is None or not row.kinds or any(answer is not Answer.TRUE for answer in row.answers):
         return False
@@ -48,7 +48,7 @@ def is_likely_mistake(row: NearRow) -> bool:
 
 
 def _would_match(kinds: tuple[Difference, ...]) -> bool:
-    return all(kind in _WITHOUT for kind in kinds)
+    return all(difference in _WITHOUT for difference in kinds)
 
 
 def _both_null(row: NearRow) -> bool:
@@ -58,13 +58,7 @@ def _both_null(row: NearRow) -> bool:
 
 
 def near_sentence(row: NearRow, terms: tuple[NearTerm, ...], side: str) -> str:
-    """Describe what is near to a row without a partner.
-
-    Args:
-        row: the row.
-        terms: the parts of ON.
-        side: whose row it is: ``source`` or ``target``.
-    """
+    """Describe the key nearest to a row without a partner; ``side`` is ``source`` or ``target``."""
     other = "target" if side == "source" else "source"
     which = f"row {number(row.row)}" if row.row is not None else "row"
     head = f"{side.capitalize()} {which} ({_listed(row.key)})"
@@ -75,10 +69,10 @@ def near_sentence(row: NearRow, terms: tuple[NearTerm, ...], side: str) -> str:
         return f"{head}: no key of the {other} is near, that is the same but for blanks, case, writing or one letter."
     more = f", one of {number(row.alike)}," if row.alike > 1 else ""
     partner = f"{other} row {_values(row.nearest)}{more}"
-    said = [f"{_text(term)} is {_answer(answer)}" for term, answer in _unmet(row, terms)]
+    unmet_terms = [f"{_text(term)} is {_answer(answer)}" for term, answer in _unmet(row, terms)]
     if not row.separations:
-        return f"{head}: the key is there, in {partner.removesuffix(',')}, but {join(said)} for it."
-    but = f", but {join(said)} for it" if said else ""
+        return f"{head}: the key is there, in {partner.removesuffix(',')}, but {join(unmet_terms)} for it."
+    but = f", but {join(unmet_terms)} for it" if unmet_terms else ""
     where = _where(row, terms)
     if _would_match(row.kinds) and (Difference.NULL not in row.kinds or _both_null(row)):
         sentence = f"{head} would match {partner} {_without(row.kinds, _strange_blanks(row))}{where}{but}."
@@ -116,7 +110,7 @@ def _shown(value: Any) -> str:
 
 
 def key_text(key: tuple[Any, ...] | None) -> str:
-    """Write the values of a key.
+    """Return the values of a key.
 
     >>> key_text(("Dave ", None, 7)), key_text(None)
     ("('Dave ', NULL, 7)", '')
@@ -125,7 +119,6 @@ def key_text(key: tuple[Any, ...] | None) -> str:
 
 
 def _where(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
-    """Name the keys that are separated, where there are others."""
     if len(row.key) == 1:
         return ""
     return f", in {join([_text(terms[one.term]) for one in row.separations])}"
@@ -133,28 +126,30 @@ def _where(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
 
 def _without(kinds: tuple[Difference, ...], strange: str = "") -> str:
     """Return what makes values equal: ``without leading and trailing blanks and in the same case``."""
-    blanks = [kind.value.removesuffix(" blanks") for kind in kinds if kind in _BLANKS]
+    blanks = [difference.value.removesuffix(" blanks") for difference in kinds if difference in _BLANKS]
     first = [f"without {join(blanks)} blanks{strange}"] if blanks else []
-    return join([*first, *(phrase for kind, phrase in _WITHOUT.items() if kind in kinds and kind not in _BLANKS)])
+    return join(
+        [*first, *(phrase for difference, phrase in _WITHOUT.items() if difference in kinds and difference not in _BLANKS)]
+    )
 
 
 def _strange_blanks(row: NearRow) -> str:
-    """Name the blanks at the ends of texts that are no spaces: nobody sees them, and trim may leave them."""
+    """Return the code points of invisible blanks other than spaces, which trim may keep."""
     if not _BLANKS & set(row.kinds):
         return ""
-    found: dict[str, None] = {}
+    blanks: dict[str, None] = {}
     for text in (*row.key, *(row.nearest or ())):
         for end in (text, text[::-1]) if isinstance(text, str) else ():
             for char in end:
                 if not (char.isspace() or char in "\u200b\u2060\ufeff"):
                     break
-                found[char] = None
-    named = [f"U+{ord(char):04X} {unicodedata.name(char, '')}".rstrip() for char in found if char != " "]
-    return f" ({', '.join(named)})" if named else ""
+                blanks[char] = None
+    labels = [f"U+{ord(char):04X} {unicodedata.name(char, '')}".rstrip() for char in blanks if char != " "]
+    return f" ({', '.join(labels)})" if labels else ""
 
 
 def _short(kinds: tuple[Difference, ...]) -> str:
-    return join([_SHORT.get(kind, kind.value) for kind in kinds])
+    return join([_SHORT.get(difference, difference.value) for difference in kinds])
 
 
 def _padding(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
@@ -167,15 +162,10 @@ def _padding(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
 
 
 def separation_text(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
-    """Describe in a few words what separates a row from the nearest key.
-
-    Args:
-        row: the row.
-        terms: the parts of ON.
-    """
-    said = [_separated(one, row, terms) for one in row.separations]
-    said += [f"{_text(term)} is {_answer(answer)}" for term, answer in _unmet(row, terms)]
-    return "; ".join(said) or "nothing is near"
+    """Describe briefly the difference between a row and the nearest key."""
+    parts = [_separated(one, row, terms) for one in row.separations]
+    parts += [f"{_text(term)} is {_answer(answer)}" for term, answer in _unmet(row, terms)]
+    return "; ".join(parts) or "nothing is near"
 
 
 def _separated(one: Separation, row: NearRow, terms: tuple[NearTerm, ...]) -> str:
@@ -183,11 +173,9 @@ def _separated(one: Separation, row: NearRow, terms: tuple[NearTerm, ...]) -> st
 
 
 def counts_of(side: NearSide, name: str) -> Iterator[str]:
-    """Yield how many rows would match but for what separates them.
+    """Yield how many rows of a side would match without each difference.
 
-    Args:
-        side: the rows.
-        name: whose they are: ``source`` or ``target``.
+    ``name`` is the side: ``source`` or ``target``.
 
     >>> from rowmerge_nb.trace.near import NearCount, NearSide
     >>> list(counts_of(NearSide(9_000, 4_100, counts=(NearCount((Difference.TRAILING_BLANKS,), 312),)), "source"))
@@ -202,11 +190,7 @@ def counts_of(side: NearSide, name: str) -> Iterator[str]:
 
 
 def summary_of(near: NearKeys) -> str:
-    """Return how many rows have no partner.
-
-    Args:
-        near: what was looked for.
-    """
+    """Return how many source rows have no partner."""
     if near.source is None:
         return near.problem
     if not near.source.unmatched:

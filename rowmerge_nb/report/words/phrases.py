@@ -1,4 +1,4 @@
-"""Sentences as runs of text with a role, so that one sentence serves text and HTML; and the words for operations."""
+"""Sentences as runs of text with a role, and words for operations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Run:
     """A piece of a sentence.
 
     Args:
-        text: what it says.
+        text: the text.
         style: ``""`` plain, ``I`` ``U`` ``D`` ``N`` an operation, ``code`` a name, ``err`` an alarm, ``b`` emphasis, ``nw`` unbroken.
     """
 
@@ -30,7 +30,7 @@ Phrase: TypeAlias = tuple[Run, ...]
 
 
 def phrase_text(phrase: Iterable[Run]) -> str:
-    """Return a sentence without its roles.
+    """Return a sentence without roles.
 
     >>> phrase_text((Run("2 rows inserted", "I"), Run(".")))
     '2 rows inserted.'
@@ -60,7 +60,7 @@ def style_of(operation: Operation | int) -> str:
 
 
 def operation_word(operation: Operation | int) -> str:
-    """Return the word for an operation; the halves of an update are what they do.
+    """Return the word for an operation; halves of an update are INSERT and DELETE.
 
     >>> operation_word(Operation.UPDATE_INSERT), operation_word(-1)
     ('INSERT', 'none')
@@ -69,7 +69,7 @@ def operation_word(operation: Operation | int) -> str:
 
 
 def by_operation(total: int, rows: Mapping[str, int | None]) -> str:
-    """Write a number of rows, and of what operations they are.
+    """Return a row count with its counts per operation.
 
     >>> by_operation(5, {"D": 3, "I": 2}), by_operation(0, {})
     ('5 rows: D 3, I 2', '0 rows')

@@ -1,4 +1,4 @@
-"""Why a row went the way it did, in sentences: what each clause said to it, and which part of a condition decided."""
+"""Sentences about the effect of each clause on a row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MARKS: Final = {
     "–": "is about other rows",
     " ": "not reached",
 }
-"""What the marks of `mark_of` mean."""
+"""The meanings of the marks of `mark_of`."""
 _MARKS: Final = {
     Fate.FALSE: "f",
     Fate.UNKNOWN: "?",
@@ -38,7 +38,7 @@ _VALUES: Final = 24
 
 
 def mark_of(verdict: Verdict) -> str:
-    """Return one character for what a clause did about a row, see `MARKS`.
+    """Return the mark of a clause's effect on a row, see `MARKS`.
 
     >>> from rowmerge_nb.spi.operations import Operation
     >>> from rowmerge_nb.trace.journeys import Verdict
@@ -54,20 +54,15 @@ def mark_of(verdict: Verdict) -> str:
 
 
 def reasons_of(journey: Journey, *, apart: bool = False) -> Iterator[str]:
-    """Yield what happened to a row at the join and at each clause that was asked, in their order; the last sentence says what became of it.
-
-    Args:
-        journey: the row's.
-        apart: name the clauses that are about rows of another kind as well.
-    """
+    """Yield sentences about the join, each tried clause, and the result; ``apart`` includes clauses about other kinds of rows."""
     if journey.join is Join.MATCHED:
         yield f"It has a partner: ON is true{because_of(journey.on)}."
     elif journey.join is Join.NOT_MATCHED:
         yield f"It has no partner: {_unmatched(journey)}."
     elif journey.join is Join.NOT_MATCHED_BY_SOURCE:
         yield "No row of the source has it for a partner."
-    told = [verdict for verdict in journey.verdicts if apart or verdict.fate is not Fate.NOT_APPLICABLE]
-    for fate, verdicts in groupby(told, key=lambda verdict: verdict.fate):
+    listed_verdicts = [verdict for verdict in journey.verdicts if apart or verdict.fate is not Fate.NOT_APPLICABLE]
+    for fate, verdicts in groupby(listed_verdicts, key=lambda verdict: verdict.fate):
         if fate is Fate.NOT_REACHED:
             passed_over = [str(verdict.clause.number) for verdict in verdicts]
             yield f"The first clause that fires is the only one: {_listed(passed_over)} not reached."
@@ -85,7 +80,6 @@ def _apart(numbers: list[str], journey: Journey) -> str:
 
 
 def _unmatched(journey: Journey) -> str:
-    """Return why a source row has no partner."""
     part = journey.barred
     if part is None:
         return "ON is true for no row of the target"
@@ -94,26 +88,18 @@ def _unmatched(journey: Journey) -> str:
 
 
 def gist_of(journey: Journey) -> str:
-    """Describe in short why a row went the way it did: by the clause that fired, or else by the first one that was unknown or not true.
-
-    Of a row that a NULL keeps from having a partner that is said first.
-    """
+    """Return the reason in short: a NULL that prevents a match, the clause that fired, or the first one that was not true."""
     barred = "" if journey.barred is None else f"It has no partner: {_unmatched(journey)}. "
     fired = [verdict for verdict in journey.verdicts if verdict.fate is Fate.FIRES]
-    asked = [v for v in journey.verdicts if v.fate not in {Fate.NOT_REACHED, Fate.NOT_APPLICABLE}]
-    unknown = [verdict for verdict in asked if verdict.fate is Fate.UNKNOWN]
-    for verdict in (*fired, *unknown, *asked):
+    tried_verdicts = [v for v in journey.verdicts if v.fate not in {Fate.NOT_REACHED, Fate.NOT_APPLICABLE}]
+    unknown = [verdict for verdict in tried_verdicts if verdict.fate is Fate.UNKNOWN]
+    for verdict in (*fired, *unknown, *tried_verdicts):
         return f"{barred}{reason_of(verdict, chosen=journey.join is Join.CHOSEN)}."
     return f"{barred}No clause is about rows that are {journey.join}."
 
 
 def reason_of(verdict: Verdict, *, chosen: bool = False) -> str:
-    """Return what a clause did about a row, and why.
-
-    Args:
-        verdict: what it did.
-        chosen: it is the WHERE condition of an UPDATE or DELETE, by which the row was chosen.
-    """
+    """Return a clause's effect on a row, and the reason; ``chosen`` means a WHERE condition."""
     clause, condition = verdict.clause, verdict.condition
     if chosen:
         return "WHERE is true" + because_of(condition) if clause.conditional else "There is no WHERE, so every row is chosen"
@@ -127,9 +113,9 @@ def reason_of(verdict: Verdict, *, chosen: bool = False) -> str:
             return f"{name} fires" + ("" if clause.conditional else ": it has no condition")
         return f"{name} fires" + because_of(condition)
     if condition is None:
-        return f"{name} is not true; whether it is false or unknown is not told"
+        return f"{name} is not true; whether false or unknown is not known"
     if condition.answer is Answer.FAILED:
-        return f"{name} cannot be computed once more"
+        return f"{name} cannot be recomputed"
     return f"{name} is {_WORDS[condition.answer]}" + because_of(condition)
 
 
@@ -140,7 +126,7 @@ def _about(verdict: Verdict) -> str:
 
 
 def because_of(condition: TermTruth | None) -> str:
-    """Name the smallest parts that decided, each with the values that it reads, and the parts that a NULL makes unknown: what follows a sentence about it."""
+    """Return the smallest deciding parts with their values, and the parts that a NULL makes unknown, after a colon."""
     if condition is None:
         return ""
     deciding = tuple(dict.fromkeys(condition.deciding))
@@ -151,7 +137,6 @@ def because_of(condition: TermTruth | None) -> str:
 
 
 def _leaves(condition: TermTruth) -> Iterator[TermTruth]:
-    """Yield the parts of a condition that have no parts."""
     if not condition.terms:
         yield condition
     for part in condition.terms:
@@ -160,16 +145,15 @@ def _leaves(condition: TermTruth) -> Iterator[TermTruth]:
 
 def _part(part: TermTruth, whole: TermTruth) -> str:
     text = visible(" ".join(part.term.text.split()))
-    said = text if part is whole or part.answer is whole.answer else f"{text} is {_WORDS.get(part.answer, 'not known')}"
+    clause_text = text if part is whole or part.answer is whole.answer else f"{text} is {_WORDS.get(part.answer, 'not known')}"
     blamed = [f"{side}.{name}" for side, name, value in part.values if value is None]
     if part.answer is Answer.UNKNOWN and part.term.strict and blamed:
-        return f"{said}, since {_listed(blamed, 'is NULL', 'are NULL')}"
+        return f"{clause_text}, since {_listed(blamed, 'is NULL', 'are NULL')}"
     values = ", ".join(f"{side}.{name} = {_shown(value)}" for side, name, value in part.values)
-    return f"{said} ({values})" if values else said
+    return f"{clause_text} ({values})" if values else clause_text
 
 
 def _shown(value: Any) -> str:
-    """Write a value; of a text also where it ends."""
     text = cell(value, _VALUES).text
     return f"'{text}'" if isinstance(value, str) else text
 

@@ -1,4 +1,4 @@
-"""The contract kit: what a connector must do, as tests that run against it.
+"""The contract kit: the requirements of a connector, as tests that run against it.
 
 A connector's developer writes a test file::
 
@@ -8,7 +8,7 @@ A connector's developer writes a test file::
         def make_connector(self, folder):
             return ShopConnector(folder / "shop")
 
-and runs pytest; or, in a notebook, ``check_contract(TestShop)``. What the connector does not have is said by the attributes of `ConnectorContract`; checks of it are skipped, and say why.
+and runs pytest, or ``check_contract(TestShop)`` in a notebook. Attributes of `ConnectorContract` declare unsupported features, whose checks are skipped.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ except ImportError as missing:
     msg = "The contract kit is run by pytest, which is not installed. Run: pip install pytest"
     raise ImportError(msg) from missing
 
-# So that a failed check shows the values on both sides; to be said before the modules are imported.
+# Failed checks then show both values; registration must precede the imports.
 pytest.register_assert_rewrite(*(f"{__name__}.{module}" for module in MODULES))
 
 from rowmerge_nb.testing.contract.contract import ConnectorContract  # noqa: E402

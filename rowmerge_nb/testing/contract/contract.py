@@ -1,4 +1,4 @@
-"""All checks together."""
+"""All checks combined."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from rowmerge_nb.testing.contract.version_checks import VersionChecks
 class ConnectorContract(
     ChangeChecks, LayoutChecks, TransactionChecks, EvolutionChecks, UpdatableChecks, VersionChecks, SparkChecks
 ):
-    """What every connector must do; subclass it under a name that begins with ``Test``, in a file that pytest collects.
+    """The checks that every connector must pass; subclass it with a name that begins with ``Test``, in a file that pytest collects.
 
-    `make_connector` is the one method that has to be written. The attributes, and what else may be overridden, are described in
+    Only `make_connector` is required. For attributes and other methods to override, see
     `rowmerge_nb.testing.contract.store_under_test.ContractStore`.
     """

@@ -1,4 +1,4 @@
-"""One statement through a connector's contract, page by page and without Spark: what tasks do, this does one after the other."""
+"""A statement through a connector's contract without Spark: the work of tasks runs sequentially."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _queries = itertools.count(1)
 
 
 def travel(thing: T) -> T:
-    """Return what a task gets of something that the driver has made: a copy, by way of cloudpickle.
+    """Return a copy by cloudpickle, as a task receives it.
 
     >>> travel([1, 2])
     [1, 2]
@@ -61,13 +61,13 @@ def travel(thing: T) -> T:
 
     content = io.BytesIO()
     Noting(content).dump(thing)
-    kept = [(each, dict(vars(each))) for each in classes]
+    saved_attributes = [(each, dict(vars(each))) for each in classes]
     try:
         copy: T = pickle.loads(content.getvalue())  # noqa: S301 - what was pickled above
     finally:
-        # A class of a cell travels as a whole. Where it was written the copy is not a second class: its methods take the place of the
-        # class's own, and have copies of all the globals that they speak of. A task is another process; the driver keeps what it has.
-        for each, attributes in kept:
+        # Cloudpickle copies a class from a cell by value, but in the same process it overwrites the original's methods with copies, which
+        # have copies of their globals. Restore the original methods; a real task is another process.
+        for each, attributes in saved_attributes:
             for name, value in attributes.items():
                 if vars(each).get(name) is not value:
                     setattr(each, name, value)
@@ -76,12 +76,9 @@ def travel(thing: T) -> T:
 
 @dataclass(frozen=True)
 class Changes:
-    """What a MERGE is to change; rows are named by the value of their first column.
+    """The changes of a MERGE; rows are identified by their first column.
 
-    Args:
-        deleted: keys of rows to delete.
-        updated: pairs of a key and the new values by column; all that assign the same columns are one clause.
-        inserted: new rows.
+    ``updated`` has pairs of a key and new values; those with the same columns form one clause.
 
     >>> expected_rows([(1, "a"), (2, "b")], ("id", "v"), Changes(deleted=(1,), updated=((2, {"v": "c"}),), inserted=((3, "d"),)))
     [(2, 'c'), (3, 'd')]
@@ -93,37 +90,31 @@ class Changes:
 
     @property
     def clauses(self) -> dict[tuple[str, ...], int]:
-        """The number of every UPDATE clause by the columns that it assigns."""
+        """The number of each UPDATE clause, by its assigned columns."""
         return {columns: number for number, columns in enumerate(dict.fromkeys(tuple(new) for _, new in self.updated))}
 
 
 def expected_rows(rows: Sequence[Row], columns: Sequence[str], changes: Changes) -> list[Row]:
-    """Return the rows that a table has after changes, in any order."""
+    """Return the rows of a table after changes, in any order."""
     deleted = {identity(key) for key in changes.deleted}
     updated = {identity(key): new for key, new in changes.updated}
-    kept = []
+    rows_after = []
     for row in rows:
         key = identity(row[0])
         if key not in deleted:
             new = updated.get(key, {})
-            kept.append(tuple(new.get(column, value) for column, value in zip(columns, row, strict=True)))
-    return [*kept, *changes.inserted]
+            rows_after.append(tuple(new.get(column, value) for column, value in zip(columns, row, strict=True)))
+    return [*rows_after, *changes.inserted]
 
 
 @dataclass
 class PageStatement:
-    """One statement on its way.
-
-    Args:
-        connector: the connector.
-        name: the table that it is about.
-        era: whose page layout.
-        paradigm: the row change paradigm to ask for; None for the table's own.
+    """A running statement; ``paradigm`` None requests the table's own.
 
     Attributes:
         handle: the table's handle; None if there is no such table.
-        merge_handle: what ``begin_merge`` gave.
-        without_fragment: rows that sinks have taken and given no fragment for; right of a store where they lie already.
+        merge_handle: the result of ``begin_merge``.
+        without_fragment: the number of rows that sinks took without returning a fragment.
     """
 
     connector: Connector
@@ -144,16 +135,13 @@ class PageStatement:
 
     @property
     def columns(self) -> list[ColumnHandle]:
-        """The table's columns in table order."""
         return list(self.metadata.get_column_handles(self.session, self.handle))
 
     @property
     def row_id(self) -> ColumnHandle:
-        """The column of the row id."""
         return self.metadata.get_merge_row_id_column_handle(self.session, self.handle)
 
     def splits(self, constraint: Constraint | None = None, handle: ConnectorTableHandle | None = None) -> list[Any]:
-        """Return the table's splits."""
         manager = self.connector.get_split_manager()
         return list(manager.get_splits(self.transaction, self.session, handle or self._scanned(), constraint or Constraint()))
 
@@ -161,24 +149,24 @@ class PageStatement:
         return self.handle if self.merge_handle is None else self.merge_handle.get_table_handle()
 
     def pages(self, columns: Sequence[ColumnHandle], splits: Sequence[Any] | None = None) -> Iterator[Page]:
-        """Read columns the way tasks do: everything that they need has travelled."""
-        handle, handed = self._scanned(), HandedPages("a page source")
+        """Yield pages as tasks read them: with pickled copies of handles, splits and providers."""
+        handle, passed_pages = self._scanned(), HandedPages("a page source")
         for split in self.splits() if splits is None else splits:
             provider = travel(self.connector.get_page_source_provider())
-            asked = list(map(travel, columns))
-            source = provider.create_page_source(travel(self.transaction), self.session, travel(split), travel(handle), asked)
+            handles = list(map(travel, columns))
+            source = provider.create_page_source(travel(self.transaction), self.session, travel(split), travel(handle), handles)
             try:
                 while (page := source.get_next_page()) is not None:
-                    handed.check_last()
+                    passed_pages.check_last()
                     _check_channels(page, columns)
-                    handed.add(page)
+                    passed_pages.add(page)
                     yield page
             finally:
                 source.close()
-        handed.check()
+        passed_pages.check()
 
     def read(self, *names: str, row_id: bool = False, constraint: Constraint | None = None) -> pa.Table:
-        """Read columns by name, all of them by default; the row id comes last, under the name ``$row_id``."""
+        """Return columns by name, by default all; the row id is last, named ``$row_id``."""
         by_name = {column.name.lower(): column for column in self.columns}
         columns = [by_name[name.lower()] for name in names] if names else list(by_name.values())
         if row_id:
@@ -190,16 +178,15 @@ class PageStatement:
             )
             for page in self.pages(columns, self.splits(constraint))
         ]
-        shown = [column.name for column in columns]
-        return pa.Table.from_batches(pages, schema).rename_columns([*shown[:-1], "$row_id"] if row_id else shown)
+        column_names = [column.name for column in columns]
+        return pa.Table.from_batches(pages, schema).rename_columns([*column_names[:-1], "$row_id"] if row_id else column_names)
 
     def rows(self) -> list[Row]:
-        """Return all rows, in any order."""
         channels = zip(self.read().columns, self.columns, strict=True)
         return list(zip(*(read_values(channel, column.type) for channel, column in channels), strict=True))
 
     def evolve(self, *columns: ColumnMetadata) -> None:
-        """Add the new columns of the merge to the table."""
+        """Add new columns to the table, as part of the merge."""
         self.handle = self.metadata.get_evolved_table_handle(self.session, self.handle, columns)
 
     # -- changing -------------------------------------------------------------------------------------------------
@@ -212,21 +199,20 @@ class PageStatement:
             if part:
                 provider = travel(self.connector.get_page_sink_provider())
                 sink = provider.create_page_sink(travel(self.transaction), replace(self.session, writer=writer), travel(handle))
-                page, handed = self.data_page(part), HandedPages("a page sink")
-                handed.add(page)
+                page, passed_pages = self.data_page(part), HandedPages("a page sink")
+                passed_pages.add(page)
                 sink.append_page(page)
                 fragments += given(sink.finish())
-                handed.check()
+                passed_pages.check()
         self.metadata.finish_insert(self.session, handle, fragments)
 
     def data_page(self, rows: Sequence[Row]) -> Page:
-        """Make a page of the table's columns."""
         columns = self.columns
         arrays = [pa.array([row[i] for row in rows], column.type.arrow) for i, column in enumerate(columns)]
         return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
 
     def begin(self, changes: Changes | None = None) -> None:
-        """Plan and begin a MERGE: the coordinator's calls, in the document's order."""
+        """Plan and begin a MERGE with the coordinator's calls, in the documents' order."""
         self._row_id = self.row_id
         self._paradigm = self.metadata.get_row_change_paradigm(self.session, self.handle)
         self.insert_layout = self.metadata.get_insert_layout(self.session, self.handle)
@@ -241,20 +227,18 @@ class PageStatement:
 
     @property
     def layout(self) -> PageLayout:
-        """Where the channels of the merge's pages lie."""
         columns = self.columns
-        wanted = set(self.insert_layout.partition_columns) if self.insert_layout is not None else set()
-        redistribution = tuple(index for index, column in enumerate(columns) if column.name in wanted)
+        layout_columns = set(self.insert_layout.partition_columns) if self.insert_layout is not None else set()
+        redistribution = tuple(index for index, column in enumerate(columns) if column.name in layout_columns)
         return PageLayout(len(columns), redistribution, self.era)
 
     @property
     def processor(self) -> RowChangeProcessor:
-        """The row change processor of the merge."""
         columns = pa.schema([pa.field(column.name, column.type.arrow) for column in [*self.columns, self._row_id]])
         return create_processor(self._paradigm, self.layout, columns)
 
     def transformed(self, changes: Changes) -> Page:
-        """Scan the table, and give the transformed page of all changes: what leaves the row change processor."""
+        """Scan the table, and return the transformed page of all changes."""
         processor, layout = self.processor, self.layout
         scanned = self.read(row_id=True)
         *data, row_ids = (column.combine_chunks() for column in scanned.columns)
@@ -265,52 +249,54 @@ class PageStatement:
         old = {key: rows_before[number] for key, number in numbers.items()}
         if absent := [key for key in [*changes.deleted, *(key for key, _ in changes.updated)] if self._key(key) not in old]:
             raise AssertionError(f"row {absent[0]!r} is to be changed, and the scan with its row id does not return it")
-        asked: list[tuple[Any, Operation, int, Row]] = []
+        requests: list[tuple[Any, Operation, int, Row]] = []
         for key in map(self._key, changes.deleted):
-            kept = [
+            old_values = [
                 value if self.era is Era.CURRENT or index in layout.redistribution_columns else None
                 for index, value in enumerate(old[key])
             ]
-            asked.append((key, Operation.DELETE, len(changes.clauses), tuple(kept)))
+            requests.append((key, Operation.DELETE, len(changes.clauses), tuple(old_values)))
         for key, new in ((self._key(key), new) for key, new in changes.updated):
             assigned = {name.lower(): value for name, value in new.items()}
             row = tuple(assigned.get(n.lower(), v) for n, v in zip(names, old[key], strict=True))
-            asked.append((key, Operation.UPDATE, changes.clauses[tuple(new)], row))
-        asked += [(None, Operation.INSERT, len(changes.clauses) + 1, row) for row in changes.inserted]
-        rows = [row for *_, row in asked]
-        cases = pa.array([number for _, _, number, _ in asked], pa.int32())
+            requests.append((key, Operation.UPDATE, changes.clauses[tuple(new)], row))
+        requests += [(None, Operation.INSERT, len(changes.clauses) + 1, row) for row in changes.inserted]
+        rows = [row for *_, row in requests]
+        cases = pa.array([number for _, _, number, _ in requests], pa.int32())
         merge_row = list(processor.input_schema.field(layout.before.merge_row).type)
         values = [pa.array([row[i] for row in rows], merge_row[i].type) for i in layout.merge_row.columns]
-        control = [pa.array([key is not None for key, *_ in asked]), pa.array([int(o) for _, o, *_ in asked], pa.int8()), cases]
-        taken = pa.array([numbers.get(key) if key is not None else None for key, *_ in asked], pa.int64())
+        control = [
+            pa.array([key is not None for key, *_ in requests]),
+            pa.array([int(o) for _, o, *_ in requests], pa.int8()),
+            cases,
+        ]
+        target_indexes = pa.array([numbers.get(key) if key is not None else None for key, *_ in requests], pa.int64())
         channels = [
-            *(data[index].take(taken) for index in layout.redistribution_columns),
-            *([pa.array([0] * len(asked), pa.int64())] if layout.before.hash is not None else []),
-            row_ids.take(taken),
+            *(data[index].take(target_indexes) for index in layout.redistribution_columns),
+            *([pa.array([0] * len(requests), pa.int64())] if layout.before.hash is not None else []),
+            row_ids.take(target_indexes),
             pa.StructArray.from_arrays([*values, *control], fields=merge_row),
             cases,
-            pa.array([1] * len(asked), pa.int8()),
+            pa.array([1] * len(requests), pa.int8()),
         ]
         return processor.transform_page(pa.RecordBatch.from_arrays(channels, schema=processor.input_schema))
 
     def _key(self, key: Any) -> Hashable:
-        """Return what names a row by the value of its first column."""
         return identity(*stored_values([key], self.columns[0].type))
 
     def sink_pages(self, changes: Changes) -> dict[int, list[Page]]:
-        """Return the pages that every writer's sink gets; where there are enough rows, two of them."""
+        """Return the pages for each writer's sink, two if there are enough rows."""
         page = self.transformed(changes)
-        stored = self.layout.stored_page(page)
+        stored_rows = self.layout.stored_page(page)
         writers = self._writers(page)
-        found: dict[int, list[Page]] = {}
+        by_writer: dict[int, list[Page]] = {}
         for writer in sorted(set(writers)):
             rows = [number for number, own in enumerate(writers) if own == writer]
             halves = [rows[: len(rows) // 2], rows[len(rows) // 2 :]]
-            found[writer] = [stored.take(pa.array(half)) for half in halves if half]
-        return found
+            by_writer[writer] = [stored_rows.take(pa.array(half)) for half in halves if half]
+        return by_writer
 
     def _writers(self, page: Page) -> list[int]:
-        """Send every row of a transformed page to its writer, by the layouts."""
         if self.insert_layout is None and self.update_layout is None:
             return [number * 2 // page.num_rows for number in range(page.num_rows)]
         columns, layout = [column.name for column in self.columns], self.layout
@@ -336,19 +322,17 @@ class PageStatement:
         )
 
     def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Any, ...]) -> Any:
-        """Return a layout's bucket function, as a task gets it."""
         provider = self.connector.get_node_partitioning_provider()
         partitioning: Any = layout.partitioning
         return travel(provider.get_bucket_function(self.transaction, self.session, partitioning, types))
 
     def sink(self, writer: int = 0) -> ConnectorMergeSink:
-        """Make a merge sink for an attempt of a task."""
         provider = travel(self.connector.get_page_sink_provider())
         handle: Any = travel(self.merge_handle)
         return WatchedSink(provider.create_merge_sink(travel(self.transaction), replace(self.session, writer=writer), handle))
 
     def attempt(self, writer: int, pages: Sequence[Page]) -> list[bytes]:
-        """Run an attempt of a task to its end, and give its fragments."""
+        """Run an attempt of a task to its end; return its fragments."""
         sink = self.sink(writer)
         for page in pages:
             sink.store_merged_rows(page)
@@ -358,40 +342,35 @@ class PageStatement:
         return fragments
 
     def store(self, changes: Changes) -> list[bytes]:
-        """Run all tasks once, and give their fragments."""
+        """Run all tasks once; return their fragments."""
         return [fragment for writer, pages in self.sink_pages(changes).items() for fragment in self.attempt(writer, pages)]
 
     def finish(self, fragments: Collection[bytes]) -> None:
-        """Finish the merge."""
         handle: Any = self.merge_handle
         self.metadata.finish_merge(self.session, handle, fragments)
 
     def merge(self, changes: Changes) -> None:
-        """Run a MERGE up to the commit."""
         self.begin(changes)
         self.finish(self.store(changes))
 
     def commit(self) -> None:
-        """Commit."""
         self.connector.commit(self.transaction)
 
     def rollback(self) -> None:
-        """Roll back."""
         self.connector.rollback(self.transaction)
 
 
 def given(fragments: Any) -> list[bytes]:
-    """Wait for a sink's fragments."""
+    """Return a sink's fragments; wait for a future."""
     __tracebackhide__ = True
-    told = fragments.result() if isinstance(fragments, Future) else fragments
-    found = list(told) if isinstance(told, Iterable) else None
-    if found is None or not all(type(fragment) is bytes for fragment in found):
-        raise AssertionError(f"finish() gave {told!r}; it gives a list of fragments, which are bytes")
-    return found
+    result = fragments.result() if isinstance(fragments, Future) else fragments
+    fragment_list = list(result) if isinstance(result, Iterable) else None
+    if fragment_list is None or not all(type(fragment) is bytes for fragment in fragment_list):
+        raise AssertionError(f"finish() gave {result!r}; it gives a list of fragments, which are bytes")
+    return fragment_list
 
 
 def _check_channels(page: Page, columns: Sequence[ColumnHandle]) -> None:
-    """Fail unless a page of a scan has the channels that its handles say."""
     __tracebackhide__ = True
     if page.num_columns != len(columns):
         raise AssertionError(

@@ -1,4 +1,4 @@
-"""What is wrong with the rows of a table: seen beside expected, row by row and in words."""
+"""Comparison of a table's rows with the expected ones, in words."""
 
 from __future__ import annotations
 
@@ -17,25 +17,18 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """In what way a row is not as it should be."""
+    """How a row is wrong."""
 
     MISSING = "a row is missing"
     DOUBLED = "a row is there too often"
     NOT_DELETED = "a row was to be deleted and is there"
-    NOBODYS = "a row is there that nobody asked for"
+    UNEXPECTED = "a row is there that nobody asked for"
     VALUES = "a row has other values"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One row, by its first column, that is not as it should be.
-
-    Args:
-        kind: in what way.
-        sentence: that, with the row's values.
-        expected: the rows of this key that should be there.
-        seen: the rows of this key that are there.
-    """
+    """A wrong row: the expected and actual rows of one key."""
 
     kind: Kind
     sentence: str
@@ -52,13 +45,13 @@ class Cause(StrEnum):
 
 
 class RowsDiffer(AssertionError):
-    """A table has not the rows that it should have.
+    """A table has other rows than expected.
 
     Args:
-        found: the rows that are wrong, one at least.
+        found: the wrong rows, at least one.
         columns: the names of the table's columns.
-        causes: what they have in common, each with a sentence, the likeliest first.
-        about: what the rows were looked at for; ``""`` if that is plain.
+        causes: their common causes, the likeliest first.
+        about: what the check was about.
     """
 
     def __init__(
@@ -70,19 +63,19 @@ class RowsDiffer(AssertionError):
 
     @property
     def kind(self) -> object:
-        """What it has in common with others that the same bug makes."""
+        """What failures by the same bug have in common."""
         return next(iter(self.causes), None) or frozenset(difference.kind for difference in self.differences)
 
 
 def must_be(what: str, seen: object, expected: object) -> None:
-    """Fail unless two values are equal, and show both."""
+    """Fail with both values unless they are equal."""
     __tracebackhide__ = True
     if seen != expected:
         raise AssertionError(f"{what}: expected {expected!r}, seen {seen!r}")
 
 
 def must_be_same(what: str, seen: Sequence[Any], expected: Sequence[Any]) -> None:
-    """Fail unless values are the same in the same order, by `identity`, and show both."""
+    """Fail with both lists unless their values are the same by `identity`, in order."""
     __tracebackhide__ = True
     if [*map(identity, seen)] != [*map(identity, expected)]:
         raise AssertionError(f"{what}: expected {[*expected]!r}, seen {[*seen]!r}")
@@ -91,31 +84,27 @@ def must_be_same(what: str, seen: Sequence[Any], expected: Sequence[Any]) -> Non
 def differences(
     expected: Sequence[Row], seen: Sequence[Row], columns: Sequence[str], before: Sequence[Row] = ()
 ) -> list[Difference]:
-    """Compare rows, in any order; the first column says which are the same.
-
-    Args:
-        expected: the rows that should be there.
-        seen: the rows that are there.
-        columns: the names of the columns.
-        before: the rows before the statement.
+    """Compare rows in any order, matched by their first column.
 
     >>> [d.sentence for d in differences([(1, "a"), (3, "c")], [(1, "b"), (2, "x"), (3, "c"), (3, "c")], ("id", "v"), [(2, "x")])]
     ["row 1: v is 'b' and must be 'a'", 'row 2 was to be deleted and is there', 'row 3 is there twice and must be there once']
     """
-    wanted, there, known = (_by_key(rows) for rows in (expected, seen, before))
+    expected_by_key, seen_by_key, before_by_key = (_by_key(rows) for rows in (expected, seen, before))
     keys = sorted(
-        {key: row[0] for rows in (wanted, there) for key, (row, *_) in rows.items()}.items(),
+        {key: row[0] for rows in (expected_by_key, seen_by_key) for key, (row, *_) in rows.items()}.items(),
         key=lambda pair: (not isinstance(pair[1], int), pair[1] if isinstance(pair[1], int) else repr(pair[1])),
     )
     return [
         difference
         for key, value in keys
-        for difference in _of_key(value, wanted.get(key, []), there.get(key, []), columns, known=key in known)
+        for difference in _of_key(
+            value, expected_by_key.get(key, []), seen_by_key.get(key, []), columns, existed=key in before_by_key
+        )
     ]
 
 
 def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
-    """Return whether rows are the same, each as often, in any order.
+    """Return whether rows are the same by `identity`, in any order.
 
     >>> same_rows([(1, 0.0), (2, None)], [(2, None), (1, 0.0)]), same_rows([(1, 0.0)], [(1, -0.0)])
     (True, False)
@@ -130,38 +119,45 @@ def _by_key(rows: Sequence[Row]) -> dict[Hashable, list[Row]]:
     return groups
 
 
-def _of_key(key: Any, wanted: list[Row], there: list[Row], columns: Sequence[str], *, known: bool) -> Iterator[Difference]:
-    if same_rows(wanted, there):
+def _of_key(
+    key: Any, expected_rows: list[Row], seen_rows: list[Row], columns: Sequence[str], *, existed: bool
+) -> Iterator[Difference]:
+    if same_rows(expected_rows, seen_rows):
         return
-    if not wanted and known:
-        kind, sentence = Kind.NOT_DELETED, f"row {key!r} was to be deleted and is there"
-    elif not wanted and all(value is None for row in there for value in row):
-        kind, sentence = Kind.NOBODYS, f"{plural(len(there), 'row')} of NULLs that nobody asked for"
-    elif not wanted:
-        kind, sentence = Kind.NOBODYS, f"row {there[0]!r} is there, and nobody asked for it"
-    elif not there:
-        what = "is missing" if known else "was to be inserted and is not there"
-        kind, sentence = Kind.MISSING, f"row {key!r} {what}: {wanted[0]!r}"
-    elif len(there) > len(wanted):
-        kind, sentence = Kind.DOUBLED, f"row {key!r} is there {_times(len(there))} and must be there {_times(len(wanted))}"
-    elif len(there) < len(wanted):
-        kind, sentence = Kind.MISSING, f"row {key!r} is there {_times(len(there))} and must be there {_times(len(wanted))}"
+    if not expected_rows and existed:
+        row_kind, sentence = Kind.NOT_DELETED, f"row {key!r} was to be deleted and is there"
+    elif not expected_rows and all(value is None for row in seen_rows for value in row):
+        row_kind, sentence = Kind.UNEXPECTED, f"{plural(len(seen_rows), 'row')} of NULLs that nobody asked for"
+    elif not expected_rows:
+        row_kind, sentence = Kind.UNEXPECTED, f"row {seen_rows[0]!r} is there, and nobody asked for it"
+    elif not seen_rows:
+        what = "is missing" if existed else "was to be inserted and is not there"
+        row_kind, sentence = Kind.MISSING, f"row {key!r} {what}: {expected_rows[0]!r}"
+    elif len(seen_rows) > len(expected_rows):
+        row_kind, sentence = (
+            Kind.DOUBLED,
+            f"row {key!r} is there {_times(len(seen_rows))} and must be there {_times(len(expected_rows))}",
+        )
+    elif len(seen_rows) < len(expected_rows):
+        row_kind, sentence = (
+            Kind.MISSING,
+            f"row {key!r} is there {_times(len(seen_rows))} and must be there {_times(len(expected_rows))}",
+        )
     else:
-        row, right = _unequal_pair(there, wanted)
+        row, right = _unequal_pair(seen_rows, expected_rows)
         wrong = [
             f"{name} is {value!r} and must be {other!r}"
             for name, value, other in zip(columns, row, right, strict=True)
             if identity(value) != identity(other)
         ]
-        kind, sentence = Kind.VALUES, f"row {key!r}: {', '.join(wrong)}"
-    yield Difference(kind, sentence, tuple(wanted), tuple(there))
+        row_kind, sentence = Kind.VALUES, f"row {key!r}: {', '.join(wrong)}"
+    yield Difference(row_kind, sentence, tuple(expected_rows), tuple(seen_rows))
 
 
-def _unequal_pair(there: Sequence[Row], wanted: Sequence[Row]) -> tuple[Row, Row]:
-    """Return a row that should not be there, and one that is missing; equally many rows are not all the same."""
-    rest = [*wanted]
+def _unequal_pair(seen_rows: Sequence[Row], expected_rows: Sequence[Row]) -> tuple[Row, Row]:
+    rest = [*expected_rows]
     strange = []
-    for row in there:
+    for row in seen_rows:
         match = next((index for index, other in enumerate(rest) if identity(other) == identity(row)), None)
         if match is None:
             strange.append(row)

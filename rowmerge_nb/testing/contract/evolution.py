@@ -1,4 +1,4 @@
-"""Checks of a MERGE that adds columns: they come with its rows, or not at all. A connector claims them by ``evolves_tables``."""
+"""Checks of a MERGE that adds columns together with its rows, for connectors with ``evolves_tables``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
 NEW: Final = "added_by_merge"
 WAITED: Final = 1.0
-"""So many seconds a reader is waited for; one that comes back later has waited for the commit, as it may."""
+"""Seconds to wait for a reader; a later one waited for the commit, which is allowed."""
 ENDS: Final = [
     pytest.param("finish_merge", False, id="finish_merge before it works"),
     pytest.param("finish_merge", True, id="finish_merge after it worked"),
@@ -29,86 +29,86 @@ ENDS: Final = [
 
 
 class EvolutionChecks(ContractStore):
-    """``MERGE WITH SCHEMA EVOLUTION``: what its handle reads, what its commit makes, and what a failure leaves."""
+    """``MERGE WITH SCHEMA EVOLUTION``: reads of its handle, its commit, and failures."""
 
     varies: ClassVar[Collection[str]] = ("layout",)
 
-    def test_new_columns_come_with_the_rows(self, filled: FilledTable) -> None:
-        """By one commit: who reads before it sees neither, or waits for it."""
-        statement = self._evolving(filled)
+    def test_new_columns_come_with_the_rows(self, filled_table: FilledTable) -> None:
+        """With one commit: earlier readers see neither, or wait."""
+        statement = self._evolving(filled_table)
         statement.merge(self._evolved_changes())
         with ThreadPoolExecutor(1) as readers:
-            reading = readers.submit(self._state, filled)
+            reading = readers.submit(self._state, filled_table)
             with suppress(TimeoutError):
                 reading.result(WAITED)
             statement.commit()
-            seen = reading.result()
-        columns, rows = self._state(filled)
+            observed = reading.result()
+        columns, rows = self._state(filled_table)
         must_be("the columns after the commit", columns, [*self.columns, NEW])
-        must_be_same("the rows after the commit", rows, self._expected(filled))
-        old, new = (list(self.columns), filled.stored(filled.before)), (columns, rows)
-        assert any(seen[0] == names and same_rows(seen[1], values) for names, values in (old, new)), (
-            f"a reader beside the commit saw the columns {', '.join(seen[0])} with the rows {seen[1]}"
+        must_be_same("the rows after the commit", rows, self._expected(filled_table))
+        old, new = (list(self.columns), filled_table.stored(filled_table.before)), (columns, rows)
+        assert any(observed[0] == names and same_rows(observed[1], values) for names, values in (old, new)), (
+            f"a reader beside the commit saw the columns {', '.join(observed[0])} with the rows {observed[1]}"
         )
-        filled.must_have_left_nothing()
+        filled_table.must_have_left_nothing()
 
-    def test_a_new_column_is_null_until_it_is_written(self, filled: FilledTable) -> None:
-        """Asking for it changes nothing."""
-        statement = self._evolving(filled)
-        told = statement.metadata.get_table_metadata(statement.session, statement.handle).columns[-1]
+    def test_a_new_column_is_null_until_it_is_written(self, filled_table: FilledTable) -> None:
+        statement = self._evolving(filled_table)
+        new_column = statement.metadata.get_table_metadata(statement.session, statement.handle).columns[-1]
         rows = in_order(statement.rows())
         statement.rollback()
-        assert told.nullable, f"column '{told.name}' is NOT NULL, which no old row fulfils"
-        must_be_same("the rows before they are changed", rows, in_order([(*row, None) for row in filled.stored(filled.before)]))
-        self._must_be_as_it_was(filled)
+        assert new_column.nullable, f"column '{new_column.name}' is NOT NULL, which no old row fulfils"
+        must_be_same(
+            "the rows before they are changed", rows, in_order([(*row, None) for row in filled_table.stored(filled_table.before)])
+        )
+        self._must_be_as_it_was(filled_table)
 
-    def test_new_columns_come_without_rows_too(self, filled: FilledTable) -> None:
-        """Also where no sink has given a fragment."""
-        statement = self._evolving(filled)
+    def test_new_columns_come_without_rows_too(self, filled_table: FilledTable) -> None:
+        statement = self._evolving(filled_table)
         statement.begin()
         statement.finish([])
         statement.commit()
-        columns, rows = self._state(filled)
+        columns, rows = self._state(filled_table)
         must_be("the columns after the commit", columns, [*self.columns, NEW])
-        must_be_same("the rows after the commit", rows, in_order([(*row, None) for row in filled.stored(filled.before)]))
-        filled.must_have_left_nothing()
+        must_be_same(
+            "the rows after the commit", rows, in_order([(*row, None) for row in filled_table.stored(filled_table.before)])
+        )
+        filled_table.must_have_left_nothing()
 
     @pytest.mark.parametrize(("step", "after"), ENDS)
-    def test_a_fault_leaves_columns_and_rows_as_they_were(self, filled: FilledTable, step: str, *, after: bool) -> None:
-        """And the statement can be run again."""
-        if filled.connector.commits_in_finish and (step == "commit" or after):
+    def test_a_fault_leaves_columns_and_rows_as_they_were(self, filled_table: FilledTable, step: str, *, after: bool) -> None:
+        if filled_table.connector.commits_in_finish and (step == "commit" or after):
             pytest.skip("commits_in_finish = True: finish_merge is the commit")
-        statement = self._evolving(filled, FaultyConnector(filled.connector, Fault(step, after=after)))
+        statement = self._evolving(filled_table, FaultyConnector(filled_table.connector, Fault(step, after=after)))
         with pytest.raises(OSError, match="the disk is full"):
             self._merge(statement)
         statement.rollback()
-        self._must_be_as_it_was(filled)
-        again = self._evolving(filled)
+        self._must_be_as_it_was(filled_table)
+        again = self._evolving(filled_table)
         self._merge(again)
-        must_be_same("the rows of the next attempt", self._state(filled)[1], self._expected(filled))
+        must_be_same("the rows of the next attempt", self._state(filled_table)[1], self._expected(filled_table))
 
-    def test_columns_that_were_altered_meanwhile_are_a_conflict(self, filled: FilledTable) -> None:
-        """Of two statements that add a column, the one that comes second gets TRANSACTION_CONFLICT."""
+    def test_columns_that_were_altered_meanwhile_are_a_conflict(self, filled_table: FilledTable) -> None:
+        """The second of two statements that add a column gets TRANSACTION_CONFLICT."""
         new = (*self.row(31), numbered_value(self._type(), 31))
-        late, first = self._evolving(filled), self._evolving(filled)
+        late, first = self._evolving(filled_table), self._evolving(filled_table)
         first.merge(Changes(inserted=(new,)))
         first.commit()
-        with pytest.raises(RowMergeError) as caught:
+        with pytest.raises(RowMergeError) as error_info:
             self._merge(late)
         late.rollback()
-        assert caught.value.code == "TRANSACTION_CONFLICT"
-        columns, rows = self._state(filled)
+        assert error_info.value.code == "TRANSACTION_CONFLICT"
+        columns, rows = self._state(filled_table)
         must_be("the columns of the first statement", columns, [*self.columns, NEW])
         must_be_same(
             "the rows of the first statement",
             rows,
-            in_order([*((*row, None) for row in filled.stored(filled.before)), *self._stored([new])]),
+            in_order([*((*row, None) for row in filled_table.stored(filled_table.before)), *self._stored([new])]),
         )
-        filled.must_have_left_nothing()
+        filled_table.must_have_left_nothing()
 
-    def _evolving(self, filled: FilledTable, connector: Any = None) -> PageStatement:
-        """Begin a statement on the table with a new column; skip where there is no such statement."""
-        statement = filled.statement(connector)
+    def _evolving(self, filled_table: FilledTable, connector: Any = None) -> PageStatement:
+        statement = filled_table.statement(connector)
         if not statement.metadata.evolves_tables:
             statement.rollback()
             pytest.skip("evolves_tables = False: a MERGE adds no columns")
@@ -123,34 +123,31 @@ class EvolutionChecks(ContractStore):
         statement.commit()
 
     def _evolved_changes(self) -> Changes:
-        """Return changes of which some write the new column, and some do not."""
-        some, kind = self.some_changes(), self._type()
-        updated = [*some.updated, (self.key(7), {NEW: numbered_value(kind, 7)})]
-        return Changes(some.deleted, updated, [(*row, numbered_value(kind, n)) for n, row in enumerate(some.inserted)])
+        some, sql_type = self.some_changes(), self._type()
+        updated = [*some.updated, (self.key(7), {NEW: numbered_value(sql_type, 7)})]
+        return Changes(some.deleted, updated, [(*row, numbered_value(sql_type, n)) for n, row in enumerate(some.inserted)])
 
-    def _expected(self, filled: FilledTable) -> list[Row]:
-        before = [(*row, None) for row in filled.before]
+    def _expected(self, filled_table: FilledTable) -> list[Row]:
+        before = [(*row, None) for row in filled_table.before]
         return in_order(self._stored(expected_rows(before, [*self.columns, NEW], self._evolved_changes())))
 
     def _stored(self, rows: list[Row]) -> list[Row]:
-        """Return rows with the new column in the form in which they are read."""
         types = [*map(parse_type, self.columns.values()), self._type()]
         return list(
             zip(*(stored_values(values, of) for values, of in zip(zip(*rows, strict=True), types, strict=True)), strict=True)
         )
 
-    def _state(self, filled: FilledTable) -> tuple[list[str], list[Row]]:
-        """Return the names of the table's columns, and its rows, as a statement sees them that begins now."""
-        statement = PageStatement(filled.connector, self.name())
+    def _state(self, filled_table: FilledTable) -> tuple[list[str], list[Row]]:
+        statement = PageStatement(filled_table.connector, self.name())
         try:
-            kept = {column.lower(): column for column in self.columns}
+            original_names = {column.lower(): column for column in self.columns}
             names = [column.name for column in statement.columns]
-            return [kept.get(name.lower(), name) for name in names], in_order(statement.rows())
+            return [original_names.get(name.lower(), name) for name in names], in_order(statement.rows())
         finally:
             statement.rollback()
 
-    def _must_be_as_it_was(self, filled: FilledTable) -> None:
-        columns, rows = self._state(filled)
+    def _must_be_as_it_was(self, filled_table: FilledTable) -> None:
+        columns, rows = self._state(filled_table)
         must_be("the columns", columns, list(self.columns))
-        must_be_same("the rows", rows, in_order(filled.stored(filled.before)))
-        filled.must_have_left_nothing()
+        must_be_same("the rows", rows, in_order(filled_table.stored(filled_table.before)))
+        filled_table.must_have_left_nothing()

@@ -1,4 +1,4 @@
-"""Checks of failures: whatever step fails, the table is as it was. And of the order in which the engine asks."""
+"""Checks that a failure at any step leaves the table unchanged."""
 
 from __future__ import annotations
 
@@ -35,33 +35,32 @@ FAULTS = [
     pytest.param(step, after, id=f"{step} {'after it worked' if after else 'before it works'}")
     for step in STEPS
     for after in (False, True)
-    if step != "commit" or not after  # what fails after the commit is committed
+    if step != "commit" or not after  # a failure after the commit cannot be undone
 ]
 
 
 class FailureChecks(ContractStore):
-    """Faults at the connector's border; `rowmerge_nb.testing.faults` makes them."""
+    """Faults at the connector's boundary, injected by `rowmerge_nb.testing.faults`."""
 
     varies: ClassVar[Collection[str]] = ("paradigm",)
 
     @pytest.mark.parametrize(("step", "after"), FAULTS)
-    def test_a_fault_at_any_step_leaves_the_table_as_it_was(self, filled: FilledTable, step: str, *, after: bool) -> None:
-        """The engine rolls back then; nothing is left behind, and the statement can be run again."""
-        if filled.connector.commits_in_finish and (step == "commit" or (step == "finish_merge" and after)):
+    def test_a_fault_at_any_step_leaves_the_table_as_it_was(self, filled_table: FilledTable, step: str, *, after: bool) -> None:
+        if filled_table.connector.commits_in_finish and (step == "commit" or (step == "finish_merge" and after)):
             pytest.skip("commits_in_finish = True: finish_merge is the commit")
-        faulty = FaultyConnector(filled.connector, Fault(step, after=after))
-        statement = filled.statement(faulty)
+        faulty = FaultyConnector(filled_table.connector, Fault(step, after=after))
+        statement = filled_table.statement(faulty)
         with pytest.raises(OSError, match="the disk is full"):
             self._merge_aborting(statement, self.some_changes())
         statement.rollback()
-        filled.must_be_unchanged()
-        filled.must_have_left_nothing()
-        filled.merge(self.some_changes())
-        filled.must_hold(self.some_changes())
+        filled_table.must_be_unchanged()
+        filled_table.must_have_left_nothing()
+        filled_table.merge(self.some_changes())
+        filled_table.must_hold(self.some_changes())
 
     @staticmethod
     def _merge_aborting(statement: PageStatement, changes: Changes) -> None:
-        """Run a merge as the engine does: a sink that fails is aborted."""
+        """Run a merge as the engine does: a failing sink is aborted."""
         statement.begin(changes)
         fragments: list[bytes] = []
         for writer, pages in statement.sink_pages(changes).items():
@@ -78,10 +77,10 @@ class FailureChecks(ContractStore):
 
     # -- the order of calls ---------------------------------------------------------------------------------------
 
-    def test_planning_asks_in_the_documents_order_and_begins_nothing(self, filled: FilledTable) -> None:
+    def test_planning_asks_in_the_documents_order_and_begins_nothing(self, filled_table: FilledTable) -> None:
         """EXPLAIN and a dry run end before begin_merge."""
         for explained in (False, True):
-            faulty, engine = engine_for(filled)
+            faulty, engine = engine_for(filled_table)
             sql = self.merge_sql()
             frames = {"changes": self.source_frame()}
             if explained:
@@ -91,22 +90,20 @@ class FailureChecks(ContractStore):
             calls = [call for call in faulty.calls if call in {*PLANNING, "begin_merge", "finish_merge", "create_merge_sink"}]
             assert calls == PLANNING
             assert faulty.calls.count("begin_transaction") == faulty.calls.count("rollback") + faulty.calls.count("commit")
-        filled.must_be_unchanged()
-        filled.must_have_left_nothing()
+        filled_table.must_be_unchanged()
+        filled_table.must_have_left_nothing()
 
-    def test_constraints_and_default_values_are_sql_that_the_engine_reads(self, filled: FilledTable) -> None:
-        """Each CHECK constraint is a condition over the table's columns, each default a literal that its column can hold."""
-        _, engine = engine_for(filled)
+    def test_constraints_and_default_values_are_sql_that_the_engine_reads(self, filled_table: FilledTable) -> None:
+        _, engine = engine_for(filled_table)
         engine.run(f"INSERT INTO {self.qualified()} ({quoted(next(iter(self.columns)))}) VALUES (NULL)", dry_run=True)
 
     # -- the same changes as SQL ----------------------------------------------------------------------------------
 
     def qualified(self) -> str:
-        """Return the table's name in SQL, in the catalog that `engine_for` makes."""
         return f"contract.{quoted(self.name().schema)}.{quoted(self.name().table)}"
 
     def merge_sql(self) -> str:
-        """Return a MERGE that makes the changes of `some_changes` out of `source_frame`."""
+        """Return a MERGE with the changes of `some_changes`, from `source_frame`."""
         columns = [*map(quoted, self.columns)]
         types = [*map(parse_type, self.columns.values())]
         values = [in_sql(f"s.v{index}", sql_type) for index, sql_type in enumerate(types)]
@@ -120,7 +117,7 @@ class FailureChecks(ContractStore):
         )
 
     def source_frame(self) -> pa.Table:
-        """Return the source of `merge_sql`: a row per change, with the key, what is wanted, and the new values ``v0``, ``v1``, ..."""
+        """Return the source of `merge_sql`: per change the key, the action, and the new values ``v0``, ``v1``, ..."""
         changes, columns = self.some_changes(), list(self.columns)
         rows: list[tuple[str, Any, Mapping[str, Any]]] = [("delete", key, {}) for key in changes.deleted]
         rows += [("all" if len(new) >= len(columns) - 1 else "last", key, new) for key, new in changes.updated]
@@ -128,7 +125,7 @@ class FailureChecks(ContractStore):
         types = [parse_type(sql_type).arrow for sql_type in self.columns.values()]
         data: dict[str, Any] = {
             "k": pa.array([key for _, key, _ in rows], types[0]),
-            "wanted": [wanted for wanted, *_ in rows],
+            "wanted": [action for action, *_ in rows],
         }
         for index, column in enumerate(columns):
             data[f"v{index}"] = pa.array([new.get(column) for *_, new in rows], types[index])
@@ -136,7 +133,7 @@ class FailureChecks(ContractStore):
 
 
 def in_sql(column: str, sql_type: Type) -> str:
-    """Return SQL that makes a type's values of a frame's column, whose own type is that of Arrow.
+    """Return SQL that converts a frame's column to a type.
 
     >>> in_sql("s.v1", parse_type("bigint")), in_sql("s.v1", parse_type("uuid")), in_sql("s.v1", parse_type("json"))
     ('s.v1', 'CAST(s.v1 AS uuid)', 'json_parse(s.v1)')
@@ -146,9 +143,9 @@ def in_sql(column: str, sql_type: Type) -> str:
     return column if from_arrow(sql_type.arrow) == sql_type else f"CAST({column} AS {sql_type})"
 
 
-def engine_for(filled: FilledTable, fault: Fault | None = None, spark: Any = None) -> tuple[FaultyConnector, Engine]:
-    """Make an engine with the table's connector as catalog ``contract``, under watch."""
-    faulty = FaultyConnector(filled.connector, fault)
-    engine = Engine(spark=spark, era=str(filled.way.era))
+def engine_for(filled_table: FilledTable, fault: Fault | None = None, spark: Any = None) -> tuple[FaultyConnector, Engine]:
+    """Return an engine with the table's connector as catalog ``contract``, wrapped for faults."""
+    faulty = FaultyConnector(filled_table.connector, fault)
+    engine = Engine(spark=spark, era=str(filled_table.way.era))
     engine.add_catalog("contract", faulty)
     return faulty, engine

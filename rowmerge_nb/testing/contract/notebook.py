@@ -1,4 +1,4 @@
-"""The contract kit without a test file: a class of a notebook cell is checked where it is."""
+"""The contract kit for classes in notebook cells, without a test file."""
 
 from __future__ import annotations
 
@@ -28,30 +28,23 @@ if TYPE_CHECKING:
     from rowmerge_nb.testing.contract.store_under_test import ContractStore
 
 MODULES: Final = (
-    "reading",
+    "reading_checks",
     "changing",
     "layouts",
     "transactions",
     "failures",
-    "versions",
-    "updatable",
+    "version_checks",
+    "older_flow_checks",
     "on_spark",
 )
-"""Where checks are, the simplest first."""
+"""The modules of checks, the simplest first."""
 _MOST_LINES: Final = 6
-"""So many lines are shown of what one check has to say."""
+"""The maximum number of lines shown of a check's message."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A line of a connector's own code.
-
-    Args:
-        file: the file, or the cell as Python calls it.
-        line: its number, from 1.
-        function: what it is in.
-        code: the line itself.
-    """
+    """A line of a connector's own code."""
 
     file: str
     line: int
@@ -69,17 +62,15 @@ class Place:
 
 @dataclass(frozen=True)
 class Check:
-    """One check and how it ended.
+    """One check and its outcome: ``passed``, ``failed`` or ``skipped``.
 
     Args:
         sentence: what it proves.
-        way: what it was run for: layout, era, paradigm, type, step.
-        outcome: ``passed``, ``failed`` or ``skipped``.
-        message: why it failed or was skipped, in a few lines.
-        place: the line of the connector's code that raised; None where none did.
-        differ: the rows that are wrong, if that is what failed.
-        again: what runs this check alone, as ``only`` of `check_contract`.
-        details: the whole story of a failure.
+        way: its parameters: layout, era, paradigm, type, step.
+        place: the line of the connector's code that raised, or None.
+        differ: the wrong rows, if any.
+        again: the value of ``only`` of `check_contract` that reruns it.
+        details: the full report of a failure.
     """
 
     sentence: str
@@ -93,56 +84,51 @@ class Check:
 
     @property
     def cause(self) -> object:
-        """What failures have in common that one bug makes."""
+        """What failures by one bug have in common."""
         return self.place or (self.differ.kind if self.differ is not None else self.message)
 
     @property
     def title(self) -> str:
-        """What was checked, and for what."""
+        """The check and its parameters."""
         return f"{self.sentence} [{self.way}]" if self.way else self.sentence
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Failed checks that have one cause.
-
-    Args:
-        first: the simplest of them.
-        count: how many there are.
-    """
+    """Failed checks with one cause: the simplest of them, and their number."""
 
     first: Check
     count: int
 
     @property
     def title(self) -> str:
-        """The simplest check, and how many more failed for this."""
+        """The simplest check, and the number of others."""
         return self.first.title + (f" (and {plural(self.count - 1, 'more check')})" if self.count > 1 else "")
 
     @property
     def lines(self) -> list[str]:
-        """What went wrong, the cause first."""
+        """The first lines of the message."""
         lines = self.first.message.split("\n")
-        shown = lines[:_MOST_LINES]
-        more = [f"and {plural(len(lines) - len(shown), 'more line')}"] if len(lines) > len(shown) else []
-        return [*shown, *more]
+        first_lines = lines[:_MOST_LINES]
+        more = [f"and {plural(len(lines) - len(first_lines), 'more line')}"] if len(lines) > len(first_lines) else []
+        return [*first_lines, *more]
 
 
 @dataclass(frozen=True)
 class Checked:
-    """All checks of a connector; it shows itself: what failed, the simplest check of each cause first."""
+    """All checks of a connector; displays the failed ones."""
 
     name: str
     checks: tuple[Check, ...]
 
     @property
     def failed(self) -> tuple[Check, ...]:
-        """The checks that failed, the simplest first."""
+        """The failed checks, the simplest first."""
         return tuple(check for check in self.checks if check.outcome == "failed")
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        """The causes of failures, that of the simplest check first."""
+        """The causes of failures, in the order of their simplest checks."""
         count = Counter(check.cause for check in self.failed)
         first = {check.cause: check for check in reversed(self.failed)}
         return tuple(Reason(first[cause], count[cause]) for cause in count)
@@ -151,19 +137,19 @@ class Checked:
         """Return a row per check as a pandas DataFrame."""
         import pandas as pd
 
-        shown = ("sentence", "way", "outcome", "message", "place", "again", "details")
-        return pd.DataFrame([{name: getattr(check, name) for name in shown} for check in self.checks], columns=list(shown))
+        fields = ("sentence", "way", "outcome", "message", "place", "again", "details")
+        return pd.DataFrame([{name: getattr(check, name) for name in fields} for check in self.checks], columns=list(fields))
 
     @property
     def sentence(self) -> str:
         """The outcome in one sentence."""
         count = Counter(check.outcome for check in self.checks)
-        passed, failed, skipped = (count[outcome] for outcome in ("passed", "failed", "skipped"))
-        causes = f" for {plural(len(self.reasons), 'reason')}" if failed > 1 else ""
-        return f"{self.name}: {plural(passed, 'check')} passed, {number(failed)} failed{causes}, {number(skipped)} skipped"
+        successes, failures, skips = (count[outcome] for outcome in ("passed", "failed", "skipped"))
+        causes = f" for {plural(len(self.reasons), 'reason')}" if failures > 1 else ""
+        return f"{self.name}: {plural(successes, 'check')} passed, {number(failures)} failed{causes}, {number(skips)} skipped"
 
     def again(self, reason: Reason) -> str:
-        """Return the line that runs the simplest check of a reason alone."""
+        """Return the line that reruns the simplest check of a reason."""
         return f'check_contract({self.name}, only="{reason.first.again}")'
 
     def __str__(self) -> str:
@@ -185,7 +171,7 @@ class Checked:
 
 @dataclass
 class _Collector:
-    """Hands the class to pytest, and takes what comes out."""
+    """A pytest plugin that selects checks and collects their outcomes."""
 
     spark: bool
     one: str
@@ -193,11 +179,9 @@ class _Collector:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """The checks, the simplest first."""
         return tuple(check for _, check in sorted(self.found, key=lambda one: one[0]))
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Leave out what needs Spark, unless it is wanted, and all others where one check is named."""
         if not self.spark:
             items[:] = [item for item in items if "spark" not in getattr(item, "fixturenames", ())]
         if self.one:
@@ -205,30 +189,28 @@ class _Collector:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-        """Take the outcome of a check, and what it raised."""
         report = (yield).get_result()
         if call.when != "call" and report.passed:
             return
         name, _, way = item.name.partition("[")
         raised = call.excinfo if report.failed else None
-        message, place, differ = "", None, None
+        message, position, differ = "", None, None
         if report.skipped and isinstance(report.longrepr, tuple):
             message = str(report.longrepr[2]).removeprefix("Skipped: ")
         elif raised is not None:
             error = raised.value
-            place = Place.of(own_frame(error))
-            told = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
-            message = told.partition("\nassert ")[0]
+            position = Place.of(own_frame(error))
+            text = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+            message = text.partition("\nassert ")[0]
             differ = error if isinstance(error, RowsDiffer) else None
         outcome = "failed" if report.failed else report.outcome
         sentence = name.removeprefix("test_").replace("_", " ")
         details = report.longreprtext if report.failed else ""
-        check = Check(sentence, way.rstrip("]"), outcome, message, place, differ, item.name, details)
+        check = Check(sentence, way.rstrip("]"), outcome, message, position, differ, item.name, details)
         self.found.append(((*_simplicity(item), len(self.found)), check))
 
 
 def _simplicity(item: pytest.Item) -> tuple[int, int]:
-    """Return how simple a check is: the modules stand from the simplest to the rest, and so do the checks within."""
     function = getattr(item, "function", None)
     module = getattr(function, "__module__", "").rpartition(".")[2]
     line = function.__code__.co_firstlineno if function is not None else 0
@@ -252,7 +234,7 @@ def _hook_of_breakpoints(hook: Any) -> Iterator[None]:
 
 _numbers = itertools.count(1)
 CONTRACTS: dict[str, type[Any]] = {}
-"""The class that is being checked, for the file that pytest collects."""
+"""The class being checked, for the file that pytest collects."""
 
 
 def check_contract(contract: type[ContractStore], *, spark: bool = False, only: str = "") -> Checked:
@@ -260,20 +242,20 @@ def check_contract(contract: type[ContractStore], *, spark: bool = False, only: 
 
     Args:
         contract: a subclass of `ConnectorContract`, of any name.
-        spark: run the checks on Spark too; they take some seconds.
-        only: words of the checks to run, as pytest's ``-k`` takes them, or the name of one as a failure gives it; all of them by default.
+        spark: run the checks on Spark too.
+        only: a filter as for pytest's ``-k``, or the full name of a check.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if no check was run; the message has what pytest says.
+        RowMergeError: INVALID_ARGUMENTS if no check ran; the message has pytest's output.
     """
-    # A name as a failure gives it, which pytest's -k does not take.
+    # The full name of a check, which -k does not support.
     is_name = "[" in only
     collector, printed = _Collector(spark or is_name, only if is_name else ""), io.StringIO()
     name = contract.__name__ if contract.__name__.startswith("Test") else f"Test{contract.__name__}"
     CONTRACTS.clear()
     CONTRACTS[name] = contract
     with tempfile.TemporaryDirectory(prefix="rowmerge_nb-contract-") as folder:
-        # Another name every time: a module of a name that is known is not read again.
+        # A new name each time: Python would not reload a module of a known name.
         file = Path(folder) / f"test_contract_{next(_numbers)}.py"
         file.write_text("from rowmerge_nb.testing.contract.notebook import CONTRACTS\nglobals().update(CONTRACTS)\n")
         (Path(folder) / "pytest.ini").write_text("[pytest]\n")
@@ -293,6 +275,6 @@ def check_contract(contract: type[ContractStore], *, spark: bool = False, only: 
         raise RowMergeError(
             f"No check of {contract.__name__} was run. pytest says: {' '.join(printed.getvalue().split())[-400:]}",
             code="INVALID_ARGUMENTS",
-            hint="Leave 'only' out, or give a subclass of ConnectorContract.",
+            hint="Omit 'only', or pass a subclass of ConnectorContract.",
         )
     return Checked(contract.__name__, collector.checks)

@@ -1,4 +1,4 @@
-"""Checks of the older flow of UPDATE and DELETE: the page source that has read a page is given its rows to change."""
+"""Checks of the older flow of UPDATE and DELETE."""
 
 from __future__ import annotations
 
@@ -24,21 +24,17 @@ if TYPE_CHECKING:
 
 DELETE_STEPS = ["begin_delete", "get_splits", "create_page_source", "get_next_page", "delete_rows", "finish", "finish_delete"]
 UPDATE_STEPS = ["begin_update", "update_rows", "finish_update"]
-"""Those that a DELETE does not have."""
+"""Additional steps of an UPDATE."""
 
 
 @dataclass
 class UpdatableStatement(PageStatement):
-    """An UPDATE or DELETE by the older flow.
-
-    Args:
-        rotated: by how many places the channels of updated pages are moved.
-    """
+    """An UPDATE or DELETE of the older flow; ``rotated`` shifts the channels of updated pages."""
 
     rotated: int = 0
 
     def begin_change(self, changes: Changes) -> None:
-        """Begin; the changes are deletes, or updates that all assign the same columns."""
+        """Begin with deletes, or with updates that all assign the same columns."""
         self.verb = "update" if changes.updated else "delete"
         assigned = {name.lower() for _, new in changes.updated for name in new}
         self.updated = [column for column in self.columns if column.name.lower() in assigned]
@@ -47,52 +43,51 @@ class UpdatableStatement(PageStatement):
         self.changed_handle: Any = getattr(self.metadata, f"begin_{self.verb}")(*arguments)
 
     def opened(self) -> list[Any]:
-        """Return the splits, by the handle that the begin call gave."""
         return self.splits(handle=self.changed_handle)
 
     def source(self, split: Any, number: int) -> UpdatablePageSource:
-        """Open a split, as a task does."""
         provider = travel(self.connector.get_page_source_provider())
         session, columns = replace(self.session, writer=number), [*map(travel, [*self.columns, self.changed_id])]
-        made = provider.create_page_source(travel(self.transaction), session, travel(split), travel(self.changed_handle), columns)
-        assert isinstance(made, UpdatablePageSource), (
-            f"for the handle of begin_{self.verb} the provider gives an UpdatablePageSource, not {type(made).__name__}"
+        source = provider.create_page_source(
+            travel(self.transaction), session, travel(split), travel(self.changed_handle), columns
         )
-        return made
+        assert isinstance(source, UpdatablePageSource), (
+            f"for the handle of begin_{self.verb} the provider gives an UpdatablePageSource, not {type(source).__name__}"
+        )
+        return source
 
     def change(self, source: UpdatablePageSource, changes: Changes, *, pages: int = 1 << 30) -> None:
-        """Read pages, and give each one's rows back to the source that has read it."""
+        """Read pages, and pass the changed rows of each to the source."""
         new = {self._key(key): {name.lower(): value for name, value in values.items()} for key, values in changes.updated}
-        wanted: Collection[Any] = new if changes.updated else {self._key(key) for key in changes.deleted}
-        handed = HandedPages("an updatable page source")
+        requested: Collection[Any] = new if changes.updated else {self._key(key) for key in changes.deleted}
+        passed_pages = HandedPages("an updatable page source")
         while pages and (page := source.get_next_page()) is not None:
             pages -= 1
             assert page.num_columns == len(self.columns) + 1, "a page has the columns that were asked for, the row id last"
             keys = [*map(identity, read_values(page.column(0), self.columns[0].type))]
-            chosen = pa.array([index for index, key in enumerate(keys) if key in wanted], pa.int64())
-            if not len(chosen):
+            indexes = pa.array([index for index, key in enumerate(keys) if key in requested], pa.int64())
+            if not len(indexes):
                 continue
-            row_ids = row_ids_of(page).take(chosen)
+            row_ids = row_ids_of(page).take(indexes)
             if not changes.updated:
-                handed.add(pa.RecordBatch.from_arrays([row_ids], names=["row_id"]))
+                passed_pages.add(pa.RecordBatch.from_arrays([row_ids], names=["row_id"]))
                 source.delete_rows(row_ids)
             else:
-                rows = [new[keys[index]] for index in chosen.to_pylist()]
+                rows = [new[keys[index]] for index in indexes.to_pylist()]
                 updated, channels = self._updated_page(rows, row_ids)
-                handed.add(updated)
+                passed_pages.add(updated)
                 source.update_rows(updated, channels)
-            handed.check()
+            passed_pages.check()
 
     def _updated_page(self, rows: Sequence[Mapping[str, Any]], row_ids: pa.Array) -> tuple[Page, list[int]]:
-        """Make the page of an update, and say which channel is which."""
         values = [pa.array([row[column.name.lower()] for row in rows], column.type.arrow) for column in self.updated]
         arrays = [*values, row_ids]
         channels = [(index + self.rotated) % len(arrays) for index in range(len(arrays))]
-        placed = [array for _, array in sorted(zip(channels, arrays, strict=True), key=lambda pair: pair[0])]
-        return pa.RecordBatch.from_arrays(placed, names=[f"channel{i}" for i in range(len(placed))]), channels
+        ordered = [array for _, array in sorted(zip(channels, arrays, strict=True), key=lambda pair: pair[0])]
+        return pa.RecordBatch.from_arrays(ordered, names=[f"channel{i}" for i in range(len(ordered))]), channels
 
     def attempt_split(self, split: Any, number: int, changes: Changes) -> list[bytes]:
-        """Run a split to its end; its fragments."""
+        """Run a split to its end; return its fragments."""
         source = self.source(split, number)
         try:
             self.change(source, changes)
@@ -104,24 +99,22 @@ class UpdatableStatement(PageStatement):
             source.close()
 
     def finish_change(self, fragments: Collection[bytes]) -> None:
-        """Finish."""
         getattr(self.metadata, f"finish_{self.verb}")(self.session, self.changed_handle, fragments)
 
     def run_change(self, changes: Changes) -> None:
-        """Run the statement up to the commit."""
         self.begin_change(changes)
         self.finish_change([f for n, split in enumerate(self.opened()) for f in self.attempt_split(split, n, changes)])
 
 
 class UpdatableChecks(ContractStore):
-    """What a connector with updatable page sources must do; others are skipped."""
+    """Requirements of updatable page sources; skipped without them."""
 
     varies: ClassVar[Collection[str]] = ("layout",)
 
     @pytest.fixture
-    def older(self, filled: FilledTable) -> FilledTable:
-        """The table, if the connector has the older flow."""
-        statement = filled.statement()
+    def older(self, filled_table: FilledTable) -> FilledTable:
+        """The table of a connector with the older flow."""
+        statement = filled_table.statement()
         try:
             statement.metadata.get_delete_row_id_column_handle(statement.session, statement.handle)
         except RowMergeError as error:
@@ -130,11 +123,11 @@ class UpdatableChecks(ContractStore):
             pytest.skip(f"the connector has no updatable page sources, which are optional: {error.message}")
         finally:
             statement.rollback()
-        return filled
+        return filled_table
 
-    def updates(self, filled: FilledTable, *numbers: int) -> Changes:
-        """Return updates of rows in all columns that do not decide where a row lies: these a connector may refuse to update."""
-        statement = filled.statement()
+    def updates(self, filled_table: FilledTable, *numbers: int) -> Changes:
+        """Return updates of all columns except those of the insert layout, which a connector may refuse to update."""
+        statement = filled_table.statement()
         layout = statement.metadata.get_insert_layout(statement.session, statement.handle)
         statement.rollback()
         placing = {name.lower() for name in layout.partition_columns} if layout is not None else set()
@@ -144,18 +137,15 @@ class UpdatableChecks(ContractStore):
         return Changes(updated=[(self.key(n), new[n]) for n in numbers])
 
     def test_page_sources_delete_the_named_rows_and_no_other(self, older: FilledTable) -> None:
-        """Rows that hold NULL included."""
         self._changes(older, Changes(deleted=(self.key(1), self.key(5), self.key(14))))
 
     @pytest.mark.parametrize("rotated", [0, 1, 2])
     def test_page_sources_update_the_assigned_columns_whatever_the_order_of_channels(
         self, older: FilledTable, rotated: int
     ) -> None:
-        """The engine may order the channels as it likes, and says which is which."""
         self._changes(older, self.updates(older, 2, 5, 13), rotated)
 
     def test_page_sources_that_change_nothing_leave_the_table_as_it_was(self, older: FilledTable) -> None:
-        """They are finished like others; the finish call may get no fragments."""
         self._changes(older, Changes(deleted=(self.key(99),)))
         statement = self._statement(older)
         statement.begin_change(Changes())
@@ -164,7 +154,6 @@ class UpdatableChecks(ContractStore):
         older.must_be_unchanged()
 
     def test_what_page_sources_change_is_not_visible_before_the_commit(self, older: FilledTable) -> None:
-        """Nor after finish() of a split, nor after the finish call."""
         changes = Changes(deleted=(self.key(3),))
         statement = self._statement(older)
         statement.begin_change(changes)
@@ -178,7 +167,6 @@ class UpdatableChecks(ContractStore):
         older.must_hold(changes)
 
     def test_a_rollback_undoes_what_page_sources_have_changed(self, older: FilledTable) -> None:
-        """Finished, aborted, or left as they are."""
         changes = Changes(deleted=(self.key(3), self.key(4)))
         statement = self._statement(older)
         statement.begin_change(changes)
@@ -195,7 +183,6 @@ class UpdatableChecks(ContractStore):
         older.must_have_left_nothing()
 
     def test_of_several_attempts_at_a_split_the_one_whose_fragments_arrive_counts(self, older: FilledTable) -> None:
-        """Those before and after it do not."""
         changes = Changes(deleted=(self.key(3), self.key(8)))
         statement = self._statement(older)
         statement.begin_change(changes)
@@ -210,7 +197,7 @@ class UpdatableChecks(ContractStore):
         older.must_have_left_nothing()
 
     def test_of_two_updates_by_page_sources_none_is_lost(self, older: FilledTable) -> None:
-        """The second one has read the old row, so it fails."""
+        """The second one fails, since it read the old row."""
         first, second = self._statement(older), self._statement(older)
         changes = self.updates(older, 3)
         first.run_change(changes)
@@ -219,15 +206,14 @@ class UpdatableChecks(ContractStore):
         second.begin_change(late)
         fragments = [f for n, split in enumerate(second.opened()) for f in second.attempt_split(split, n, late)]
         first.commit()
-        with pytest.raises(RowMergeError) as caught:
+        with pytest.raises(RowMergeError) as error_info:
             self._ended(second, fragments)
         second.rollback()
-        assert caught.value.code == "TRANSACTION_CONFLICT"
+        assert error_info.value.code == "TRANSACTION_CONFLICT"
         older.must_hold(changes)
 
     @pytest.mark.parametrize("step", [*DELETE_STEPS, *UPDATE_STEPS])
     def test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was(self, older: FilledTable, step: str) -> None:
-        """And the statement can be run again."""
         if step in {"finish_delete", "finish_update"} and older.connector.commits_in_finish:
             pytest.skip(f"commits_in_finish = True: {step} is the commit")
         changes = self.updates(older, 3, 4) if step in UPDATE_STEPS else Changes(deleted=(self.key(3), self.key(4)))
@@ -244,8 +230,8 @@ class UpdatableChecks(ContractStore):
         statement.finish_change(fragments)
         statement.commit()
 
-    def _changes(self, filled: FilledTable, changes: Changes, rotated: int = 0) -> None:
-        statement = self._statement(filled)
+    def _changes(self, filled_table: FilledTable, changes: Changes, rotated: int = 0) -> None:
+        statement = self._statement(filled_table)
         statement.rotated = rotated
         try:
             statement.run_change(changes)
@@ -253,8 +239,10 @@ class UpdatableChecks(ContractStore):
         except BaseException:
             statement.rollback()
             raise
-        filled.must_hold(changes)
-        filled.must_have_left_nothing()
+        filled_table.must_hold(changes)
+        filled_table.must_have_left_nothing()
 
-    def _statement(self, filled: FilledTable, connector: Any = None) -> UpdatableStatement:
-        return UpdatableStatement(connector or filled.connector, self.name(), filled.way.era, filled.way.paradigm)
+    def _statement(self, filled_table: FilledTable, connector: Any = None) -> UpdatableStatement:
+        return UpdatableStatement(
+            connector or filled_table.connector, self.name(), filled_table.way.era, filled_table.way.paradigm
+        )

@@ -1,4 +1,4 @@
-"""Checks on Spark: the same changes as statements, through tasks of their own processes."""
+"""Checks on Spark: the same changes as statements, with tasks in their own processes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from rowmerge_nb.testing.faults import Fault
 
 
 class SparkChecks(FailureChecks):
-    """What only real tasks show. Left out by ``-m "not spark"`` where the marker is known."""
+    """Checks that need real tasks; ``-m "not spark"`` deselects them if the marker exists."""
 
     @pytest.fixture
     def spark(self, request: pytest.FixtureRequest) -> Iterator[Any]:
-        """The session of a fixture ``spark`` of the project, if it has one; else one of our own."""
         try:
             session = request.getfixturevalue("spark")
         except pytest.FixtureLookupError:
@@ -36,11 +35,9 @@ class SparkChecks(FailureChecks):
 
     @pytest.fixture
     def on_spark(self, request: pytest.FixtureRequest, connector: Any) -> FilledTable:
-        """A table with rows, in the last of the connector's layouts."""
         return self.fill(connector, Way(list(self.layouts)[-1], paradigm=self.paradigms[0]))
 
     def test_statements_on_spark_change_the_right_rows_by_the_right_calls(self, spark: Any, on_spark: FilledTable) -> None:
-        """MERGE, UPDATE and DELETE; sinks are made where pages arrive, and what sinks give reaches finish_merge."""
         faulty, engine = engine_for(on_spark, spark=spark)
         frames = {"changes": self.source_frame()}
         paradigm = on_spark.way.paradigm
@@ -48,12 +45,12 @@ class SparkChecks(FailureChecks):
         changes = self.some_changes()
         on_spark.must_hold(changes)
         assert result.count == len(changes.deleted) + len(changes.updated) + len(changes.inserted)
-        wanted = [*PLANNING, "begin_merge", "finish_merge", "commit"]
+        expected_calls = [*PLANNING, "begin_merge", "finish_merge", "commit"]
         coordinator = [call.method for call in result.trace.calls if call.where == "coordinator"]
-        assert coordinator == wanted
+        assert coordinator == expected_calls
         writers = {call.where for call in result.trace.calls if call.method == "store_merged_rows"}
-        made = [call.where for call in result.trace.calls if call.method == "create_merge_sink"]
-        assert sorted(made) == sorted(writers), "a sink is made where a page arrives, and nowhere else"
+        created = [call.where for call in result.trace.calls if call.method == "create_merge_sink"]
+        assert sorted(created) == sorted(writers), "a sink is made where a page arrives, and nowhere else"
         assert faulty.calls.count("finish") == len(writers)
 
         on_spark.before = on_spark.contents()
@@ -66,18 +63,17 @@ class SparkChecks(FailureChecks):
 
         on_spark.before = on_spark.contents()
         first, sql_type = next(iter(self.columns.items()))
-        gone = on_spark.before[0][0]
-        frames["gone"] = pa.table({"k": pa.array([gone], parse_type(sql_type).arrow)})
+        deleted_key = on_spark.before[0][0]
+        frames["gone"] = pa.table({"k": pa.array([deleted_key], parse_type(sql_type).arrow)})
         engine.run(
             f"DELETE FROM {self.qualified()} WHERE {quoted(first)} IN (SELECT {in_sql('k', parse_type(sql_type))} FROM gone)",
             namespace=frames,
             paradigm=paradigm,
         )
-        on_spark.must_hold(Changes(deleted=(gone,)))
+        on_spark.must_hold(Changes(deleted=(deleted_key,)))
         on_spark.must_have_left_nothing()
 
     def test_a_sink_that_fails_in_a_task_is_aborted_and_the_table_is_as_it_was(self, spark: Any, on_spark: FilledTable) -> None:
-        """The statement is rolled back, and can be run again."""
         faulty, engine = engine_for(on_spark, Fault("store_merged_rows", after=True), spark)
         frames, paradigm = {"changes": self.source_frame()}, on_spark.way.paradigm
         with pytest.raises(RowMergeError, match="the disk is full"):
@@ -89,7 +85,6 @@ class SparkChecks(FailureChecks):
         on_spark.must_have_left_nothing()
 
     def test_the_rows_of_a_task_that_dies_and_is_run_again_count_once(self, spark: Any, on_spark: FilledTable) -> None:
-        """A worker process ends in the middle of its work."""
         _, engine = engine_for(on_spark, Fault("store_merged_rows", call=1, after=True, exits=True), spark)
         engine.run(self.merge_sql(), namespace={"changes": self.source_frame()}, paradigm=on_spark.way.paradigm)
         on_spark.must_hold(self.some_changes())

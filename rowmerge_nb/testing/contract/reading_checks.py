@@ -30,35 +30,40 @@ if TYPE_CHECKING:
 _CONSTRAINED: Final = frozenset(
     {"boolean", "tinyint", "smallint", "integer", "bigint", "decimal", "varchar", "date", "timestamp"}
 )
-"""The types of which the engine makes constraints."""
+"""The types for which the engine creates constraints."""
 _REFUSALS: Final = frozenset({"NOT_SUPPORTED", "NUMERIC_VALUE_OUT_OF_RANGE", "INVALID_CAST_ARGUMENT"})
-"""The codes by which a store may refuse a value that it cannot hold; nothing is lost then."""
+"""The codes with which a store may refuse a value that it cannot hold."""
 
-_TRIED: Final[WeakKeyDictionary[type, dict[str, Sequence[Any] | str]]] = WeakKeyDictionary()
-"""Per contract and type the storable values, or why CREATE TABLE refuses the type."""
+_STORABLE: Final[WeakKeyDictionary[type, dict[str, Sequence[Any] | str]]] = WeakKeyDictionary()
+"""The storable values per contract and type, or why CREATE TABLE refuses the type."""
 
 
 class ReadingChecks(ContractStore):
-    """What a store that is only read must do."""
+    """Requirements of a store that is read."""
 
     varies: ClassVar[Collection[str]] = ("layout",)
 
-    def test_rows_come_back_as_they_were_written(self, filled: FilledTable) -> None:
-        """NULL included."""
-        filled.must_be_unchanged()
+    def test_rows_come_back_as_they_were_written(self, filled_table: FilledTable) -> None:
+        filled_table.must_be_unchanged()
 
-    def test_a_table_tells_its_columns_in_order_with_their_types(self, filled: FilledTable) -> None:
-        """Names are as written, whatever their case; handles and metadata agree."""
-        statement = filled.statement()
-        told = {column.name: column.type for column in statement.columns}
+    def test_a_table_tells_its_columns_in_order_with_their_types(self, filled_table: FilledTable) -> None:
+        statement = filled_table.statement()
+        handle_types = {column.name: column.type for column in statement.columns}
         metadata = statement.metadata.get_table_metadata(statement.session, statement.handle)
         statement.rollback()
-        must_be("column handles", [name.lower() for name in told], [name.lower() for name in self.columns])
-        must_be("types of column handles", [*map(str, told.values())], [str(parse_type(kind)) for kind in self.columns.values()])
-        must_be("columns of the metadata", {c.name: str(c.type) for c in metadata.columns}, {n: str(t) for n, t in told.items()})
+        must_be("column handles", [name.lower() for name in handle_types], [name.lower() for name in self.columns])
+        must_be(
+            "types of column handles",
+            [*map(str, handle_types.values())],
+            [str(parse_type(sql_type)) for sql_type in self.columns.values()],
+        )
+        must_be(
+            "columns of the metadata",
+            {c.name: str(c.type) for c in metadata.columns},
+            {n: str(t) for n, t in handle_types.items()},
+        )
 
     def test_an_empty_table_has_no_rows(self, connector: Connector) -> None:
-        """And can be scanned all the same, row ids included."""
         self.make_table(connector, self.metadata(next(iter(self.layouts))), [])
         statement = PageStatement(connector, self.name())
         read = statement.read(row_id=True)
@@ -66,20 +71,19 @@ class ReadingChecks(ContractStore):
         must_be("rows of an empty table", read.num_rows, 0)
 
     def test_a_table_that_is_not_there_has_no_handle(self, connector: Connector) -> None:
-        """The engine then says TABLE_NOT_FOUND."""
         statement = PageStatement(connector, SchemaTableName(self.name().schema, "no_such_table"))
         statement.rollback()
         must_be("handle of a table that is not there", statement.handle, None)
 
     def test_values_of_every_type_come_back_as_they_were_written(self, connector: Connector, type_name: str) -> None:
-        """Values at the type's edges and NULL, in two columns of the type, which differ in each row; one is the first, if that is no key."""
+        """Limits of the type and NULL, in two columns with different values per row; one is the first column unless that is a key."""
         rows = self.typed_rows(connector, type_name)
-        place = 0 if self.keyed else 1
-        placed = [(number, value, other) if self.keyed else (value, number, other) for number, value, other in rows]
-        self.typed_must_have(self.typed_table(connector, type_name, placed, place), type_name, rows, place)
+        position = 0 if self.keyed else 1
+        reordered = [(number, value, other) if self.keyed else (value, number, other) for number, value, other in rows]
+        self.typed_must_have(self.typed_table(connector, type_name, reordered, position), type_name, rows, position)
 
     def test_column_names_of_any_spelling_are_kept(self, connector: Connector) -> None:
-        """Spaces, quotes, points, words of SQL; a store that knows one case of letters may change that."""
+        """Spaces, quotes, dots, keywords; a store may fold case."""
         self.only_where_tables_are_created()
         metadata = self._table_of([(name, "bigint") for name in self.column_names])
         rows = [(number, *range(len(self.column_names) - 1)) for number in range(3)]
@@ -90,9 +94,8 @@ class ReadingChecks(ContractStore):
         must_be("names", [name.lower() for name in read.column_names], [name.lower() for name in reversed(self.column_names)])
         must_be_same("rows", in_order(list(zip(*(column.to_pylist() for column in reversed(read.columns)), strict=True))), rows)
 
-    def test_only_the_requested_columns_are_read_in_the_order_of_the_request(self, filled: FilledTable) -> None:
-        """In any order, one alone, and the row id alone; a page has a channel per request, of the column's type."""
-        statement = filled.statement()
+    def test_only_the_requested_columns_are_read_in_the_order_of_the_request(self, filled_table: FilledTable) -> None:
+        statement = filled_table.statement()
         columns, row_id = statement.columns, statement.row_id
         whole = [dict(zip(columns, row, strict=True)) for row in statement.rows()]
         for request in ([*reversed(columns)], columns[-1:], columns[:1], [*columns[1:], row_id], [row_id]):
@@ -103,22 +106,24 @@ class ReadingChecks(ContractStore):
                     [str(channel.type) for channel in page.columns],
                     [str(column.type.arrow) for column in request],
                 )
-            known = [index for index, column in enumerate(request) if column in columns]
+            data_indexes = [index for index, column in enumerate(request) if column in columns]
             rows = [
-                row for page in pages for row in zip(*(read_values(page.column(i), request[i].type) for i in known), strict=True)
+                row
+                for page in pages
+                for row in zip(*(read_values(page.column(i), request[i].type) for i in data_indexes), strict=True)
             ]
-            names = [request[i].name for i in known]
+            names = [request[i].name for i in data_indexes]
             must_be_same(
                 f"rows of {names}",
                 in_order(rows),
-                in_order([tuple(row[request[i]] for i in known) for row in whole]) if known else [],
+                in_order([tuple(row[request[i]] for i in data_indexes) for row in whole]) if data_indexes else [],
             )
-            must_be(f"number of rows of {names}", sum(page.num_rows for page in pages), len(filled.before))
+            must_be(f"number of rows of {names}", sum(page.num_rows for page in pages), len(filled_table.before))
         statement.rollback()
 
-    def test_pages_come_in_the_same_order_every_time(self, filled: FilledTable) -> None:
-        """Splits too: a task that is run again must see the rows at the same places."""
-        statement = filled.statement()
+    def test_pages_come_in_the_same_order_every_time(self, filled_table: FilledTable) -> None:
+        """And splits: a rerun task must see rows at the same positions."""
+        statement = filled_table.statement()
         first, second = statement.rows(), statement.rows()
         again = [
             row
@@ -129,35 +134,34 @@ class ReadingChecks(ContractStore):
         must_be_same("rows of a second scan", second, first)
         must_be_same("rows of a third scan", again, first)
 
-    def test_what_tasks_need_travels_to_them(self, filled: FilledTable) -> None:
-        """Handles, splits, providers and the transaction are pickled; a copy of a copy reads the same rows."""
-        statement = filled.statement()
+    def test_what_tasks_need_travels_to_them(self, filled_table: FilledTable) -> None:
+        statement = filled_table.statement()
         splits = [travel(travel(split)) for split in statement.splits()]
         columns = statement.columns
-        source = travel(travel(self._provider(filled.connector)))
+        source = travel(travel(self._provider(filled_table.connector)))
         rows: list[Row] = []
         for split in splits:
-            opened = source.create_page_source(
+            page_source = source.create_page_source(
                 travel(statement.transaction), travel(statement.session), split, travel(travel(statement.handle)), columns
             )
-            while (page := opened.get_next_page()) is not None:
+            while (page := page_source.get_next_page()) is not None:
                 rows += zip(*map(read_values, page.columns, [column.type for column in columns]), strict=True)
-            opened.close()
-        travel(filled.connector.get_page_sink_provider())
-        travel(filled.connector.get_node_partitioning_provider())
+            page_source.close()
+        travel(filled_table.connector.get_page_sink_provider())
+        travel(filled_table.connector.get_node_partitioning_provider())
         statement.rollback()
-        must_be_same("rows read by copies of copies", in_order(rows), in_order(filled.stored(filled.before)))
+        must_be_same("rows read by copies of copies", in_order(rows), in_order(filled_table.stored(filled_table.before)))
 
     @staticmethod
     def _provider(connector: Connector) -> Any:
         return connector.get_page_source_provider()
 
     def test_a_constraint_hides_no_row_that_satisfies_it(self, connector: Connector, subject: Way | str) -> None:
-        """Skipping rows is allowed, of those outside only: of the key in each layout, and of a column of each type."""
+        """Other rows may be skipped. Constraints are on the key in each layout, and on a column of each type."""
         if isinstance(subject, str):
             self._check_constraints_on_type(connector, subject)
             return
-        filled, sql_type = self.fill(connector, subject), constrained_type(next(iter(self.columns.values())))
+        filled_table, sql_type = self.fill(connector, subject), constrained_type(next(iter(self.columns.values())))
         keys = stored_values([self.key(number) for number in (4, 8, 99)], sql_type)
         low, high = sorted(stored_values([self.key(3), self.key(6)], sql_type))
         domains = [
@@ -166,10 +170,9 @@ class ReadingChecks(ContractStore):
             ColumnDomain(low=high),
             ColumnDomain(high=low),
         ]
-        check_domains(filled.statement(), 0, [row[0] for row in filled.stored(filled.before)], domains)
+        check_domains(filled_table.statement(), 0, [row[0] for row in filled_table.stored(filled_table.before)], domains)
 
     def _check_constraints_on_type(self, connector: Connector, type_name: str) -> None:
-        """Check each value at a type's edges: the rows with this value, and those on one side of it."""
         sql_type = constrained_type(type_name)
         rows = self.typed_rows(connector, type_name)
         values = stored_values([row[1] for row in rows], sql_type)
@@ -183,54 +186,53 @@ class ReadingChecks(ContractStore):
         ]
         check_domains(self.typed_table(connector, type_name, rows), 1, values, domains)
 
-    def test_a_constraint_leaves_out_the_same_rows_whatever_columns_are_asked_for(self, filled: FilledTable) -> None:
-        """The engine numbers the rows that it gets, and finds them again by these numbers when it reads other columns."""
+    def test_a_constraint_leaves_out_the_same_rows_whatever_columns_are_asked_for(self, filled_table: FilledTable) -> None:
+        """The engine numbers the rows that it reads, and relies on the numbers when it reads other columns."""
         constrained_type(next(iter(self.columns.values())))
-        statement = filled.statement()
+        statement = filled_table.statement()
         first, *others = [column.name for column in statement.columns]
-        (value,) = stored_values([filled.before[-1][0]], statement.columns[0].type)
+        (value,) = stored_values([filled_table.before[-1][0]], statement.columns[0].type)
         constraint = Constraint({first: ColumnDomain((value,), value, value)})
-        alone = statement.read(first, constraint=constraint)
+        first_only = statement.read(first, constraint=constraint)
         whole = statement.read(first, *others, constraint=constraint)
         statement.rollback()
         must_be_same(
             "rows that a constraint leaves, with other columns asked for",
             whole.column(0).to_pylist(),
-            alone.column(0).to_pylist(),
+            first_only.column(0).to_pylist(),
         )
 
-    def test_the_number_of_rows_is_exact_where_it_is_told(self, filled: FilledTable) -> None:
-        """None is fine."""
-        statement = filled.statement()
-        told = statement.metadata.row_count(statement.session, statement.handle)
+    def test_the_number_of_rows_is_exact_where_it_is_told(self, filled_table: FilledTable) -> None:
+        """Or None."""
+        statement = filled_table.statement()
+        row_count = statement.metadata.row_count(statement.session, statement.handle)
         statement.rollback()
-        must_be("row_count", told, told if told is None else len(filled.before))
+        must_be("row_count", row_count, row_count if row_count is None else len(filled_table.before))
 
-    def test_the_statistics_tell_of_no_fewer_rows_than_there_are(self, filled: FilledTable) -> None:
-        """None is fine. A bound that is none has a large statement executed as if it were small."""
-        statement = filled.statement()
-        told = statement.metadata.get_table_statistics(statement.session, statement.handle).row_count
+    def test_the_statistics_tell_of_no_fewer_rows_than_there_are(self, filled_table: FilledTable) -> None:
+        """Or None. A count that is too low has a large statement executed like a small one."""
+        statement = filled_table.statement()
+        row_count = statement.metadata.get_table_statistics(statement.session, statement.handle).row_count
         statement.rollback()
-        assert told is None or told >= len(filled.before), (
-            f"the statistics tell of {told} rows, and there are {len(filled.before)}"
+        assert row_count is None or row_count >= len(filled_table.before), (
+            f"the statistics tell of {row_count} rows, and there are {len(filled_table.before)}"
         )
 
     # -- row ids --------------------------------------------------------------------------------------------------
 
-    def test_row_ids_are_unique_and_never_null(self, filled: FilledTable) -> None:
-        """Over all splits; a sink gets the values of the insert layout's columns beside the row id, so these may be part of it."""
-        statement = filled.statement()
+    def test_row_ids_are_unique_and_never_null(self, filled_table: FilledTable) -> None:
+        """Over all splits, together with the columns of the insert layout, which sinks receive as well."""
+        statement = filled_table.statement()
         layout = statement.metadata.get_insert_layout(statement.session, statement.handle)
         read = statement.read(row_id=True)
         statement.rollback()
-        *beside, ids = _texts(read.select([*(layout.partition_columns if layout else ()), "$row_id"]))
+        *layout_values, ids = _texts(read.select([*(layout.partition_columns if layout else ()), "$row_id"]))
         must_be("row ids that are NULL", ids.count("None"), 0)
-        named = set(zip(*beside, ids, strict=True))
-        assert len(named) == len(filled.before), f"{len(filled.before)} rows have {len(named)} row ids"
+        identities = set(zip(*layout_values, ids, strict=True))
+        assert len(identities) == len(filled_table.before), f"{len(filled_table.before)} rows have {len(identities)} row ids"
 
-    def test_row_ids_are_the_same_however_often_a_handle_is_read(self, filled: FilledTable) -> None:
-        """Whatever columns are read beside them."""
-        statement = filled.statement()
+    def test_row_ids_are_the_same_however_often_a_handle_is_read(self, filled_table: FilledTable) -> None:
+        statement = filled_table.statement()
         key = statement.columns[0].name
         first = dict(zip(*_texts(statement.read(key, row_id=True)), strict=True))
         second = statement.read(row_id=True)
@@ -238,9 +240,9 @@ class ReadingChecks(ContractStore):
         statement.rollback()
         must_be("row ids by key, read once more", again, first)
 
-    def test_row_ids_are_the_same_once_the_merge_has_begun(self, filled: FilledTable) -> None:
-        """The handle that begin_merge gives is the one that is scanned."""
-        statement = filled.statement()
+    def test_row_ids_are_the_same_once_the_merge_has_begun(self, filled_table: FilledTable) -> None:
+        """The merge scans the handle from begin_merge."""
+        statement = filled_table.statement()
         before = sorted(_texts(statement.read(row_id=True))[-1])
         statement.begin()
         after = sorted(_texts(statement.read(row_id=True))[-1])
@@ -250,12 +252,10 @@ class ReadingChecks(ContractStore):
     # -- tables of other columns ----------------------------------------------------------------------------------
 
     def only_where_tables_are_created(self) -> None:
-        """Skip the check where there is one table only."""
         if not self.creates_tables:
             pytest.skip(f"creates_tables = False: {type(self).__name__} has the one table {self.table}")
 
     def test_comments_are_kept(self, connector: Connector) -> None:
-        """Where the connector says so: those of a table and of its columns that CREATE TABLE makes."""
         self.only_where_tables_are_created()
         metadata = self._table_of([(name, "bigint") for name in self.column_names])
         statement = PageStatement(connector, metadata.name)
@@ -263,19 +263,20 @@ class ReadingChecks(ContractStore):
         if not statement.metadata.stores_comments:
             pytest.skip("stores_comments = False: the engine refuses comments")
         first, *others = metadata.columns
-        made = replace(metadata, columns=(replace(first, comment="it's the key"), *others), comment="a table")
-        self.create_table(connector, made)
+        commented = replace(metadata, columns=(replace(first, comment="it's the key"), *others), comment="a table")
+        self.create_table(connector, commented)
         statement = PageStatement(connector, metadata.name)
         assert statement.handle is not None
-        told = statement.metadata.get_table_metadata(statement.session, statement.handle)
+        stored_metadata = statement.metadata.get_table_metadata(statement.session, statement.handle)
         statement.rollback()
-        must_be("the comment on the table", told.comment, "a table")
+        must_be("the comment on the table", stored_metadata.comment, "a table")
         must_be(
-            "the comments on its columns", [column.comment for column in told.columns], ["it's the key", *[None for _ in others]]
+            "the comments on its columns",
+            [column.comment for column in stored_metadata.columns],
+            ["it's the key", *[None for _ in others]],
         )
 
     def test_default_values_are_kept(self, connector: Connector) -> None:
-        """Where the connector says so: those of columns that CREATE TABLE makes."""
         self.only_where_tables_are_created()
         metadata = self._table_of([(name, "bigint") for name in self.column_names])
         statement = PageStatement(connector, metadata.name)
@@ -283,25 +284,27 @@ class ReadingChecks(ContractStore):
         if not statement.metadata.stores_defaults:
             pytest.skip("stores_defaults = False: the engine refuses default values")
         first, *others = metadata.columns
-        made = replace(metadata, columns=(first, *(replace(column, default=f"{n}") for n, column in enumerate(others))))
-        self.create_table(connector, made)
+        with_defaults = replace(metadata, columns=(first, *(replace(column, default=f"{n}") for n, column in enumerate(others))))
+        self.create_table(connector, with_defaults)
         statement = PageStatement(connector, metadata.name)
         assert statement.handle is not None
-        told = statement.metadata.get_table_metadata(statement.session, statement.handle)
+        stored_metadata = statement.metadata.get_table_metadata(statement.session, statement.handle)
         statement.rollback()
-        must_be("the default values", [c.default for c in told.columns], [None, *(f"{n}" for n in range(len(others)))])
+        must_be("the default values", [c.default for c in stored_metadata.columns], [None, *(f"{n}" for n in range(len(others)))])
 
     def _table_of(self, columns: Sequence[tuple[str, str]], key: int = 0, name: str = "other") -> ConnectorTableMetadata:
-        made = tuple(ColumnMetadata(name, parse_type(kind), nullable=n != key) for n, (name, kind) in enumerate(columns))
+        handles = tuple(
+            ColumnMetadata(name, parse_type(sql_type), nullable=n != key) for n, (name, sql_type) in enumerate(columns)
+        )
         names = {name for name, _ in columns}
         layout = next(iter(self.layouts.values()))
         properties = {k: v for k, v in layout.items() if k == "primary_key" and names.issuperset(v)}
-        return ConnectorTableMetadata(SchemaTableName(self.name().schema, name), made, properties)
+        return ConnectorTableMetadata(SchemaTableName(self.name().schema, name), handles, properties)
 
     def typed_rows(self, connector: Connector, type_name: str) -> list[Row]:
-        """Return rows of a number and two values of a type: each value at its edges, beside another one, and NULL beside both.
+        """Return rows of a number and two values of a type, at its limits and NULL.
 
-        Values that the store refuses with an error are left out; a type that CREATE TABLE refuses skips the check.
+        Values that the store refuses are omitted; a type that CREATE TABLE refuses skips the check.
         """
         values = self._storable_values(connector, type_name)
         others = [*values[1:], *values[:1]]
@@ -309,18 +312,16 @@ class ReadingChecks(ContractStore):
         return [(number, *pair) for number, pair in enumerate(pairs)]
 
     def _storable_values(self, connector: Connector, type_name: str) -> Sequence[Any]:
-        """Return the values of a type at its edges that the store does not refuse; they are tried once per class and type."""
         self.only_where_tables_are_created()
-        tried = _TRIED.setdefault(type(self), {})
-        if type_name not in tried:
-            tried[type_name] = self._try_values(connector, type_name)
-        values = tried[type_name]
+        by_type = _STORABLE.setdefault(type(self), {})
+        if type_name not in by_type:
+            by_type[type_name] = self._try_values(connector, type_name)
+        values = by_type[type_name]
         if isinstance(values, str):
             pytest.skip(values)
         return values
 
     def _try_values(self, connector: Connector, type_name: str) -> Sequence[Any] | str:
-        """Return the storable values of a type, or why there is no such column."""
         metadata = self._typed_metadata(type_name, 0, "probe")
         try:
             self.create_table(connector, metadata)
@@ -341,7 +342,6 @@ class ReadingChecks(ContractStore):
         return [value for value, reason in zip(values, reasons, strict=True) if not reason]
 
     def _refusal(self, connector: Connector, metadata: ConnectorTableMetadata, rows: Sequence[Row]) -> str:
-        """Return the error by which a store refuses rows because of their values, or an empty text; nothing is committed."""
         statement = PageStatement(connector, metadata.name)
         try:
             if self.inserts:
@@ -357,14 +357,7 @@ class ReadingChecks(ContractStore):
         return ""
 
     def typed_table(self, connector: Connector, type_name: str, rows: Sequence[Row], place: int = 0) -> PageStatement:
-        """Make a table of a number and two columns of a type, and begin a statement on it.
-
-        Args:
-            connector: the connector.
-            type_name: the type.
-            rows: the table's rows.
-            place: the place of the number among the columns.
-        """
+        """Create a table of a number, at position ``place``, and two columns of a type; begin a statement on it."""
         metadata = self._typed_metadata(type_name, place)
         self.make_table(connector, metadata, rows)
         return PageStatement(connector, metadata.name)
@@ -376,21 +369,21 @@ class ReadingChecks(ContractStore):
         return self._table_of(columns, place, name)
 
     def typed_must_have(self, statement: PageStatement, type_name: str, rows: Sequence[Row], place: int = 0) -> None:
-        """Fail unless a table of `typed_table` has these rows, each with its number first; the statement ends."""
+        """Fail unless a table of `typed_table` has these rows, each with its number first; end the statement."""
         __tracebackhide__ = True
         names = [column.name for column in statement.columns]
-        seen = [(row[place], *row[:place], *row[place + 1 :]) for row in statement.rows()]
+        actual = [(row[place], *row[:place], *row[place + 1 :]) for row in statement.rows()]
         statement.rollback()
         sql_type = parse_type(type_name)
         numbers, *channels = zip(*rows, strict=True)
         expected = list(zip(numbers, *(stored_values(channel, sql_type) for channel in channels), strict=True))
         columns = [names[place], *names[:place], *names[place + 1 :]]
-        if wrong := differences(expected, seen, columns):
+        if wrong := differences(expected, actual, columns):
             raise RowsDiffer(wrong, columns, about=f"values of type {type_name}")
 
 
 def constrained_type(type_name: str) -> Type:
-    """Return a type of which the engine makes constraints; skip the check of others."""
+    """Return a type for which the engine creates constraints; skip the check for others."""
     sql_type = parse_type(type_name)
     if sql_type.base not in _CONSTRAINED:
         pytest.skip(f"the engine makes no constraints of type {sql_type.base}")
@@ -398,26 +391,18 @@ def constrained_type(type_name: str) -> Type:
 
 
 def check_domains(statement: PageStatement, at: int, values: Sequence[Any], domains: Sequence[ColumnDomain]) -> None:
-    """Fail if a scan with a domain of one column lacks a value that is in the domain; the statement ends.
-
-    Args:
-        statement: a statement on the table.
-        at: the column's place.
-        values: the column's values, as they are read.
-        domains: the domains to try.
-    """
+    """Fail if a scan with a domain on column ``at`` lacks a value in the domain; end the statement."""
     __tracebackhide__ = True
     column = statement.columns[at]
     for domain in domains:
-        wanted = Counter(identity(value) for value in values if value is not None and _is_in(value, domain))
+        expected = Counter(identity(value) for value in values if value is not None and _is_in(value, domain))
         channel = statement.read(column.name, constraint=Constraint({column.name: domain})).column(0)
-        absent = wanted - Counter(map(identity, read_values(channel, column.type)))
+        absent = expected - Counter(map(identity, read_values(channel, column.type)))
         assert not absent, f"rows with {sorted(map(repr, absent))} satisfy {domain} and were not read"
     statement.rollback()
 
 
 def _is_in(value: Any, domain: ColumnDomain) -> bool:
-    """Return whether a value is in a domain."""
     return (
         (domain.values is None or value in domain.values)
         and (domain.low is None or value >= domain.low)

@@ -1,4 +1,4 @@
-"""Values of every SQL type that the checks write and read back, and when two values are the same."""
+"""Sample values of every SQL type, and their identity."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ TYPES: Final = (
     'row(a decimal(12,2), "B c" array(row(x date, y timestamp(6))))',
     "array(map(varchar, row(a boolean, b varbinary)))",
 )
-"""All types that a connector is tried with unless it names those that it has."""
+"""All types tried with a connector by default."""
 
 TEXTS: Final = (
     "Plain",
@@ -76,25 +76,22 @@ TEXTS: Final = (
     "\\N",
     "",
 )
-"""Texts that are hard to quote or escape, or that stores like to trim, fold, or take for numbers or NULL."""
+"""Texts that are hard to quote or escape, or that stores may trim, fold, or confuse with numbers or NULL."""
 
 _LETTERS: Final = "".join(
     map(chr, [*range(0x41, 0x5B), *range(0x61, 0x7B), *range(0x391, 0x3A2), *range(0x3B1, 0x3CA), *range(0x410, 0x450)])
 )
-"""Letters of which each is a text of its own, for columns that hold nothing longer."""
+"""Distinct letters, for columns of length one."""
 
 _MOMENT: Final = dt.datetime(2024, 2, 29, 12, 30, 15)  # noqa: DTZ001 - timestamps have no zone
 _MICROSECONDS: Final = 6
 _FRACTION: Final = 123_457
-"""Microseconds of which every digit counts."""
+"""Microseconds with six distinct digits."""
 _FULL_DAY: Final = dt.time(23, 59, 59, 999_999)
 
 
 def awkward_values(type_name: str) -> tuple[Any, ...]:
-    """Return values of a type that are easily damaged: extremes, fractions, capitals, blanks; none of them is NULL.
-
-    Args:
-        type_name: the type, as SQL writes it.
+    """Return values of a type that are easily damaged: limits, fractions, capitals, blanks; not NULL.
 
     >>> awkward_values("tinyint")
     (-128, 127, 0, -1)
@@ -103,57 +100,53 @@ def awkward_values(type_name: str) -> tuple[Any, ...]:
     >>> awkward_values("array(tinyint)")
     ([], [None], [-128, None, 127], [-128, 127, 0, -1])
     """
-    kind = parse_type(type_name)
-    return tuple(_EDGES[kind.base](kind))
+    sql_type = parse_type(type_name)
+    return tuple(_EDGES[sql_type.base](sql_type))
 
 
-def numbered_value(kind: Type, number: int) -> Any:
-    """Return a value of a type by its number; for types that have so many, another one for every number from 0 to 100.
+def numbered_value(sql_type: Type, number: int) -> Any:
+    """Return the value of a type with a number; for sufficiently large types, numbers from 0 to 100 give distinct values.
 
     Raises:
         NotImplementedError: the type has no numbered values, as ``unknown``.
 
     >>> numbered_value(parse_type("varchar"), 1), numbered_value(parse_type("decimal(12,2)"), 7)
     ("it's", Decimal('9.31'))
-    >>> numbered_value(parse_type("array(bigint)"), 7)
-    [7, 8]
     """
-    if kind.base not in _NUMBERED:
+    if sql_type.base not in _NUMBERED:
         raise NotImplementedError(
-            f"Values of type {kind} cannot be numbered; choose another type for this column of the contract's table"
+            f"Values of type {sql_type} cannot be numbered; choose another type for this column of the contract's table"
         )
-    return _NUMBERED[kind.base](kind, number)
+    return _NUMBERED[sql_type.base](sql_type, number)
 
 
-def read_values(channel: pa.Array | pa.ChunkedArray, kind: Type) -> list[Any]:
-    """Return the values of a channel as Python objects; JSON in one form, whatever blanks and order of names it has.
+def read_values(channel: pa.Array | pa.ChunkedArray, sql_type: Type) -> list[Any]:
+    """Return the values of a channel as Python objects; JSON in a normal form.
 
     >>> read_values(pa.array(['{"b": 1.0, "a":null}', None]), parse_type("json"))
     ['{"a":null,"b":1.0}', None]
     """
     values = python_values(channel)
-    return [_with_plain_json(value, kind) for value in values] if "json" in str(kind) else values
+    return [_with_plain_json(value, sql_type) for value in values] if "json" in str(sql_type) else values
 
 
-def stored_values(values: Sequence[Any], kind: Type) -> list[Any]:
-    """Return values in the form in which they are read from a column of a type.
+def stored_values(values: Sequence[Any], sql_type: Type) -> list[Any]:
+    """Return values in the form in which a column of the type returns them.
 
     >>> stored_values([Decimal(1), None], parse_type("decimal(12,2)")), stored_values([0.1], parse_type("real"))
     ([Decimal('1.00'), None], [0.10000000149011612])
     """
-    return read_values(pa.array(values, kind.arrow), kind)
+    return read_values(pa.array(values, sql_type.arrow), sql_type)
 
 
 def identity(value: Any) -> Hashable:
-    """Return what two values must share to be the same.
+    """Return a key that is equal for values that count as the same.
 
-    1 is not 1.0 and not true, 0.0 is not -0.0, every NaN is the same. Decimals are the same if they are equal, timestamps
-    with a zone if they are one instant, maps if they have the same entries.
+    1, 1.0 and true differ, as do 0.0 and -0.0; all NaNs are the same. Equal decimals, timestamps with a zone of one instant,
+    and maps with equal entries are the same.
 
     >>> identity(Decimal("1.0")) == identity(Decimal("1.00")), identity(0.0) == identity(-0.0), identity(1) == identity(True)
     (True, False, False)
-    >>> identity([("a", 1), ("b", 2)]) == identity([("b", 2), ("a", 1)]), identity([1, 2]) == identity([2, 1])
-    (True, False)
     """
     if isinstance(value, float):
         return "float", "nan" if math.isnan(value) else value.hex()
@@ -168,21 +161,20 @@ def identity(value: Any) -> Hashable:
     return type(value).__name__, value
 
 
-def _with_plain_json(value: Any, kind: Type) -> Any:
-    """Return a value with all JSON texts in it in one form; a text that is not JSON stays."""
+def _with_plain_json(value: Any, sql_type: Type) -> Any:
     if value is None:
         return None
-    if kind.base == "json":
+    if sql_type.base == "json":
         try:
             return json.dumps(json.loads(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
         except ValueError:
             return value
-    if kind.base == "array":
-        return [_with_plain_json(element, kind.parameters[0]) for element in value]
-    if kind.base == "map":
-        return [tuple(_with_plain_json(part, of) for part, of in zip(entry, kind.parameters, strict=True)) for entry in value]
-    if kind.base == "row":
-        fields = zip(value.items(), kind.parameters, strict=True)
+    if sql_type.base == "array":
+        return [_with_plain_json(element, sql_type.parameters[0]) for element in value]
+    if sql_type.base == "map":
+        return [tuple(_with_plain_json(part, of) for part, of in zip(entry, sql_type.parameters, strict=True)) for entry in value]
+    if sql_type.base == "row":
+        fields = zip(value.items(), sql_type.parameters, strict=True)
         return {name: _with_plain_json(field, of) for (name, field), of in fields}
     return value
 
@@ -195,79 +187,78 @@ def _integers(bits: int) -> Callable[[Type], Iterator[int]]:
 
 
 def _single(number: float) -> float:
-    """Return the number of 32 bits that is nearest."""
     return float(struct.unpack("f", struct.pack("f", number))[0])
 
 
-def _decimal(kind: Type, unscaled: int) -> Decimal:
-    """Return a decimal by its digits; as text, since arithmetic would round those of 38."""
-    return Decimal(f"{unscaled}E-{kind.parameters[1]}")
+def _decimal(sql_type: Type, unscaled: int) -> Decimal:
+    """Return a decimal by its digits, as text: arithmetic would round 38 digits."""
+    return Decimal(f"{unscaled}E-{sql_type.parameters[1]}")
 
 
-def _decimals(kind: Type) -> Iterator[Decimal]:
-    precision, _ = kind.parameters
+def _decimals(sql_type: Type) -> Iterator[Decimal]:
+    precision, _ = sql_type.parameters
     greatest = 10**precision - 1
     digits = int(("1234567890" * 4)[:precision])
-    return (_decimal(kind, unscaled) for unscaled in (greatest, -greatest, 1, -1, digits, 0))
+    return (_decimal(sql_type, unscaled) for unscaled in (greatest, -greatest, 1, -1, digits, 0))
 
 
-def _texts(kind: Type) -> Iterator[str]:
-    longest = kind.parameters[0] if kind.parameters else 300
+def _texts(sql_type: Type) -> Iterator[str]:
+    longest = sql_type.parameters[0] if sql_type.parameters else 300
     texts = [text for text in (*TEXTS, "\t\n\r", " ", "Aa", "aA", "É" * longest) if len(text) <= longest]
     return iter(dict.fromkeys([*texts, *_LETTERS[:2], *_LETTERS[26:28]]) if longest else [""])
 
 
-def _padded(kind: Type) -> Iterator[str]:
-    length = kind.parameters[0]
+def _padded(sql_type: Type) -> Iterator[str]:
+    length = sql_type.parameters[0]
     return iter(dict.fromkeys(text.ljust(length) for text in (*TEXTS, "ab", "AB", " b") if len(text) <= length))
 
 
 def _cut(moment: Moment, precision: int) -> Moment:
-    """Return a time or timestamp with as many digits of fraction as its type has."""
     unit = 10 ** (_MICROSECONDS - min(precision, _MICROSECONDS))
     return moment.replace(microsecond=moment.microsecond // unit * unit)
 
 
-def _times(kind: Type) -> Iterator[dt.time]:
+def _times(sql_type: Type) -> Iterator[dt.time]:
     moments = (_FULL_DAY, dt.time(0), dt.time(12, 30, 15, _FRACTION))
-    return (_cut(moment, kind.parameters[0]) for moment in moments)
+    return (_cut(moment, sql_type.parameters[0]) for moment in moments)
 
 
-def _timestamps(kind: Type) -> Iterator[dt.datetime]:
-    zone = dt.UTC if kind.base.endswith("zone") else None
+def _timestamps(sql_type: Type) -> Iterator[dt.datetime]:
+    zone = dt.UTC if sql_type.base.endswith("zone") else None
     moments = (
         _MOMENT.replace(microsecond=_FRACTION),
         dt.datetime(1969, 12, 31, 23, 59, 59, 999_999),  # noqa: DTZ001
         dt.datetime(2262, 4, 12),  # noqa: DTZ001 - beyond what 64 bits of nanoseconds hold
         dt.datetime(2024, 3, 31, 2, 30),  # noqa: DTZ001 - no such local time in much of Europe
     )
-    return (_cut(moment, kind.parameters[0]).replace(tzinfo=zone) for moment in moments)
+    return (_cut(moment, sql_type.parameters[0]).replace(tzinfo=zone) for moment in moments)
 
 
-def _some_edges(kind: Type) -> list[Any]:
-    return list(_EDGES[kind.base](kind))
+def _some_edges(sql_type: Type) -> list[Any]:
+    return list(_EDGES[sql_type.base](sql_type))
 
 
-def _arrays(kind: Type) -> Iterator[list[Any]]:
-    edges = _some_edges(kind.parameters[0])
+def _arrays(sql_type: Type) -> Iterator[list[Any]]:
+    edges = _some_edges(sql_type.parameters[0])
     return iter(([], [None], [edges[0], None, edges[min(1, len(edges) - 1)]], edges))
 
 
-def _maps(kind: Type) -> Iterator[list[tuple[Any, Any]]]:
-    keys, values = (_some_edges(of) for of in kind.parameters)
+def _maps(sql_type: Type) -> Iterator[list[tuple[Any, Any]]]:
+    keys, values = (_some_edges(of) for of in sql_type.parameters)
     keys = list({identity(key): key for key in keys}.values())
     every = [(key, values[index % len(values)]) for index, key in enumerate(keys)]
     return iter(([], [(keys[0], None)], [(keys[0], values[0]), (keys[-1], None)] if len(keys) > 1 else [], every))
 
 
-def _fields(kind: Type) -> list[tuple[str, Type]]:
-    """Return the fields of a row under the names that they have in Arrow."""
-    return [(name or f"field{index}", of) for index, (name, of) in enumerate(zip(kind.fields, kind.parameters, strict=True))]
+def _fields(sql_type: Type) -> list[tuple[str, Type]]:
+    return [
+        (name or f"field{index}", of) for index, (name, of) in enumerate(zip(sql_type.fields, sql_type.parameters, strict=True))
+    ]
 
 
-def _rows(kind: Type) -> Iterator[dict[str, Any]]:
-    edges = {name: _some_edges(of) for name, of in _fields(kind)}
-    # Fields of one type have different values, so that two that are exchanged are seen.
+def _rows(sql_type: Type) -> Iterator[dict[str, Any]]:
+    edges = {name: _some_edges(of) for name, of in _fields(sql_type)}
+    # Fields of one type have different values, so that swapped ones are detected.
     yield {name: values[index % len(values)] for index, (name, values) in enumerate(edges.items())}
     yield {name: values[-1 - index % len(values)] for index, (name, values) in enumerate(edges.items())}
     yield {name: None if index else values[0] for index, (name, values) in enumerate(edges.items())}
@@ -301,46 +292,45 @@ _EDGES: Final[Mapping[str, Callable[[Type], Iterator[Any]]]] = {
 
 
 def _wrapped(bits: int) -> Callable[[Type, int], int]:
-    """Return the numbers themselves, as far as they go."""
     half = 2 ** (bits - 1)
     return lambda _, number: (number + half) % (2 * half) - half
 
 
-def _numbered_decimal(kind: Type, number: int) -> Decimal:
-    # A multiplier without the factors 2 and 5 gives as many values as there are, and each digit of the fraction a meaning.
-    precision, scale = kind.parameters
-    return _decimal(kind, number * (10**scale + 10**scale // 3) % 10**precision)
+def _numbered_decimal(sql_type: Type, number: int) -> Decimal:
+    # A multiplier without the factors 2 and 5 yields all values, with significant fractions.
+    precision, scale = sql_type.parameters
+    return _decimal(sql_type, number * (10**scale + 10**scale // 3) % 10**precision)
 
 
-def _numbered_text(kind: Type, number: int) -> str:
+def _numbered_text(sql_type: Type, number: int) -> str:
     text = f"{TEXTS[number % len(TEXTS)]}{number // len(TEXTS) or ''}"
-    fits = not kind.parameters or len(text) <= kind.parameters[0]
-    return text if fits else _LETTERS[number % len(_LETTERS)][: kind.parameters[0]]
+    fits = not sql_type.parameters or len(text) <= sql_type.parameters[0]
+    return text if fits else _LETTERS[number % len(_LETTERS)][: sql_type.parameters[0]]
 
 
-def _numbered_char(kind: Type, number: int) -> str:
-    length = kind.parameters[0]
+def _numbered_char(sql_type: Type, number: int) -> str:
+    length = sql_type.parameters[0]
     text = f"C{number}"
     return (text if len(text) <= length else _LETTERS[number % len(_LETTERS)][:length]).ljust(length)
 
 
-def _numbered_moment(kind: Type, number: int) -> dt.datetime:
+def _numbered_moment(sql_type: Type, number: int) -> dt.datetime:
     moment = _MOMENT + dt.timedelta(hours=number, microseconds=number * _FRACTION)
-    return _cut(moment, kind.parameters[0]).replace(tzinfo=dt.UTC if kind.base.endswith("zone") else None)
+    return _cut(moment, sql_type.parameters[0]).replace(tzinfo=dt.UTC if sql_type.base.endswith("zone") else None)
 
 
-def _numbered_time(kind: Type, number: int) -> dt.time:
-    return _cut(dt.time(number % 24, number % 60, number % 50, number * _FRACTION % 1_000_000), kind.parameters[0])
+def _numbered_time(sql_type: Type, number: int) -> dt.time:
+    return _cut(dt.time(number % 24, number % 60, number % 50, number * _FRACTION % 1_000_000), sql_type.parameters[0])
 
 
-def _numbered_map(kind: Type, number: int) -> list[tuple[Any, Any]]:
-    key, value = kind.parameters
+def _numbered_map(sql_type: Type, number: int) -> list[tuple[Any, Any]]:
+    key, value = sql_type.parameters
     entries = [(numbered_value(key, n), numbered_value(value, n + 1)) for n in (number, number + 1)]
     return entries if identity(entries[0][0]) != identity(entries[1][0]) else entries[:1]
 
 
 _NUMBERED: Final[Mapping[str, Callable[[Type, int], Any]]] = {
-    # No short pattern, so that two columns of this type differ somewhere.
+    # No short pattern, so that two columns of this type differ in some row.
     "boolean": lambda _, n: (n + 1) * 2654435761 >> 11 & 1 == 1,
     "tinyint": _wrapped(8),
     "smallint": _wrapped(16),
@@ -358,7 +348,7 @@ _NUMBERED: Final[Mapping[str, Callable[[Type, int], Any]]] = {
     "timestamp with time zone": _numbered_moment,
     "uuid": lambda _, n: str(uuid.UUID(int=n << 64 | n)),
     "json": lambda _, n: f'{{"N": {n}}}',
-    "array": lambda kind, n: [numbered_value(kind.parameters[0], number) for number in (n, n + 1)],
+    "array": lambda sql_type, n: [numbered_value(sql_type.parameters[0], number) for number in (n, n + 1)],
     "map": _numbered_map,
-    "row": lambda kind, n: {name: numbered_value(of, n + 13 * index) for index, (name, of) in enumerate(_fields(kind))},
+    "row": lambda sql_type, n: {name: numbered_value(of, n + 13 * index) for index, (name, of) in enumerate(_fields(sql_type))},
 }

@@ -1,4 +1,4 @@
-"""What a connector's developer tells the kit, and the tables that the checks are made on."""
+"""The connector under test, and the tables of the checks."""
 
 from __future__ import annotations
 
@@ -21,18 +21,12 @@ from rowmerge_nb.testing.contract.sample_values import TYPES, identity, numbered
 
 ROWS = 14
 _APART = 17
-"""The numbers of two columns' values in one row are this far apart, so that columns of one type that are exchanged are seen."""
+"""The distance of two columns' value numbers in one row, so that swapped columns of one type are detected."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """One of the ways in which a connector stores tables and changes rows.
-
-    Args:
-        layout: the name of one of `ContractStore.layouts`.
-        era: whose page layout.
-        paradigm: the row change paradigm that is asked for; None for the table's own.
-    """
+    """A layout, an era of pages, and a row change paradigm, None for the table's own."""
 
     layout: str
     era: Era = Era.DOCUMENTS
@@ -43,19 +37,18 @@ class Way:
 
 
 class ContractStore:
-    """The connector under test, in its developer's words.
+    """The connector under test.
 
     Attributes:
-        table: schema and name of the table that checks are made on.
-        columns: its columns and their types. The first one tells rows apart.
-        nullable: the columns that may be NULL. None takes all but the first, or of a connector without CREATE TABLE those that its
-            metadata calls nullable.
-        layouts: table properties under names of your choice; every check of changes is made on a table of each.
-        paradigms: the row change paradigms that a statement may ask for; ``(None,)`` where the table's own is the only one.
-        types: the types that the connector can store, tried one by one; one that CREATE TABLE refuses with NOT_SUPPORTED is skipped.
-        column_names: spellings of column names that must be kept.
+        table: schema and name of the checks' table.
+        columns: its columns and types; the first one identifies rows.
+        nullable: the nullable columns; by default all but the first, or those of an existing table's metadata.
+        layouts: table properties by a name of your choice; checks of changes run on each.
+        paradigms: the row change paradigms that a statement may request; ``(None,)`` for the table's own only.
+        types: the storable types; types that CREATE TABLE refuses with NOT_SUPPORTED are skipped.
+        column_names: spellings of column names that must be preserved.
         keyed: the row id is a key, so that no two rows are equal.
-        creates_tables: CREATE TABLE works; without it the kit asks `make_table` for the one table of the attributes above, and for no other.
+        creates_tables: CREATE TABLE works; otherwise `make_table` is called only for the table above.
         inserts: INSERT works.
     """
 
@@ -73,22 +66,22 @@ class ContractStore:
     _learned: Collection[str] | None = None
 
     varies: ClassVar[Collection[str]] = ()
-    """What the checks of a class are repeated for: ``layout``, ``era``, ``paradigm``. Set by the classes of checks."""
+    """The parameters of a class of checks: ``layout``, ``era``, ``paradigm``."""
 
     # -- to be written --------------------------------------------------------------------------------------------
 
     def make_connector(self, folder: Path) -> Connector:
-        """Make a connector over a store that is empty.
+        """Return a connector over an empty store.
 
         Args:
-            folder: an empty directory of the check's own.
+            folder: an empty directory for this check.
         """
         raise NotImplementedError(
             f"{type(self).__name__} has no make_connector; write one that gives your connector, over an empty store"
         )
 
     def make_table(self, connector: Connector, metadata: ConnectorTableMetadata, rows: Sequence[Row]) -> None:
-        """Make a table with rows; by default by CREATE TABLE and INSERT, or by MERGE where there is no INSERT."""
+        """Create a table with rows; by default with CREATE TABLE and INSERT, or MERGE."""
         self.create_table(connector, metadata)
         if rows:
             statement = PageStatement(connector, metadata.name)
@@ -99,9 +92,9 @@ class ContractStore:
             statement.commit()
 
     def leftovers(self, connector: Connector) -> Collection[Any]:
-        """Return what statements that have ended have left behind: files, stages, open transactions. There must be none.
+        """Return leftovers of ended statements: files, stages, open transactions. There must be none.
 
-        By default what the connector's own ``orphans()`` lists, where it has such a method.
+        The default is the connector's ``orphans()``, if it has that method.
         """
         orphans = getattr(connector, "orphans", None)
         return orphans() if orphans is not None else ()
@@ -110,23 +103,16 @@ class ContractStore:
 
     @staticmethod
     def create_table(connector: Connector, metadata: ConnectorTableMetadata) -> None:
-        """Make an empty table by the contract."""
         statement = PageStatement(connector, metadata.name)
         statement.metadata.create_table(statement.session, metadata)
         statement.commit()
 
     def name(self) -> SchemaTableName:
-        """Return the table's name."""
         schema, _, table = self.table.lower().rpartition(".")
         return SchemaTableName(schema or "default", table)
 
     def metadata(self, layout: str, *, nullable_key: bool = False) -> ConnectorTableMetadata:
-        """Return the table's definition in one of the layouts.
-
-        Args:
-            layout: the layout's name.
-            nullable_key: the first column may be NULL.
-        """
+        """Return the table's definition in a layout; ``nullable_key`` makes the first column nullable."""
         first = next(iter(self.columns))
         nullable = {*self.nullable_columns(), *([first] if nullable_key else [])}
         columns = (ColumnMetadata(c, parse_type(sql_type), nullable=c in nullable) for c, sql_type in self.columns.items())
@@ -138,7 +124,7 @@ class ContractStore:
         return default if self.nullable is None else self.nullable
 
     def learn_nullable(self, connector: Connector) -> None:
-        """Take over which columns may be NULL from the metadata of a table that the connector has from the beginning."""
+        """Read the nullable columns from the metadata of an existing table."""
         if self.creates_tables or self.nullable is not None:
             return
         statement = PageStatement(connector, self.name())
@@ -151,7 +137,7 @@ class ContractStore:
             statement.rollback()
 
     def row(self, number: int, *, shift: int = 0) -> Row:
-        """Return a row of the table by its number; every fifth one has NULL in all columns that may be NULL, but not in the first."""
+        """Return a row by its number; every fifth one has NULL in its nullable columns other than the first."""
         nullable = set(self.nullable_columns()) if number % 5 == 0 and not shift else set()
         first, *others = self.columns.items()
         values = [
@@ -161,21 +147,20 @@ class ContractStore:
         return (numbered_value(parse_type(first[1]), number), *values)
 
     def key(self, number: int) -> Any:
-        """Return the key of a row."""
         return self.row(number)[0]
 
     def new_key(self, number: int) -> Any:
-        """Return the key of a row that has got its `new_values`."""
+        """Return the key of a row after an update with `new_values`."""
         return self.new_values(number).get(next(iter(self.columns)), self.key(number))
 
     def new_values(self, number: int) -> dict[str, Any]:
-        """Return new values for a row: of all columns but the first, or of a table with one column a key that is free."""
+        """Return new values for all columns but the first; for a table with one column, an unused key."""
         if len(self.columns) == 1:
             return {next(iter(self.columns)): self.key(number + 50)}
         return dict(list(zip(self.columns, self.row(number, shift=20), strict=True))[1:])
 
     def some_changes(self) -> Changes:
-        """Return changes of every kind: two clauses that update, NULL overwritten and written, deletes, inserts."""
+        """Return changes of every kind: two UPDATE clauses, NULL overwritten and written, deletes, inserts."""
         last = list(self.columns)[-1]
         updated = [
             (self.key(3), self.new_values(3)),
@@ -189,7 +174,6 @@ class ContractStore:
 
     @staticmethod
     def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-        """Run checks for every way, layout and type that the connector has."""
         contract: Any = metafunc.cls
         if names := {"way", "subject"}.intersection(metafunc.fixturenames):
             name = metafunc.function.__name__
@@ -204,18 +188,15 @@ class ContractStore:
 
     @pytest.fixture
     def connector(self, tmp_path: Path) -> Iterator[Connector]:
-        """A connector over an empty store; closed in the end."""
-        made = self.make_connector(tmp_path)
-        yield made
-        made.close()
+        connector = self.make_connector(tmp_path)
+        yield connector
+        connector.close()
 
     @pytest.fixture
-    def filled(self, connector: Connector, way: Way) -> FilledTable:
-        """A table with rows, in one of the ways."""
+    def filled_table(self, connector: Connector, way: Way) -> FilledTable:
         return self.fill(connector, way)
 
     def fill(self, connector: Connector, way: Way) -> FilledTable:
-        """Make the table with its rows."""
         self.learn_nullable(connector)
         before = [self.row(number) for number in range(1, ROWS + 1)]
         self.make_table(connector, self.metadata(way.layout), before)
@@ -224,14 +205,7 @@ class ContractStore:
 
 @dataclass
 class FilledTable:
-    """A table with rows.
-
-    Args:
-        contract: who made it.
-        connector: the connector that it is in.
-        way: how it is stored and changed.
-        before: its rows.
-    """
+    """A table with the rows ``before``."""
 
     contract: ContractStore
     connector: Connector
@@ -240,7 +214,6 @@ class FilledTable:
     _last: PageStatement | None = None
 
     def statement(self, connector: Connector | None = None) -> PageStatement:
-        """Begin a statement on it."""
         self._last = self._begun(connector or self.connector)
         return self._last
 
@@ -248,7 +221,7 @@ class FilledTable:
         return PageStatement(connector, self.contract.name(), self.way.era, self.way.paradigm)
 
     def contents(self) -> list[Row]:
-        """Return its rows, as a statement sees them that begins now; in an order that makes them comparable."""
+        """Return its current rows, sorted."""
         statement = self._begun(self.connector)
         try:
             return in_order(statement.rows())
@@ -256,7 +229,6 @@ class FilledTable:
             statement.rollback()
 
     def unchanged(self) -> bool:
-        """Return whether its rows are those that it was made with."""
         return same_rows(self.contents(), self.stored(self.before))
 
     def expected(self, changes: Changes) -> list[Row]:
@@ -264,7 +236,6 @@ class FilledTable:
         return in_order(self.stored(expected_rows(self.before, list(self.contract.columns), changes)))
 
     def stored(self, rows: Sequence[Row]) -> list[Row]:
-        """Return rows in the form in which they are read."""
         types = [parse_type(sql_type) for sql_type in self.contract.columns.values()]
         channels = [stored_values([row[index] for row in rows], sql_type) for index, sql_type in enumerate(types)]
         return list(zip(*channels, strict=True))
@@ -272,42 +243,36 @@ class FilledTable:
     # -- what must be so: a failed check says which rows are wrong ---------------------------------------------------
 
     def must_hold(self, changes: Changes, about: str = "") -> None:
-        """Fail unless its rows are those that changes leave."""
         self.must_have(self.expected(changes), about)
 
     def must_be_unchanged(self, about: str = "") -> None:
-        """Fail unless its rows are those that it was made with."""
         self.must_have(self.before, about)
 
     def must_have(self, rows: Sequence[Row], about: str = "") -> None:
-        """Fail unless it has these rows.
-
-        Args:
-            rows: the rows, in any order.
-            about: what it means if it has others.
-        """
+        """Fail unless it has these rows, in any order; ``about`` explains the failure."""
         __tracebackhide__ = True
-        seen, before = self.contents(), self.stored(self.before)
-        if not (found := differences(self.stored(rows), seen, list(self.contract.columns), before)):
+        actual, before = self.contents(), self.stored(self.before)
+        if not (wrong := differences(self.stored(rows), actual, list(self.contract.columns), before)):
             return
         causes = {}
         if self._last is not None and self._last.without_fragment:
-            taken = plural(self._last.without_fragment, "row")
-            causes[Cause.NO_FRAGMENT] = f"finish() of a merge sink gave no fragment for {taken} that it was given"
-        if not seen:
+            row_count = plural(self._last.without_fragment, "row")
+            causes[Cause.NO_FRAGMENT] = f"finish() of a merge sink gave no fragment for {row_count} that it was given"
+        if not actual:
             causes[Cause.EMPTY] = f"the table is read as one without rows, and must have {len(rows)}"
-        elif same_rows(seen, before):
+        elif same_rows(actual, before):
             causes[Cause.AS_BEFORE] = "the table is as it was before the statement"
-        raise RowsDiffer(found, list(self.contract.columns), causes, about)
+        raise RowsDiffer(wrong, list(self.contract.columns), causes, about)
 
     def must_have_left_nothing(self) -> None:
-        """Fail if statements that have ended have left something behind."""
         __tracebackhide__ = True
-        if left := self.left():
-            raise AssertionError(f"{plural(len(left), 'thing')} left behind by a statement that has ended: {', '.join(left)}")
+        if leftovers := self.left():
+            raise AssertionError(
+                f"{plural(len(leftovers), 'thing')} left behind by a statement that has ended: {', '.join(leftovers)}"
+            )
 
     def merge(self, changes: Changes) -> None:
-        """Run a MERGE; roll back what fails."""
+        """Run a MERGE; roll back on failure."""
         statement = self.statement()
         try:
             statement.merge(changes)
@@ -317,7 +282,6 @@ class FilledTable:
             raise
 
     def left(self) -> list[str]:
-        """Return what has been left behind, as texts."""
         return sorted(map(str, self.contract.leftovers(self.connector)))
 
 

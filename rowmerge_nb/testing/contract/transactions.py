@@ -1,4 +1,4 @@
-"""Checks of what is visible when: sinks, attempts of tasks, rollback, statements at the same time."""
+"""Checks of visibility: sinks, attempts of tasks, rollback, concurrent statements."""
 
 from __future__ import annotations
 
@@ -17,50 +17,47 @@ if TYPE_CHECKING:
 
 
 class TransactionChecks(ContractStore):
-    """A reader sees the old table or the new one, and nothing between."""
+    """A reader sees the old table or the new one, never a mixture."""
 
     varies: ClassVar[Collection[str]] = ("layout", "paradigm")
 
-    def test_nothing_is_visible_before_finish_merge(self, filled: FilledTable) -> None:
-        """Whatever sinks have stored and finished."""
-        statement = filled.statement()
+    def test_nothing_is_visible_before_finish_merge(self, filled_table: FilledTable) -> None:
+        statement = filled_table.statement()
         statement.begin(self.some_changes())
-        filled.must_be_unchanged("a reader sees something of a merge that has only begun")
+        filled_table.must_be_unchanged("a reader sees something of a merge that has only begun")
         for writer, pages in statement.sink_pages(self.some_changes()).items():
             sink = statement.sink(writer)
             for page in pages:
                 sink.store_merged_rows(page)
-                filled.must_be_unchanged("a reader sees what a sink has stored")
+                filled_table.must_be_unchanged("a reader sees what a sink has stored")
             given(sink.finish())
-            filled.must_be_unchanged("a reader sees what a sink has finished")
+            filled_table.must_be_unchanged("a reader sees what a sink has finished")
         statement.rollback()
-        filled.must_be_unchanged()
+        filled_table.must_be_unchanged()
 
-    def test_nothing_is_visible_before_the_commit(self, filled: FilledTable) -> None:
-        """And everything after it."""
-        if filled.connector.commits_in_finish:
+    def test_nothing_is_visible_before_the_commit(self, filled_table: FilledTable) -> None:
+        if filled_table.connector.commits_in_finish:
             pytest.skip("commits_in_finish = True: finish_merge is the commit")
-        statement = filled.statement()
+        statement = filled_table.statement()
         statement.merge(self.some_changes())
-        filled.must_be_unchanged("a reader sees what finish_merge has done before the commit")
+        filled_table.must_be_unchanged("a reader sees what finish_merge has done before the commit")
         statement.commit()
-        filled.must_hold(self.some_changes())
+        filled_table.must_hold(self.some_changes())
 
-    def test_a_merge_without_fragments_changes_nothing(self, filled: FilledTable) -> None:
-        """finish_merge is called also where no sink was made."""
-        statement = filled.statement()
+    def test_a_merge_without_fragments_changes_nothing(self, filled_table: FilledTable) -> None:
+        """finish_merge is called even without a sink."""
+        statement = filled_table.statement()
         statement.begin()
         statement.finish([])
         statement.commit()
-        filled.must_be_unchanged()
-        filled.must_have_left_nothing()
+        filled_table.must_be_unchanged()
+        filled_table.must_have_left_nothing()
 
     @pytest.mark.parametrize("until", ["begin_merge", "store_merged_rows", "finish", "finish_merge"])
-    def test_a_rollback_restores_the_table_and_leaves_nothing_behind(self, filled: FilledTable, until: str) -> None:
-        """However far the statement had come."""
-        if until == "finish_merge" and filled.connector.commits_in_finish:
+    def test_a_rollback_restores_the_table_and_leaves_nothing_behind(self, filled_table: FilledTable, until: str) -> None:
+        if until == "finish_merge" and filled_table.connector.commits_in_finish:
             pytest.skip("commits_in_finish = True: finish_merge is the commit")
-        statement = filled.statement()
+        statement = filled_table.statement()
         statement.begin(self.some_changes())
         fragments: list[bytes] = []
         if until != "begin_merge":
@@ -73,13 +70,12 @@ class TransactionChecks(ContractStore):
         if until == "finish_merge":
             statement.finish(fragments)
         statement.rollback()
-        filled.must_be_unchanged()
-        filled.must_have_left_nothing()
-        self._can_be_changed(filled)
+        filled_table.must_be_unchanged()
+        filled_table.must_have_left_nothing()
+        self._can_be_changed(filled_table)
 
-    def test_an_aborted_sink_leaves_nothing(self, filled: FilledTable) -> None:
-        """After pages, and without any."""
-        statement = filled.statement()
+    def test_an_aborted_sink_leaves_nothing(self, filled_table: FilledTable) -> None:
+        statement = filled_table.statement()
         statement.begin(self.some_changes())
         for writer, pages in statement.sink_pages(self.some_changes()).items():
             sink = statement.sink(writer)
@@ -87,23 +83,21 @@ class TransactionChecks(ContractStore):
                 sink.store_merged_rows(pages[0])
             sink.abort()
         statement.rollback()
-        filled.must_be_unchanged()
-        filled.must_have_left_nothing()
+        filled_table.must_be_unchanged()
+        filled_table.must_have_left_nothing()
 
-    def test_a_stream_that_ends_early_changes_nothing(self, filled: FilledTable) -> None:
-        """Where something fails on Spark's side, a task's input simply ends: finish() is called, and its fragments are thrown away."""
-        statement = filled.statement()
+    def test_a_stream_that_ends_early_changes_nothing(self, filled_table: FilledTable) -> None:
+        """After a failure in Spark, a task's input ends: finish() is called, and its fragments are discarded."""
+        statement = filled_table.statement()
         statement.begin(self.some_changes())
         for writer, pages in statement.sink_pages(self.some_changes()).items():
             for _ in range(2):
                 statement.attempt(writer, pages[:1])
         statement.rollback()
-        filled.must_be_unchanged()
-        filled.must_have_left_nothing()
+        filled_table.must_be_unchanged()
+        filled_table.must_have_left_nothing()
 
-    def test_of_a_task_that_is_run_again_the_last_attempt_counts(self, filled: FilledTable) -> None:
-        """Attempts before it were cut short, were aborted, or died without a word."""
-
+    def test_of_a_task_that_is_run_again_the_last_attempt_counts(self, filled_table: FilledTable) -> None:
         def before(statement: PageStatement, writer: int, pages: list[Any]) -> None:
             statement.attempt(writer, pages[:1])
             aborted = statement.sink(writer)
@@ -111,20 +105,20 @@ class TransactionChecks(ContractStore):
             aborted.abort()
             statement.sink(writer).store_merged_rows(pages[0])
 
-        self._with_other_attempts(filled, before=before)
+        self._with_other_attempts(filled_table, before=before)
 
-    def test_of_two_copies_of_a_task_only_the_one_whose_fragments_arrive_counts(self, filled: FilledTable) -> None:
-        """Spark may run a slow task twice; either copy may come first."""
-        self._with_other_attempts(filled, before=lambda statement, writer, pages: statement.attempt(writer, pages))
-        filled.before = filled.contents()
+    def test_of_two_copies_of_a_task_only_the_one_whose_fragments_arrive_counts(self, filled_table: FilledTable) -> None:
+        """Spark may run a slow task twice, and either copy may finish first."""
+        self._with_other_attempts(filled_table, before=lambda statement, writer, pages: statement.attempt(writer, pages))
+        filled_table.before = filled_table.contents()
         changes = Changes((self.new_key(3),), ((self.key(4), self.new_values(4)),), (self.row(31),))
-        self._with_other_attempts(filled, changes, after=lambda statement, writer, pages: statement.attempt(writer, pages))
+        self._with_other_attempts(filled_table, changes, after=lambda statement, writer, pages: statement.attempt(writer, pages))
 
     def _with_other_attempts(
-        self, filled: FilledTable, changes: Changes | None = None, *, before: Any = None, after: Any = None
+        self, filled_table: FilledTable, changes: Changes | None = None, *, before: Any = None, after: Any = None
     ) -> None:
         changes = changes or self.some_changes()
-        statement = filled.statement()
+        statement = filled_table.statement()
         statement.begin(changes)
         fragments: list[bytes] = []
         for writer, pages in statement.sink_pages(changes).items():
@@ -135,61 +129,58 @@ class TransactionChecks(ContractStore):
                 after(statement, writer, pages)
         statement.finish(fragments)
         statement.commit()
-        filled.must_hold(changes)
-        filled.must_have_left_nothing()
+        filled_table.must_hold(changes)
+        filled_table.must_have_left_nothing()
 
-    def test_a_transaction_that_shows_its_own_changes_shows_all_of_them(self, filled: FilledTable) -> None:
-        """A handle asked for after finish_merge; nobody else sees them."""
-        statement = filled.statement()
+    def test_a_transaction_that_shows_its_own_changes_shows_all_of_them(self, filled_table: FilledTable) -> None:
+        """In a handle requested after finish_merge; other transactions do not see them."""
+        statement = filled_table.statement()
         if not statement.metadata.shows_own_changes:
             statement.rollback()
             pytest.skip("shows_own_changes = False: changes show after the commit, to everybody")
         statement.merge(self.some_changes())
         statement.merge_handle = None
         statement.handle = statement.metadata.get_table_handle(statement.session, statement.name)
-        must_be_same("the rows that the transaction sees", in_order(statement.rows()), filled.expected(self.some_changes()))
+        must_be_same("the rows that the transaction sees", in_order(statement.rows()), filled_table.expected(self.some_changes()))
         statement.rollback()
-        filled.must_be_unchanged()
+        filled_table.must_be_unchanged()
 
     # -- statements at the same time ------------------------------------------------------------------------------
 
-    def test_of_two_statements_that_change_one_row_none_is_lost(self, filled: FilledTable) -> None:
-        """The second one has read the old row, so it must fail; run again, it succeeds."""
+    def test_of_two_statements_that_change_one_row_none_is_lost(self, filled_table: FilledTable) -> None:
+        """The second one read the old row, so it must fail; rerun, it succeeds."""
         first = Changes(updated=((self.key(3), self.new_values(3)),))
         second = Changes(updated=((self.key(3), self.new_values(4)),))
-        assert not self._both(filled, first, second), "both were committed, so the first one's change is lost"
-        filled.must_hold(first)
-        filled.merge(Changes(updated=((self.new_key(3), self.new_values(4)),)))
-        filled.must_hold(second)
-        filled.must_have_left_nothing()
+        assert not self._both(filled_table, first, second), "both were committed, so the first one's change is lost"
+        filled_table.must_hold(first)
+        filled_table.merge(Changes(updated=((self.new_key(3), self.new_values(4)),)))
+        filled_table.must_hold(second)
+        filled_table.must_have_left_nothing()
 
-    def test_a_row_that_is_deleted_meanwhile_is_not_brought_back(self, filled: FilledTable) -> None:
-        """By a statement that updates it."""
+    def test_a_row_that_is_deleted_meanwhile_is_not_brought_back(self, filled_table: FilledTable) -> None:
         first, second = Changes(deleted=(self.key(3),)), Changes(updated=((self.key(3), self.new_values(3)),))
-        assert not self._both(filled, first, second), "a row was updated that had been deleted"
-        filled.must_hold(first)
+        assert not self._both(filled_table, first, second), "a row was updated that had been deleted"
+        filled_table.must_hold(first)
 
-    def test_of_two_statements_that_change_different_rows_none_is_lost(self, filled: FilledTable) -> None:
-        """Both are there, or the second one fails."""
+    def test_of_two_statements_that_change_different_rows_none_is_lost(self, filled_table: FilledTable) -> None:
         first = Changes(updated=((self.key(3), self.new_values(3)),), inserted=(self.row(21),))
         second = Changes((self.key(5),), ((self.key(4), self.new_values(4)),), (self.row(22),))
-        succeeded = self._both(filled, first, second)
+        succeeded = self._both(filled_table, first, second)
         if succeeded:
-            filled.before = filled.expected(first)
-        filled.must_hold(second if succeeded else first)
-        filled.must_have_left_nothing()
+            filled_table.before = filled_table.expected(first)
+        filled_table.must_hold(second if succeeded else first)
+        filled_table.must_have_left_nothing()
 
-    def _both(self, filled: FilledTable, first: Changes, second: Changes) -> bool:
-        """Run two statements at the same time; tell whether the second one was committed."""
-        one, other = filled.statement(), filled.statement()
+    def _both(self, filled_table: FilledTable, first: Changes, second: Changes) -> bool:
+        one, other = filled_table.statement(), filled_table.statement()
         try:
             one.begin(first)
             other.begin(second)
-            kept, late = one.store(first), other.store(second)
-            one.finish(kept)
+            fragments, late_fragments = one.store(first), other.store(second)
+            one.finish(fragments)
             one.commit()
             try:
-                other.finish(late)
+                other.finish(late_fragments)
                 other.commit()
             except RowMergeError as error:
                 other.rollback()
@@ -202,6 +193,6 @@ class TransactionChecks(ContractStore):
             raise
         return True
 
-    def _can_be_changed(self, filled: FilledTable) -> None:
-        filled.merge(self.some_changes())
-        filled.must_hold(self.some_changes())
+    def _can_be_changed(self, filled_table: FilledTable) -> None:
+        filled_table.merge(self.some_changes())
+        filled_table.must_hold(self.some_changes())

@@ -1,4 +1,4 @@
-"""Pages that change after they were handed over: neither a connector nor the engine may write into a page once the other has it."""
+"""Detects pages that change after they were passed on."""
 
 from __future__ import annotations
 
@@ -14,29 +14,22 @@ if TYPE_CHECKING:
 
 
 class HandedPages:
-    """Pages that were handed over, each with a copy of what it held then.
-
-    Args:
-        culprit: what would have changed them, with its article: ``a page source``.
-    """
+    """Passed pages with copies; ``culprit`` is the suspected code with its article: ``a page source``."""
 
     def __init__(self, culprit: str) -> None:
         self.culprit = culprit
         self._pages: list[tuple[Page, Page, bytes]] = []
 
     def add(self, page: Page) -> None:
-        """Copy what a page holds."""
         content = page.serialize().to_pybytes()
         self._pages.append((page, _copy(page, content), content))
 
     def check_last(self) -> None:
-        """Fail if the last page has changed."""
         __tracebackhide__ = True
         if self._pages:
             self._check(len(self._pages) - 1)
 
     def check(self) -> None:
-        """Fail if any page has changed."""
         __tracebackhide__ = True
         for number in range(len(self._pages)):
             self._check(number)
@@ -57,29 +50,22 @@ class HandedPages:
 
 
 class WatchedSink(ConnectorMergeSink):
-    """A merge sink that must leave the pages that it takes as they are.
-
-    Args:
-        sink: the connector's sink.
-    """
+    """A merge sink that must not change its pages."""
 
     def __init__(self, sink: Any) -> None:
         self.sink, self._handed = sink, HandedPages("a merge sink")
 
     def store_merged_rows(self, page: Page) -> None:
-        """Hand a page over."""
         self._handed.add(page)
         self.sink.store_merged_rows(page)
         self._handed.check_last()
 
     def finish(self) -> Fragments:
-        """Finish the sink."""
         fragments: Fragments = self.sink.finish()
         self._handed.check()
         return fragments
 
     def abort(self) -> None:
-        """Abort the sink."""
         self.sink.abort()
 
 

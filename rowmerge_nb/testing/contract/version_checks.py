@@ -1,4 +1,4 @@
-"""Checks of former versions: read as they were, and put back. A connector claims them by ``keeps_versions``."""
+"""Checks of reading and restoring former versions, for connectors with ``keeps_versions``."""
 
 from __future__ import annotations
 
@@ -15,71 +15,68 @@ from rowmerge_nb.testing.contract.store_under_test import ContractStore, FilledT
 
 
 class VersionChecks(ContractStore):
-    """What was committed once can be read again, and becomes the table again, if nobody has changed that meanwhile."""
+    """Committed versions can be read, and restored unless the table has changed meanwhile."""
 
     varies: ClassVar[Collection[str]] = ("layout",)
 
-    def test_a_former_version_is_read_as_it_was(self, filled: FilledTable) -> None:
-        """Beside the present one, in one transaction."""
-        version = self._version(filled)
-        filled.merge(self.some_changes())
-        statement = filled.statement()
+    def test_a_former_version_is_read_as_it_was(self, filled_table: FilledTable) -> None:
+        version = self._version(filled_table)
+        filled_table.merge(self.some_changes())
+        statement = filled_table.statement()
         statement.handle = statement.metadata.get_versioned_table_handle(statement.session, statement.name, version)
         assert statement.handle is not None, "the table is there, and its version is not"
-        former, told = in_order(statement.rows()), statement.metadata.row_count(statement.session, statement.handle)
+        former_rows, row_count = in_order(statement.rows()), statement.metadata.row_count(statement.session, statement.handle)
         statement.handle = statement.metadata.get_table_handle(statement.session, statement.name)
         present = in_order(statement.rows())
         statement.rollback()
-        assert same_rows(former, filled.stored(filled.before)), "a former version has other rows than it had"
-        assert told in {None, len(former)}, "row_count of a former version is another one"
-        assert same_rows(present, filled.expected(self.some_changes())), (
+        assert same_rows(former_rows, filled_table.stored(filled_table.before)), "a former version has other rows than it had"
+        assert row_count in {None, len(former_rows)}, "row_count of a former version is another one"
+        assert same_rows(present, filled_table.expected(self.some_changes())), (
             "the present version has other rows once a former one was looked up"
         )
 
-    def test_a_former_version_becomes_the_table_again(self, filled: FilledTable) -> None:
-        """With a commit, and not before; what was put back can be taken for a version too."""
-        before = self._version(filled)
-        filled.merge(self.some_changes())
-        after = self._version(filled)
-        statement = self._restoring(filled, before)
-        filled.must_hold(self.some_changes(), "a reader sees a version that is not committed")
+    def test_a_former_version_becomes_the_table_again(self, filled_table: FilledTable) -> None:
+        before = self._version(filled_table)
+        filled_table.merge(self.some_changes())
+        after = self._version(filled_table)
+        statement = self._restoring(filled_table, before)
+        filled_table.must_hold(self.some_changes(), "a reader sees a version that is not committed")
         statement.commit()
-        filled.must_be_unchanged("the version that was put back has other rows than it had")
-        self._restoring(filled, after).commit()
-        filled.must_hold(self.some_changes())
-        filled.must_have_left_nothing()
+        filled_table.must_be_unchanged("the version that was put back has other rows than it had")
+        self._restoring(filled_table, after).commit()
+        filled_table.must_hold(self.some_changes())
+        filled_table.must_have_left_nothing()
 
-    def test_a_version_is_not_put_back_over_a_change(self, filled: FilledTable) -> None:
-        """Whoever has looked the table up before the change gets a TRANSACTION_CONFLICT."""
-        before = self._version(filled)
-        filled.merge(self.some_changes())
-        restoring = self._restoring(filled, before)
+    def test_a_version_is_not_put_back_over_a_change(self, filled_table: FilledTable) -> None:
+        """A statement that began before the change gets a TRANSACTION_CONFLICT."""
+        before = self._version(filled_table)
+        filled_table.merge(self.some_changes())
+        restoring = self._restoring(filled_table, before)
         late = Changes(inserted=(self.row(31),))
-        expected = self._with(filled, late)
-        filled.merge(late)
-        with pytest.raises(RowMergeError) as caught:
+        expected = self._with(filled_table, late)
+        filled_table.merge(late)
+        with pytest.raises(RowMergeError) as error_info:
             restoring.commit()
         restoring.rollback()
-        assert caught.value.code == "TRANSACTION_CONFLICT"
-        filled.must_have(expected, "a change is lost")
-        filled.must_have_left_nothing()
+        assert error_info.value.code == "TRANSACTION_CONFLICT"
+        filled_table.must_have(expected, "a change is lost")
+        filled_table.must_have_left_nothing()
 
-    def test_a_version_that_is_not_kept_is_refused(self, filled: FilledTable) -> None:
+    def test_a_version_that_is_not_kept_is_refused(self, filled_table: FilledTable) -> None:
         """With INVALID_ARGUMENTS."""
-        self._version(filled)
-        statement = filled.statement()
+        self._version(filled_table)
+        statement = filled_table.statement()
         metadata, session, strange = statement.metadata, statement.session, ConnectorTableVersion(-1)
         with pytest.raises(RowMergeError) as read:
             metadata.get_versioned_table_handle(session, statement.name, strange)
         with pytest.raises(RowMergeError) as restored:
             metadata.restore_table(session, statement.handle, strange)
-        assert [caught.value.code for caught in (read, restored)] == ["INVALID_ARGUMENTS"] * 2
+        assert [error_info.value.code for error_info in (read, restored)] == ["INVALID_ARGUMENTS"] * 2
         statement.rollback()
-        filled.must_be_unchanged()
+        filled_table.must_be_unchanged()
 
-    def _version(self, filled: FilledTable) -> ConnectorTableVersion:
-        """Return the present version."""
-        statement = filled.statement()
+    def _version(self, filled_table: FilledTable) -> ConnectorTableVersion:
+        statement = filled_table.statement()
         keeps = statement.metadata.keeps_versions
         version = statement.metadata.get_table_version(statement.session, statement.handle)
         statement.rollback()
@@ -88,10 +85,10 @@ class VersionChecks(ContractStore):
         assert version is not None, "get_table_version gave None of a table with rows"
         return version
 
-    def _restoring(self, filled: FilledTable, version: ConnectorTableVersion) -> PageStatement:
-        statement = filled.statement()
+    def _restoring(self, filled_table: FilledTable, version: ConnectorTableVersion) -> PageStatement:
+        statement = filled_table.statement()
         statement.metadata.restore_table(statement.session, statement.handle, version)
         return statement
 
-    def _with(self, filled: FilledTable, late: Changes) -> list[Row]:
-        return in_order([*filled.expected(self.some_changes()), *late.inserted])
+    def _with(self, filled_table: FilledTable, late: Changes) -> list[Row]:
+        return in_order([*filled_table.expected(self.some_changes()), *late.inserted])

@@ -1,1 +1,1 @@
-"""Connectors to start from: copy the lines of one into a cell."""
+"""Example connectors to copy into a cell."""

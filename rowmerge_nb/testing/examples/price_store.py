@@ -1,4 +1,4 @@
-"""A connector of one's own, as one would write it in a notebook cell: a keyed store that updates rows in place."""
+"""An example connector: a keyed store that updates rows in place."""
 
 # The cell begins here.
 import pickle
@@ -36,8 +36,8 @@ class Metadata(spi.ConnectorMetadata):
         if self.store.rows is not self.before:
             raise rm.ConnectorError("The prices were changed meanwhile", code="TRANSACTION_CONFLICT")
         changes = [change for fragment in fragments for change in pickle.loads(fragment)]
-        gone = {row_id for _, row_id, _, _ in changes}
-        rows = {key: price for key, price in self.before.items() if key not in gone}
+        removed_ids = {row_id for _, row_id, _, _ in changes}
+        rows = {key: price for key, price in self.before.items() if key not in removed_ids}
         rows |= {key: price for operation, _, key, price in changes if operation != spi.Operation.DELETE}
         self.store.rows = rows
 

@@ -1,4 +1,4 @@
-"""Two statements at once: every order of their contract calls, without Spark, and what each leaves."""
+"""Every order of the contract calls of two concurrent statements, without Spark, and the results."""
 
 from __future__ import annotations
 

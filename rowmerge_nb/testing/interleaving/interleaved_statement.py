@@ -1,4 +1,4 @@
-"""One of two statements: its steps, made in a thread of its own, since a store may let one statement wait for the other."""
+"""One of two statements, with a thread of its own: a store may block it until the other ends."""
 
 from __future__ import annotations
 
@@ -16,19 +16,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
 
 Asked = Callable[[Sequence[Row]], Changes]
-"""A statement: what it changes, by the rows that it has read."""
+"""A statement: its changes as a function of the rows that it read."""
 
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """A row that a statement changes, as it has seen it.
-
-    Args:
-        operation: ``DELETE``, ``UPDATE`` or ``INSERT``.
-        row_id: the row id under which it was read; None of a new row.
-        before: the row as it was read; None of a new row.
-        after: the row as it is to be; None of one that is deleted.
-    """
+    """A changed row, before and after; None for a row that does not exist."""
 
     operation: str
     row_id: Any
@@ -37,25 +30,25 @@ class LedgerRow:
 
 
 def upsert(*rows: Row) -> Asked:
-    """Return a MERGE by the first column: rows that are there get the new values, the others are inserted.
+    """Return a MERGE by the first column: existing rows are updated, others inserted.
 
     >>> upsert((1, "new"), (9, "nine"))([(1, "old")])
     Changes(deleted=(), updated=((1, {1: 'new'}),), inserted=((9, 'nine'),))
     """
 
     def changes(read: Sequence[Row]) -> Changes:
-        there = {row[0] for row in read}
-        # Of columns only the places are known here; they get their names when the rows are read.
+        existing_keys = {row[0] for row in read}
+        # Column names are not known yet; `by_names` replaces the positions.
         updated: tuple[tuple[Any, Mapping[Any, Any]], ...] = tuple(
-            (row[0], dict(enumerate(row[1:], 1))) for row in rows if row[0] in there
+            (row[0], dict(enumerate(row[1:], 1))) for row in rows if row[0] in existing_keys
         )
-        return Changes((), updated, tuple(row for row in rows if row[0] not in there))
+        return Changes((), updated, tuple(row for row in rows if row[0] not in existing_keys))
 
     return changes
 
 
 def by_names(changes: Changes, names: Sequence[str]) -> Changes:
-    """Return changes whose new values are told by the names of their columns, where they are told by their places."""
+    """Return changes with column positions replaced by names."""
 
     def named(new: Mapping[Any, Any]) -> dict[str, Any]:
         return {names[column] if isinstance(column, int) else column: value for column, value in new.items()}
@@ -64,37 +57,30 @@ def by_names(changes: Changes, names: Sequence[str]) -> Changes:
 
 
 def fixed(changes: Changes) -> Asked:
-    """Return a statement whose changes are always the same; of rows that are not there nothing is changed."""
+    """Return a statement with constant changes; changes of missing rows are ignored."""
 
     def present(read: Sequence[Row]) -> Changes:
-        there = {row[0] for row in read}
+        existing_keys = {row[0] for row in read}
         return replace(
             changes,
-            deleted=tuple(key for key in changes.deleted if key in there),
-            updated=tuple((key, new) for key, new in changes.updated if key in there),
+            deleted=tuple(key for key in changes.deleted if key in existing_keys),
+            updated=tuple((key, new) for key, new in changes.updated if key in existing_keys),
         )
 
     return present
 
 
-def left_of(rows: Sequence[Row], columns: Sequence[str], *asked: Asked) -> list[Row]:
-    """Return the rows that statements leave, one after the other."""
-    left = list(rows)
-    for changes in asked:
-        left = expected_rows(left, columns, by_names(changes(left), columns))
-    return left
+def left_of(rows: Sequence[Row], columns: Sequence[str], *statements: Asked) -> list[Row]:
+    """Return the rows after statements that run one after the other."""
+    rows_after = list(rows)
+    for changes in statements:
+        rows_after = expected_rows(rows_after, columns, by_names(changes(rows_after), columns))
+    return rows_after
 
 
 @dataclass
 class Side:
-    """One of the two statements, on its way through its steps.
-
-    Args:
-        connector: the connector.
-        table: the table.
-        asked: what it changes, by the rows that it has read.
-        session: the paradigm, None for the table's own.
-    """
+    """One of the two statements; ``asked`` returns its changes for the rows that it read."""
 
     connector: Connector
     table: SchemaTableName
@@ -112,17 +98,17 @@ class Side:
         self._thread = ThreadPoolExecutor(1, "interleaved")
 
     def start(self, step: str) -> Future[None]:
-        """Begin a step in the statement's own thread; what it raises rolls the statement back, and is kept."""
+        """Begin a step in the statement's own thread; an error rolls the statement back and is recorded."""
         return self._thread.submit(self._make, step)
 
     def close(self) -> None:
-        """End the thread; a call that hangs is left to itself."""
+        """End the thread; a hanging call is abandoned."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _make(self, step: str) -> None:
         try:
             getattr(self, f"_{step}")()
-        except Exception as error:  # noqa: BLE001 - which statement fails with what is what is asked for
+        except Exception as error:  # noqa: BLE001 - failures are results
             self.failed = error.message if isinstance(error, RowMergeError) else error_text(error)
             self.code = error.code if isinstance(error, RowMergeError) else type(error).__name__
             self._roll_back()
@@ -137,7 +123,7 @@ class Side:
 
     @property
     def statement(self) -> PageStatement:
-        """The statement, once it has begun."""
+        """The statement, once begun."""
         assert self._statement is not None
         return self._statement
 

@@ -1,4 +1,4 @@
-"""The steps of a statement, and every order in which those of two can come that is not the same as another one."""
+"""The steps of a statement, and all distinct orders of the steps of two."""
 
 from __future__ import annotations
 
@@ -12,30 +12,25 @@ if TYPE_CHECKING:
 
 
 class Effect(Enum):
-    """What a step means to the other statement."""
+    """The effect of a step on the other statement."""
 
     READS = "reads"
-    """It looks at the store."""
+    """It reads the store."""
     STORES = "stores"
-    """It stores what by the contract nobody sees before the finish call."""
+    """It stores data that is invisible before the finish call."""
     CHANGES = "changes"
-    """It changes what others may see, or locks it."""
+    """It changes visible data, or locks it."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a statement: calls of the contract between which nothing of the other statement is tried.
-
-    Args:
-        name: the call that gives it its name.
-        effect: what it means to the other statement.
-    """
+    """Contract calls that are not interleaved with the other statement's, named by one of them."""
 
     name: str
     effect: Effect
 
     def commutes(self, other: Step) -> bool:
-        """Return whether it is the same which of the two comes first.
+        """Return whether the order of two steps does not matter.
 
         >>> begin, *_, commit = steps(commits_in_finish=False)
         >>> begin.commutes(begin), begin.commutes(commit)
@@ -55,12 +50,12 @@ _STEPS: Final = (
 
 
 def steps(*, commits_in_finish: bool) -> tuple[Step, ...]:
-    """Return the steps of a statement; where the finish call commits there is no further one."""
+    """Return the steps of a statement; none follows a finish call that commits."""
     return _STEPS[:-1] if commits_in_finish else _STEPS
 
 
 def changes_of_turn(turns: Sequence[int]) -> int:
-    """Count how often another statement's turn comes.
+    """Count the changes of turn.
 
     >>> changes_of_turn((0, 0, 1, 1, 0))
     2
@@ -69,24 +64,22 @@ def changes_of_turn(turns: Sequence[int]) -> int:
 
 
 def orders(own: Sequence[Step]) -> Iterator[tuple[int, ...]]:
-    """Return every order of the steps of two statements, as whose turn it is: 0 or 1; of those that are the same by what commutes one.
+    """Yield the distinct orders of two statements' steps as turns, 0 or 1, ignoring the order of commuting steps.
 
     >>> sum(1 for _ in orders(steps(commits_in_finish=False))), sum(1 for _ in orders(steps(commits_in_finish=True)))
     (50, 10)
-    >>> list(orders([Step("commit", Effect.CHANGES)]))
-    [(0, 1), (1, 0)]
     """
 
-    def further(turns: tuple[int, ...], done: tuple[int, int]) -> Iterator[tuple[int, ...]]:
-        if done == (len(own), len(own)):
+    def further(turns: tuple[int, ...], counts: tuple[int, int]) -> Iterator[tuple[int, ...]]:
+        if counts == (len(own), len(own)):
             yield turns
             return
         for side in (0, 1):
-            if done[side] == len(own):
+            if counts[side] == len(own):
                 continue
-            # Of two neighbours that commute the first statement's comes first: the order with them exchanged is this one again.
-            if side == 0 and turns and turns[-1] == 1 and own[done[0]].commutes(own[done[1] - 1]):
+            # Of two commuting neighbors, the first statement's comes first; the swapped order is equivalent.
+            if side == 0 and turns and turns[-1] == 1 and own[counts[0]].commutes(own[counts[1] - 1]):
                 continue
-            yield from further((*turns, side), (done[0] + (side == 0), done[1] + (side == 1)))
+            yield from further((*turns, side), (counts[0] + (side == 0), counts[1] + (side == 1)))
 
     return further((), (0, 0))

@@ -1,4 +1,4 @@
-"""What came of two statements: every order that was tried, what it left, and the shortest one of each kind that is wrong."""
+"""The result of `interleave`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,7 @@ NAMES = ("first", "second")
 
 @dataclass(frozen=True)
 class Turn:
-    """A step of one of the statements.
-
-    Args:
-        side: whose: 0 or 1.
-        step: the call that gives the step its name.
-        waited: it came back only after a call of the other statement.
-        failed: it raised an error, and the statement was rolled back.
-    """
+    """A step of statement 0 or 1; ``waited``: it returned only after a call of the other one."""
 
     side: int
     step: str
@@ -40,18 +33,17 @@ class Turn:
 
 @dataclass(frozen=True)
 class Order:
-    """An order of the calls of two statements, and what it left.
+    """An order of the calls of two statements, and its result.
 
     Args:
-        turns: the calls that were made.
-        rows: the rows that are left, sorted.
-        committed: of both statements whether they were committed.
-        failures: what ended them, with its code; ``""`` for nothing.
-        ledger: the rows that each changes, with their row ids.
-        serial: the orders in which the committed statements, one after the other, leave the same rows; none of a wrong one.
-        kind: what is wrong: ``lost update``, ``doubled row``, ...; ``""`` for nothing.
-        about: what is wrong, in a sentence.
-        expected: the rows that a serial order leaves.
+        turns: the calls.
+        rows: the resulting rows, sorted.
+        failures: the error of each statement, with its code, or ``""``.
+        ledger: the rows that each changed, with their row ids.
+        serial: the serial orders of the committed statements with the same result.
+        kind: ``lost update``, ``doubled row``, ... for a wrong order, else ``""``.
+        about: what is wrong, as a sentence.
+        expected: the result of a serial order.
     """
 
     turns: tuple[Turn, ...]
@@ -66,16 +58,16 @@ class Order:
 
     @property
     def length(self) -> tuple[int, int]:
-        """How long it is to read: how often the turn changes, and how many calls there are."""
+        """The number of turn changes and of calls."""
         return changes_of_turn([turn.side for turn in self.turns]), len(self.turns)
 
     @property
     def text(self) -> str:
-        """The calls in one line: ``1`` and ``2`` for whose they are, ``!`` behind one that failed, ``~`` behind one that waited."""
+        """The calls in one line: prefixed by ``1`` or ``2``, with ``!`` after a failed and ``~`` after a waiting one."""
         return " ".join(f"{turn.side + 1}.{turn.step}{'~' * turn.waited}{'!' * turn.failed}" for turn in self.turns)
 
     def lines(self) -> Iterator[str]:
-        """Return the calls one below the other, each statement in a column of its own, and the rows in the end."""
+        """Yield the calls, one column per statement, and the resulting rows."""
         for turn in self.turns:
             more = " waits" * turn.waited + " fails" * turn.failed
             what = ""
@@ -92,15 +84,13 @@ class Order:
 
 @dataclass(frozen=True)
 class Interleaving:
-    """What `interleave` found. ``str()`` of it is a text; a notebook shows it.
+    """The result of `interleave`. ``str()`` of it is a text; a notebook displays it.
 
     Args:
-        connector: the connector's name.
-        columns: the table's columns.
-        before: the rows that every order began with.
-        possible: how many orders there are.
+        before: the initial rows of every order.
+        possible: the number of orders.
         tried: how many of them were tried.
-        orders: those that were run; orders that are one, since a statement has failed, are run once.
+        orders: the distinct ones; orders that are equal after a failure run once.
     """
 
     connector: str
@@ -112,20 +102,20 @@ class Interleaving:
 
     @property
     def wrong(self) -> tuple[Order, ...]:
-        """The orders that leave what no serial order of the committed statements leaves."""
+        """The orders with a result of no serial order of the committed statements."""
         return tuple(order for order in self.orders if order.kind)
 
     @cached_property
     def shortest(self) -> dict[str, Order]:
-        """The shortest wrong order of every kind."""
-        found: dict[str, Order] = {}
+        """The shortest wrong order of each kind."""
+        by_kind: dict[str, Order] = {}
         for order in sorted(self.wrong, key=lambda order: order.length):
-            found.setdefault(order.kind, order)
-        return found
+            by_kind.setdefault(order.kind, order)
+        return by_kind
 
     @property
     def conflicts(self) -> dict[tuple[str, str], int]:
-        """In how many orders which statement failed with which code."""
+        """The number of orders per failed statement and code."""
         counts: dict[tuple[str, str], int] = {}
         for order in self.orders:
             for name, failure in zip(NAMES, order.failures, strict=True):
@@ -136,7 +126,7 @@ class Interleaving:
 
     @property
     def table(self) -> pa.Table:
-        """All orders as a table: the calls, what became of each statement, the rows that are left, and the verdict."""
+        """All orders as a table: calls, outcome of each statement, resulting rows, verdict."""
         ends = [
             [failure.partition(":")[0] if failure else "committed" if committed else "open" for failure, committed in pairs]
             for pairs in (zip(order.failures, order.committed, strict=True) for order in self.orders)
@@ -159,18 +149,18 @@ class Interleaving:
         run = len(self.orders)
         same = f", of which {run} differ" if run != self.tried else ""
         verdict = "each leaves what one statement after the other leaves" if not self.wrong else f"{len(self.wrong)} are wrong"
-        tried = plural(self.tried, "order")
+        count_text = plural(self.tried, "order")
         if self.tried < self.possible:
-            tried = f"The {self.tried} shortest of {plural(self.possible, 'order')}"
-        yield f"{tried} of the calls of two statements on {self.connector}{same}: {verdict}."
+            count_text = f"The {self.tried} shortest of {plural(self.possible, 'order')}"
+        yield f"{count_text} of the calls of two statements on {self.connector}{same}: {verdict}."
         for (name, code), count in sorted(self.conflicts.items()):
             yield f"  {name} fails with {code} in {plural(count, 'order')}"
         if waits := sum(any(turn.waited for turn in order.turns) for order in self.orders):
             yield f"  one statement waits for the other in {plural(waits, 'order')}"
-        for kind, order in self.shortest.items():
+        for label, order in self.shortest.items():
             yield ""
-            count = sum(each.kind == kind for each in self.wrong)
-            yield f"{kind[0].upper()}{kind[1:]}, in {plural(count, 'order')}: {order.about}. The shortest:"
+            count = sum(each.kind == label for each in self.wrong)
+            yield f"{label[0].upper()}{label[1:]}, in {plural(count, 'order')}: {order.about}. The shortest:"
             yield f"  {'first':<40}second"
             yield from order.lines()
 
@@ -191,7 +181,6 @@ def _value(value: Any) -> str:
 
 
 def _changes(ledger: tuple[LedgerRow, ...]) -> str:
-    """Return what a statement is about to change, by the row ids that it has read."""
     words = [
         f"{row.operation[0]} {_value((row.before or row.after or ('?',))[0])}" + (f" id {row.row_id}" if row.before else "")
         for row in ledger

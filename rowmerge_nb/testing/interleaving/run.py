@@ -1,4 +1,4 @@
-"""Two statements driven through every order of their calls, each on a table of its own, without Spark."""
+"""Runs two statements through every order of their calls."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NAMES: Final = ("first", "second")
 COLUMNS: Final[Mapping[str, str]] = {"id": "bigint", "v": "varchar"}
 ROWS: Final[Sequence[Row]] = ((1, "a"), (2, "b"), (3, "c"))
 LONGEST: Final = 60.0
-"""So many seconds are waited for a call where nothing else is left to be done."""
+"""The maximum number of seconds to wait for a call when nothing else can run."""
 
 
 def interleave(
@@ -50,68 +50,65 @@ def interleave(
     patience: float = 0.5,
     most: int | None = None,
 ) -> Interleaving:
-    """Drive two statements through every order of their contract calls, and tell what each leaves.
+    """Run two statements through every order of their contract calls, and check the results.
 
-    Every order has a table of its own. Orders that differ only in calls of which it is the same which comes first are one: calls that
-    read, and calls that store what nobody sees before the finish call. A statement that fails is rolled back at once, as the engine does.
+    Every order has its own table. Orders that differ only in commuting calls count as one: reads, and stores that are invisible before
+    the finish call. A failing statement is rolled back at once, as the engine does.
 
     Args:
-        connector: a class or function that makes a connector over an empty store (with one argument it gets an empty directory), or its
-            name as ``module:name``; or a connector, in which a table is made for every order, and dropped.
-        first: what the first statement changes: `Changes`, with rows named by the value of the first column; or a function that gives them
-            for the rows that the statement has read, as ``lambda rows: ...`` or what `upsert` gives.
-        second: the same of the second one.
-        columns: the table's columns with their types; the first one tells rows apart.
-        rows: the rows that the table has before.
-        properties: its properties, as ``{"primary_key": ("id",)}``.
-        make_table: makes the table, where CREATE TABLE and INSERT are not the way: a function of connector, metadata and rows.
-        table: the table, ``schema.table``, of a connector that is made and knows one table only; None for a name of its own.
-        paradigm: the row change paradigm to ask for; None for the table's own.
-        most: so many orders at most are tried, those first in which the turn changes least often; None for all.
-        patience: a call that has not come back after so many seconds waits for the other statement, if that is under way, which goes on.
+        connector: a class or function that creates a connector over an empty store (with one parameter, it gets an empty directory), or
+            its name as ``module:name``; or a connector, in which a table is created for every order and dropped.
+        first: the changes of the first statement: `Changes`, or a function from the rows read to `Changes`, as `upsert` returns.
+        second: those of the second one.
+        columns: the table's columns with their types; the first one identifies rows.
+        rows: the initial rows.
+        properties: table properties, as ``{"primary_key": ("id",)}``.
+        make_table: creates the table instead of CREATE TABLE and INSERT: a function of connector, metadata and rows.
+        table: ``schema.table`` of a created connector with one fixed table.
+        paradigm: the requested row change paradigm.
+        most: the maximum number of orders, those with the fewest changes of turn first.
+        patience: seconds after which a call is taken to wait for the other statement.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS for what is none of that; NOT_SUPPORTED if the table cannot be made.
+        RowMergeError: INVALID_ARGUMENTS for other arguments; NOT_SUPPORTED if the table cannot be created.
 
     >>> from rowmerge_nb import MemoryConnector
     >>> from rowmerge_nb.testing.contract import Changes
-    >>> told = interleave(MemoryConnector, Changes(updated=[(3, {"v": "x"})]), Changes(updated=[(3, {"v": "y"})]))
-    >>> len(told.wrong), told.tried
+    >>> result = interleave(MemoryConnector, Changes(updated=[(3, {"v": "x"})]), Changes(updated=[(3, {"v": "y"})]))
+    >>> len(result.wrong), result.tried
     (0, 50)
     """
-    given = _Given(Origin.of(connector), _definition(columns, properties), _rows(rows, columns), make_table, paradigm, patience)
+    setup = _Setup(Origin.of(connector), _definition(columns, properties), _rows(rows, columns), make_table, paradigm, patience)
     checked(
         make_table, "make_table", lambda value: value is None or callable(value), "a function of connector, metadata and rows"
     )
     checked(patience, "patience", lambda value: type(value) in {int, float} and 0 < value <= LONGEST, "seconds, up to 60")
     checked(most, "most", lambda value: value is None or (type(value) is int and value > 0), "a whole number from 1, or None")
     if table is not None:
-        named = checked(table, "table", lambda value: isinstance(value, str) and value.count(".") == 1, "schema.table")
-        if not given.origin.is_own:
+        table_name = checked(table, "table", lambda value: isinstance(value, str) and value.count(".") == 1, "schema.table")
+        if not setup.origin.is_own:
             raise RowMergeError(
                 "A table that is there already is not changed: of a connector that was given only tables of its own are made",
                 code="INVALID_ARGUMENTS",
                 hint="Leave table out, or give what makes a connector.",
             )
-        given = replace(given, known=SchemaTableName(*named.lower().split(".")))
-    asked = (_statement(first, "first", columns), _statement(second, "second", columns))
-    # What a function gives is looked at before anything is made.
-    left_of(given.rows, tuple(columns), *asked)
-    with given.origin.opened() as opened:
-        own = steps(commits_in_finish=opened.commits_in_finish)
-    done: list[Order] = []
+        setup = replace(setup, known=SchemaTableName(*table_name.lower().split(".")))
+    statements = (_statement(first, "first", columns), _statement(second, "second", columns))
+    # Check the functions' results before creating anything.
+    left_of(setup.rows, tuple(columns), *statements)
+    with setup.origin.opened() as sample_connector:
+        own = steps(commits_in_finish=sample_connector.commits_in_finish)
+    finished: list[Order] = []
     possible = sorted(orders(own), key=changes_of_turn)
-    tried = possible[:most]
-    for turns in tried:
-        if not any(_is_the_same(turns, order) for order in done):
-            done.append(_judged(_Run(given, asked, turns, [step.name for step in own]).done(), given, asked))
-    return Interleaving(given.origin.name, tuple(columns), tuple(given.rows), len(possible), len(tried), tuple(done))
+    selected = possible[:most]
+    for turns in selected:
+        if not any(_is_the_same(turns, order) for order in finished):
+            finished.append(_judged(_Run(setup, statements, turns, [step.name for step in own]).run(), setup, statements))
+    return Interleaving(setup.origin.name, tuple(columns), tuple(setup.rows), len(possible), len(selected), tuple(finished))
 
 
 @dataclass(frozen=True)
-class _Given:
-    """What every order has."""
-
+class _Setup:
     origin: Origin
     definition: ConnectorTableMetadata
     rows: list[Row]
@@ -122,15 +119,14 @@ class _Given:
 
     @contextmanager
     def table(self) -> Iterator[tuple[Connector, SchemaTableName]]:
-        """Yield a connector with a table of the rows; it is removed afterwards."""
         with self.origin.opened() as connector:
             definition = replace(self.definition, name=self._name(connector))
             try:
                 self._make(connector, definition)
             except Exception as error:
-                told = error.message if isinstance(error, RowMergeError) else error_text(error)
+                message = error.message if isinstance(error, RowMergeError) else error_text(error)
                 raise RowMergeError(
-                    f"The table cannot be made: {told}",
+                    f"The table cannot be made: {message}",
                     code="NOT_SUPPORTED",
                     hint="Give make_table=..., a function of connector, metadata and rows, or other columns and properties.",
                 ) from error
@@ -180,10 +176,8 @@ class _Given:
 
 
 class _Run:
-    """One order on its way."""
-
-    def __init__(self, given: _Given, asked: tuple[Asked, Asked], turns: Sequence[int], names: Sequence[str]) -> None:
-        self.given, self.asked = given, asked
+    def __init__(self, setup: _Setup, statements: tuple[Asked, Asked], turns: Sequence[int], names: Sequence[str]) -> None:
+        self.setup, self.statements = setup, statements
         numbers = [0, 0]
         self.todo: list[tuple[int, str]] = []
         for side in turns:
@@ -193,10 +187,9 @@ class _Run:
         self.waiting: dict[int, tuple[int, Future[None]]] = {}
         self.hung = False
 
-    def done(self) -> Order:
-        """Make the calls, and read what is left."""
-        with self.given.table() as (connector, name):
-            self.sides = tuple(Side(connector, name, asked, self.given.paradigm) for asked in self.asked)
+    def run(self) -> Order:
+        with self.setup.table() as (connector, name):
+            self.sides = tuple(Side(connector, name, statement, self.setup.paradigm) for statement in self.statements)
             try:
                 while self.todo or self.waiting:
                     self._go_on()
@@ -217,8 +210,8 @@ class _Run:
         )
 
     def _go_on(self) -> None:
-        """Make the next call of a statement that does not wait; where both wait, wait with them."""
-        free = next((place for place, (side, _) in enumerate(self.todo) if side not in self.waiting), None)
+        """Make the next call of a statement that does not wait; if both wait, wait for them."""
+        free = next((index for index, (side, _) in enumerate(self.todo) if side not in self.waiting), None)
         if free is None:
             self.hung = not self._came_back(LONGEST)
             return
@@ -226,23 +219,21 @@ class _Run:
         number = len(self.made)
         self.made.append(Turn(side, step))
         call = self.sides[side].start(step)
-        # A call has nobody to wait for while the other statement has not begun, or has ended: then it is slow, and no more.
-        wait([call], self.given.patience if self._is_under_way(1 - side) else LONGEST)
+        # If the other statement has not begun or has ended, a slow call cannot be waiting for it.
+        wait([call], self.setup.patience if self._is_under_way(1 - side) else LONGEST)
         if call.done():
             self._ended(side, number, call)
-            # What has waited for that call goes on by itself; it is given the time to do so.
-            self._came_back(self.given.patience if step in {"commit", "finish_merge"} or self.sides[side].code else 0.0)
+            # A call that waited for this one can now return.
+            self._came_back(self.setup.patience if step in {"commit", "finish_merge"} or self.sides[side].code else 0.0)
         else:
             self.made[number] = replace(self.made[number], waited=True)
             self.waiting[side] = (number, call)
 
     def _is_under_way(self, side: int) -> bool:
-        """Return whether a statement has made a call, and has calls left."""
-        begun = any(turn.side == side for turn in self.made)
-        return begun and (side in self.waiting or any(left == side for left, _ in self.todo))
+        has_begun = any(turn.side == side for turn in self.made)
+        return has_begun and (side in self.waiting or any(other == side for other, _ in self.todo))
 
     def _came_back(self, seconds: float) -> bool:
-        """Return calls that wait some time; tells whether one came back."""
         if not self.waiting:
             return True
         calls = {call: (side, number) for side, (number, call) in self.waiting.items()}
@@ -260,7 +251,6 @@ class _Run:
             self.todo = [turn for turn in self.todo if turn[0] != side]
 
     def _left(self, connector: Connector, name: SchemaTableName) -> tuple[tuple[Row, ...], str]:
-        """Read the rows that are left, as a statement sees them that begins now."""
         if self.hung:
             return (), ""
         started = time.monotonic()
@@ -272,19 +262,18 @@ class _Run:
                 finally:
                     with suppress(Exception):
                         statement.rollback()
-            except Exception as error:  # noqa: BLE001 - a table that cannot be read is what is told
-                if time.monotonic() - started > self.given.patience:
+            except Exception as error:  # noqa: BLE001 - an unreadable table is a result
+                if time.monotonic() - started > self.setup.patience:
                     return (), error_text(error)
 
 
-def _judged(order: Order, given: _Given, asked: tuple[Asked, Asked]) -> Order:
-    """Return which serial order leaves the same rows, or what is wrong."""
+def _judged(order: Order, setup: _Setup, statements: tuple[Asked, Asked]) -> Order:
     if order.kind:
         return order
-    columns = [column.name for column in given.definition.columns]
+    columns = [column.name for column in setup.definition.columns]
 
     def left(which: Sequence[int]) -> tuple[Row, ...]:
-        return tuple(sorted(left_of(given.rows, columns, *(asked[side] for side in which)), key=repr))
+        return tuple(sorted(left_of(setup.rows, columns, *(statements[side] for side in which)), key=repr))
 
     committed = [side for side in (0, 1) if order.committed[side]]
     serial = {which: left(which) for which in permutations(committed)}
@@ -295,11 +284,11 @@ def _judged(order: Order, given: _Given, asked: tuple[Asked, Asked]) -> Order:
     most = Counter({key: max(_keys(rows)[key] for rows in serial.values()) for rows in serial.values() for key in _keys(rows)})
     doubled = [key for key, count in _keys(order.rows).items() if count > max(1, most[key])]
     if doubled:
-        kind, about = "doubled row", f"key {doubled[0]!r} is there {_keys(order.rows)[doubled[0]]} times"
-    elif len(committed) == 2 and (lost := [side for side in (0, 1) if left([side]) == order.rows]):
-        kind, about = "lost update", f"both were committed, and what {NAMES[1 - lost[0]]} has changed is lost"
+        label, about = "doubled row", f"key {doubled[0]!r} is there {_keys(order.rows)[doubled[0]]} times"
+    elif len(committed) == 2 and (losers := [side for side in (0, 1) if left([side]) == order.rows]):
+        label, about = "lost update", f"both were committed, and what {NAMES[1 - losers[0]]} has changed is lost"
     elif len(committed) < 2 and any(left(which) == order.rows for which in ((0,), (1,), (0, 1), (1, 0))):
-        kind, about = "change of a statement that failed", "what a statement has changed is there, and that statement failed"
+        label, about = "change of a statement that failed", "what a statement has changed is there, and that statement failed"
     else:
         missing, extra = Counter(expected) - Counter(order.rows), Counter(order.rows) - Counter(expected)
         lost_row, kept_row = next(iter(missing), None), next(iter(extra), None)
@@ -308,8 +297,8 @@ def _judged(order: Order, given: _Given, asked: tuple[Asked, Asked]) -> Order:
             for row, text in ((lost_row, f"row {lost_row} is missing"), (kept_row, f"row {kept_row} must not be there"))
             if row is not None
         )
-        kind = "lost update" if missing and len(committed) == 2 else "rows that no serial order leaves"
-    return replace(order, kind=kind, about=about, expected=expected)
+        label = "lost update" if missing and len(committed) == 2 else "rows that no serial order leaves"
+    return replace(order, kind=label, about=about, expected=expected)
 
 
 def _keys(rows: Sequence[Row]) -> Counter[Any]:
@@ -317,19 +306,19 @@ def _keys(rows: Sequence[Row]) -> Counter[Any]:
 
 
 def _is_the_same(turns: Sequence[int], order: Order) -> bool:
-    """Return whether an order that was made is this one, since a statement of it has failed, and its further calls are not made."""
+    """Return whether a finished order with a failed statement covers this one."""
     if any(turn.waited for turn in order.turns):
         return False
-    made, counts = [turn.side for turn in order.turns], Counter(turn.side for turn in order.turns)
-    failed = {turn.side for turn in order.turns if turn.failed}
-    if not failed:
+    sides, counts = [turn.side for turn in order.turns], Counter(turn.side for turn in order.turns)
+    failed_sides = {turn.side for turn in order.turns if turn.failed}
+    if not failed_sides:
         return False
-    kept, seen = [], Counter[int]()
+    relevant, counters = [], Counter[int]()
     for side in turns:
-        seen[side] += 1
-        if side not in failed or seen[side] <= counts[side]:
-            kept.append(side)
-    return kept == made
+        counters[side] += 1
+        if side not in failed_sides or counters[side] <= counts[side]:
+            relevant.append(side)
+    return relevant == sides
 
 
 def _drop(connector: Connector, name: SchemaTableName) -> None:
@@ -343,28 +332,30 @@ def _drop(connector: Connector, name: SchemaTableName) -> None:
 
 
 def _definition(columns: Any, properties: Any) -> ConnectorTableMetadata:
-    checked(columns, "columns", lambda given: isinstance(given, Mapping) and len(given) > 1, "two or more names with their types")
-    checked(properties, "properties", lambda given: given is None or isinstance(given, Mapping), "table properties by name")
-    found = [ColumnMetadata(name, parse_type(kind), nullable=n > 0) for n, (name, kind) in enumerate(columns.items())]
-    return ConnectorTableMetadata(SchemaTableName("default", "interleaved"), tuple(found), dict(properties or {}))
+    checked(columns, "columns", lambda value: isinstance(value, Mapping) and len(value) > 1, "two or more names with their types")
+    checked(properties, "properties", lambda value: value is None or isinstance(value, Mapping), "table properties by name")
+    metadata_columns = [
+        ColumnMetadata(name, parse_type(sql_type), nullable=n > 0) for n, (name, sql_type) in enumerate(columns.items())
+    ]
+    return ConnectorTableMetadata(SchemaTableName("default", "interleaved"), tuple(metadata_columns), dict(properties or {}))
 
 
 def _rows(rows: Any, columns: Mapping[str, str]) -> list[Row]:
     form = f"rows of {len(columns)} values, each with a first value of its own"
 
-    def fits(given: Any) -> bool:
-        if isinstance(given, str) or not isinstance(given, Sequence):
+    def fits(value: Any) -> bool:
+        if isinstance(value, str) or not isinstance(value, Sequence):
             return False
-        if not all(isinstance(row, tuple | list) and len(row) == len(columns) for row in given):
+        if not all(isinstance(row, tuple | list) and len(row) == len(columns) for row in value):
             return False
-        return len({repr(row[0]) for row in given}) == len(given)
+        return len({repr(row[0]) for row in value}) == len(value)
 
     return [tuple(row) for row in checked(rows, "rows", fits, form)]
 
 
-def _statement(given: Any, name: str, columns: Mapping[str, str]) -> Asked:
-    if isinstance(given, Changes):
-        for _, new in given.updated:
+def _statement(statement: Any, name: str, columns: Mapping[str, str]) -> Asked:
+    if isinstance(statement, Changes):
+        for _, new in statement.updated:
             for column in new:
                 if column not in columns:
                     raise RowMergeError(
@@ -372,19 +363,19 @@ def _statement(given: Any, name: str, columns: Mapping[str, str]) -> Asked:
                         code="INVALID_ARGUMENTS",
                         hint=did_you_mean(str(column), columns) or f"There are: {', '.join(columns)}.",
                     )
-        return fixed(given)
-    asked: Callable[[Sequence[Row]], Any] = checked(
-        given, name, callable, "Changes, or a function that gives them for the rows that were read"
+        return fixed(statement)
+    function: Callable[[Sequence[Row]], Any] = checked(
+        statement, name, callable, "Changes, or a function that gives them for the rows that were read"
     )
 
     def changes(rows: Sequence[Row]) -> Changes:
-        told = asked(rows)
-        if not isinstance(told, Changes):
+        result = function(rows)
+        if not isinstance(result, Changes):
             raise RowMergeError(
-                f"{name} gave {type(told).__name__} for the rows of the table; it gives Changes",
+                f"{name} gave {type(result).__name__} for the rows of the table; it gives Changes",
                 code="INVALID_ARGUMENTS",
                 hint="Import Changes from rowmerge_nb.testing.contract.",
             )
-        return told
+        return result
 
     return changes
