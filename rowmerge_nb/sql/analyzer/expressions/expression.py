@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rowmerge_nb.sql.analyzer.queries.relation import QueryResult
-    from rowmerge_nb.sql.analyzer.scope import Found, ScopeField
+    from rowmerge_nb.sql.analyzer.scope import Match, ScopeField
     from rowmerge_nb.sql.tree.statements import Identifier, Span
 
 _LARGEST_INTEGER: Final = 2**31 - 1
@@ -173,7 +173,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             self.context.error("AMBIGUOUS_NAME", f"Column '{name}' is ambiguous", node.span)
         return value
 
-    def _chosen(self, node: s.Name, found: Found, shown: str) -> ScopeField:
+    def _chosen(self, node: s.Name, found: Match, shown: str) -> ScopeField:
         """Return the field that an ambiguous name means where the site has a preference, or refuse the name."""
         targets = [field for field in found.fields if field.target]
         is_bare = len(node.parts) == 1 and len(targets) == 1

@@ -1,4 +1,4 @@
-"""CHECK constraints: what a connector says that rows of a table must fulfil, read in the table's own columns."""
+"""CHECK constraints: conditions, reported by a connector, on the rows of a table."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _INVALID: Final = "INVALID_CHECK_CONSTRAINT"
 def check_constraints(
     context: Context, table: a.TableBinding, span: Span, *, subqueries: bool = False
 ) -> tuple[a.CheckConstraint, ...]:
-    """Read the CHECK constraints of a table.
+    """Parse the CHECK constraints of a table.
 
     Args:
         context: the statement's state.
-        table: the table, into which the statement puts rows.
-        span: where the statement names it: errors about a constraint, which stands in no statement, have that place.
-        subqueries: conditions may have some, as they may for an INSERT.
+        table: the table that the statement writes to.
+        span: the place of errors about a constraint: the table's name in the statement.
+        subqueries: allow subqueries, as for an INSERT.
 
     Raises:
-        AnalysisError: INVALID_CHECK_CONSTRAINT, or what else is wrong with a condition.
+        AnalysisError: INVALID_CHECK_CONSTRAINT, or another error of a condition.
     """
     texts = () if table.metadata is None else table.metadata.check_constraints
     return tuple(_Reader(context, table, span, text).read(subqueries=subqueries) for text in texts)
@@ -45,19 +45,20 @@ def check_constraints(
 def read_constraints(
     text: str, tables: a.Tables, table: a.TableBinding, origins: tuple[e.Origin, ...] = (), about: Span | None = None
 ) -> tuple[tuple[a.CheckConstraint, ...], tuple[e.Origin, ...], tuple[a.TableBinding, ...]]:
-    """Read the CHECK constraints of a table that is being made or altered.
+    """Parse the CHECK constraints of a table that is being created or altered.
 
-    Gives them, the origins with theirs behind them, and the tables that their subqueries read.
+    Returns:
+        The constraints, the origins with theirs appended, and the tables that subqueries read.
 
     Args:
         text: the statement.
-        tables: where it looks tables up.
+        tables: where tables are looked up.
         table: the table as it will be.
-        origins: those of the statement.
-        about: where it names the constraints.
+        origins: the statement's origins.
+        about: where the statement names the constraints.
 
     Raises:
-        AnalysisError: one cannot be read.
+        AnalysisError: a constraint is invalid.
     """
     context = Context(text, tables, Era.DOCUMENTS)
     context.origins += origins
@@ -88,9 +89,9 @@ class _Reader:
             self._refuse(
                 "TYPE_MISMATCH", f"Expected check constraint for '{name}' to be of type BOOLEAN, but was {condition.type}"
             )
-        shown = formatted(node, self.text)
-        value = _refusing(condition, f"Check constraint violation: {shown}")
-        return a.CheckConstraint(shown, self.context.placed(value, self.span, f"in a row for {self.table.display}"))
+        condition_text = formatted(node, self.text)
+        value = _refusing(condition, f"Check constraint violation: {condition_text}")
+        return a.CheckConstraint(condition_text, self.context.placed(value, self.span, f"in a row for {self.table.display}"))
 
     def _parsed(self) -> s.Expression:
         try:
@@ -113,9 +114,9 @@ class _Reader:
 
 
 def _refusing(condition: e.Typed, message: str) -> e.Typed:
-    """Return the value that is true for a row that fulfils a condition, or of which it is not known, and fails for others.
+    """Return a value that is true if the condition is true or unknown, and fails otherwise.
 
-    It has the form of a value that refuses NULL, which is computed on pages too.
+    Its form is that of NOT NULL checks, which pages compute too.
     """
     yes = e.Constant(BOOLEAN, "true")
     if condition.type == UNKNOWN:
