@@ -19,28 +19,23 @@ _MOST_COUNTED: Final = 2**31 - 1
 
 
 def tail(keys: tuple[Sort, ...], query: Selected | Ordered) -> str:
-    """Return the clauses behind a query: ORDER BY, LIMIT and OFFSET.
-
-    Args:
-        keys: the keys to sort by.
-        query: the query, which has the numbers.
-    """
+    """Write a query's ORDER BY, LIMIT and OFFSET."""
     keys = tuple(key for key in keys if not isinstance(key.value, Constant))
     text = f" ORDER BY {sort_keys(keys)}" if keys else ""
-    # A limit beyond the range of int keeps all rows, and an offset beyond it keeps none.
+    # A limit above the int range retains all rows, and an offset above it none.
     limit = query.limit if query.offset <= _MOST_COUNTED else 0
     text += f" LIMIT {limit}" if limit is not None and limit <= _MOST_COUNTED else ""
     return text + (f" OFFSET {query.offset}" if 0 < query.offset <= _MOST_COUNTED else "")
 
 
 def with_ties(text: str, columns: str, keys: tuple[Sort, ...], query: Selected | Ordered, new_name: Callable[[str], str]) -> str:
-    """Return the query of the first rows, and of those that equal the last of them by the keys.
+    """Write the query of the first rows, and of those with the keys of the last one.
 
     Args:
         text: the query of all rows.
-        columns: the columns that come out.
-        keys: the keys to sort by, over columns of ``text``.
-        query: the query, which has the numbers.
+        columns: the resulting columns.
+        keys: sort keys over columns of ``text``.
+        query: has the row counts.
         new_name: returns an unused name.
     """
     rank, number = backquoted(new_name("rank")), backquoted(new_name("number"))
