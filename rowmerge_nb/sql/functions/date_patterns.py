@@ -1,6 +1,6 @@
-"""Patterns of dates: MySQL's (``%Y``) and Joda's (``yyyy``), read into tokens.
+"""Patterns of dates, MySQL's (``%Y``) and Joda's (``yyyy``), as tokens.
 
-Nothing of a pattern is handed to Spark as it stands: its letters mean other things there, and its parser takes other texts.
+Spark's own patterns have other letters and accept other texts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 
 class PatternError(ValueError):
-    """A pattern that Trino refuses; the message is Trino's."""
+    """A pattern that Trino refuses, with Trino's message."""
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,11 @@ class Token:
     """A part of a pattern.
 
     Args:
-        field: what it stands for, ``"literal"`` for plain text.
-        width: digits or letters: how many at least when it is written.
-        text: of plain text the text itself.
-        most: the most digits when it is read.
-        strict: of a year of two digits: no other number of digits is read.
+        field: its meaning, ``"literal"`` for plain text.
+        width: the minimum width when formatted.
+        text: the text of a literal.
+        most: the maximum number of digits when parsed.
+        strict: a two-digit year is parsed with exactly two digits.
     """
 
     field: str
@@ -34,7 +34,7 @@ class Token:
 
     @property
     def is_number(self) -> bool:
-        """Return whether it is written in digits."""
+        """Whether it consists of digits."""
         return self.field not in _WORDS
 
 
@@ -73,7 +73,7 @@ _SPACE: Final = (Token("literal", text=" "),)
 _CLOCK: Final[dict[str, tuple[Token, ...]]] = {"T": _MYSQL["H"] + _COLON + _MYSQL["i"] + _COLON + _MYSQL["s"]}
 _CLOCK["r"] = _MYSQL["h"] + _CLOCK["T"][1:] + _SPACE + _MYSQL["p"]
 ISO_DATE: Final = "%Y-%m-%d"
-"""The pattern that Trino reads in a way of its own, with words of its own about texts of ten letters."""
+"""A pattern that Trino parses specially, with its own errors about texts of ten characters."""
 _MYSQL_REFUSED: Final = frozenset("wUuVXD")
 
 _SLASH: Final = (Token("literal", text="/"),)
@@ -86,7 +86,7 @@ CLOCK_CONVERSIONS: Final[dict[str, tuple[Token, ...]]] = {
     "T": _CLOCK["T"],
     "r": _CLOCK["r"],
 }
-"""What Java's formatter makes of a time of day, by the letter behind ``%t``."""
+"""Java's formats of a time of day, by the letter after ``%t``."""
 DATE_CONVERSIONS: Final[dict[str, tuple[Token, ...]]] = {
     **{letter: _MYSQL[letter] for letter in "abdejmy"},
     "A": _MYSQL["W"],
@@ -96,7 +96,7 @@ DATE_CONVERSIONS: Final[dict[str, tuple[Token, ...]]] = {
     "Y": (Token("year of era", 4),),
     "D": _MYSQL["m"] + _SLASH + _MYSQL["d"] + _SLASH + _MYSQL["y"],
 }
-"""What it makes of a date, but for ``%tF``."""
+"""Java's formats of a date, except for ``%tF``."""
 
 _JODA: Final = {
     "G": "era",
@@ -123,10 +123,10 @@ _MOST: Final = {"day of week": 1, "day of year": 3}
 
 
 def mysql_tokens(pattern: str) -> tuple[Token, ...]:
-    """Read a pattern of DATE_FORMAT and DATE_PARSE.
+    """Parse a pattern of DATE_FORMAT and DATE_PARSE.
 
     Raises:
-        PatternError: a letter that Trino does not support.
+        PatternError: Trino does not support a letter.
 
     >>> [token.field for token in mysql_tokens("%Y-%c")]
     ['year', 'literal', 'month']
@@ -135,21 +135,21 @@ def mysql_tokens(pattern: str) -> tuple[Token, ...]:
     for letter, text in re.findall(r"%(.)|([^%]+)", pattern, re.DOTALL):
         if letter in _MYSQL_REFUSED and letter:
             raise PatternError(f"%{letter} not supported in date format string")
-        known = _MYSQL.get(letter) or _CLOCK.get(letter)
-        tokens += known if letter and known else (Token("literal", text=letter or text),)
+        token = _MYSQL.get(letter) or _CLOCK.get(letter)
+        tokens += token if letter and token else (Token("literal", text=letter or text),)
     if not tokens:
         raise PatternError(_NOTHING)
     if pattern == ISO_DATE:
-        # Years of more digits are read with it.
+        # It parses longer years too.
         tokens[0] = Token("year", 4, most=9)
     return tuple(tokens)
 
 
 def joda_tokens(pattern: str) -> tuple[Token, ...]:
-    """Read a pattern of FORMAT_DATETIME and PARSE_DATETIME.
+    """Parse a pattern of FORMAT_DATETIME and PARSE_DATETIME.
 
     Raises:
-        PatternError: a letter that Joda does not know.
+        PatternError: Joda has no such letter.
 
     >>> [(token.field, token.width) for token in joda_tokens("yyyy'T'HH")]
     [('year', 4), ('literal', 1), ('hour', 2)]

@@ -1,7 +1,4 @@
-"""Writes docs/functions.md: every function of Trino that this engine knows, what it becomes in Spark SQL, and what is refused.
-
-Run as ``python -m rowmerge_nb.sql.functions.function_page > docs/functions.md``.
-"""
+"""Prints docs/functions.md: ``python -m rowmerge_nb.sql.functions.function_page > docs/functions.md``."""
 
 from __future__ import annotations
 
@@ -71,7 +68,7 @@ _INTRODUCTION: Final = (
     "what each of them needs for it is said there."
 )
 _LONGEST: Final = 400
-"""So many characters of Spark SQL are shown."""
+"""The maximum length of Spark SQL on the page."""
 _SYNTAX: Final = (
     "`CASE`, `TRY_CAST`, `EXTRACT`, `AT TIME ZONE`, `JSON_EXISTS`, `JSON_VALUE`, `JSON_QUERY`, `JSON_OBJECT`, `JSON_ARRAY`, "
     "`CURRENT_DATE`, `CURRENT_TIMESTAMP`, `LOCALTIME`, `LOCALTIMESTAMP`"
@@ -79,7 +76,7 @@ _SYNTAX: Final = (
 
 
 def page() -> str:
-    """Return the page's text.
+    """Return the page.
 
     >>> page().splitlines()[0]
     '# Functions'
@@ -115,14 +112,14 @@ def _form(text: str) -> str:
 def _table(overloads: Iterable[Overload]) -> str:
     lines = ["| Trino | result | Spark SQL | in tasks |", "| --- | --- | --- | --- |"]
     for overload in overloads:
-        written = f"refused: {overload.refusal}" if overload.refusal else _code(overload.spark)
-        lines.append(f"| `{overload}` | `{overload.result}` | {written} | {'yes' if overload.duckdb else ''} |")
+        equivalent = f"refused: {overload.refusal}" if overload.refusal else _code(overload.spark)
+        lines.append(f"| `{overload}` | `{overload.result}` | {equivalent} | {'yes' if overload.duckdb else ''} |")
     return "\n".join(lines)
 
 
 def _code(text: str) -> str:
-    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\N{HORIZONTAL ELLIPSIS}"
-    escaped = shown.replace("|", "\\|")
+    excerpt = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\N{HORIZONTAL ELLIPSIS}"
+    escaped = excerpt.replace("|", "\\|")
     return f"`` {escaped} ``" if "`" in text else f"`{escaped}`"
 
 
