@@ -47,21 +47,17 @@ class TableBinding:
     """A table that the statement names: a catalog's, a DataFrame of the notebook, or rows of constants.
 
     Args:
-        display: the name as written in the statement.
+        display: the name as written.
         catalog: ``""`` for a DataFrame and for a table of ``information_schema``.
-        name: catalog, schema and table; for a DataFrame, its name alone.
-        view: the name in Spark text, unique per binding within the engine; its columns are ``c0``, ``c1``, ...
-        handle: None without a connector.
-        metadata: None for a DataFrame.
+        view: the name in Spark text, unique within the engine; its columns are ``c0``, ``c1``, ...
         dataframe: a Spark DataFrame, an Arrow table, or the rows of a table of ``information_schema``.
         rows: the rows of VALUES; reading them may raise.
-        row_count: the exact number of rows, if known without reading.
-        deterministic: reading it twice within the statement returns the same rows.
-        is_read_by_tasks: whether every task can read it by itself, with the same rows in the same order.
-        version: the version that the statement names; None for the current one.
-        hidden: further columns that the statement may name; they are read behind the others.
-        checks_reads: whether the commit of a change checks what its scans have read (`ConnectorMetadata.checks_reads`).
-        refused: errors of DataFrame columns that no SQL type holds, by name; raised if the statement reads the column.
+        deterministic: reading it again within the statement returns the same rows.
+        is_read_by_tasks: every task can read it, with the same rows in the same order.
+        version: the version that the statement names.
+        hidden: columns that the statement may name, and ``*`` omits; they follow the others.
+        checks_reads: see `ConnectorMetadata.checks_reads`.
+        refused: errors of DataFrame columns without an SQL type, raised if the statement reads them.
     """
 
     display: str
@@ -84,12 +80,12 @@ class TableBinding:
 
     @property
     def has_rows_at_hand(self) -> bool:
-        """Whether its rows are in this process: those of VALUES, or of a DataFrame that is not Spark's."""
+        """Whether its rows are in this process: VALUES, or a DataFrame that is not Spark's."""
         return self.rows is not None or (self.dataframe is not None and self.deterministic)
 
     @property
     def readable(self) -> tuple[ColumnHandle, ...]:
-        """All columns that expressions can name, hidden ones included."""
+        """All columns that expressions can name."""
         return (*(ColumnHandle(column.name, column.type) for column in self.columns), *self.hidden)
 
     @property
@@ -99,32 +95,32 @@ class TableBinding:
 
     @property
     def kind(self) -> str:
-        """What the table is, if it has no connector."""
+        """A noun for tables without a connector."""
         return "a DataFrame of the notebook" if len(self.name) == 1 else "a table that tells of its catalog"
 
     @property
     def remedy(self) -> str:
-        """A hint that leads to a table that can be changed, if it has no connector."""
+        """A hint for changing data that is in no store."""
         return "Register it as a table first." if len(self.name) == 1 else "CREATE TABLE AS copies its rows into a table."
 
     def shown(self, name: str) -> str:
-        """Return a name followed by the version, if the statement names one."""
+        """Return a name with the version that the statement names."""
         return name if self.version is None else f"{name} {self.version}"
 
     @property
     def estimated_rows(self) -> int | None:
-        """The number of rows or an upper bound, if known."""
+        """The number of rows, or an upper bound."""
         return self.statistics().row_count if self.row_count is None else self.row_count
 
     @property
     def data_size(self) -> int | None:
-        """The size of the rows in bytes, if known."""
+        """The size of the rows in bytes."""
         return int(self.dataframe.nbytes) if self.dataframe is not None and self.has_rows_at_hand else self.statistics().data_size
 
 
 @dataclass(frozen=True)
 class ViewBinding:
-    """A view that the statement names; its name is catalog, schema and view."""
+    """A view that the statement names."""
 
     name: tuple[str, str, str]
     definition: ConnectorViewDefinition
@@ -139,37 +135,34 @@ class Tables(Protocol):
     """The catalogs as the analyzer sees them; the engine implements this."""
 
     def resolve(self, parts: Sequence[str], version: ConnectorTableVersion | None = None) -> TableBinding | None:
-        """Return a table by one to three name parts, or None.
-
-        Parts are in lower case except for DataFrames. Without a version the current one is meant.
-        """
+        """Return a table by one to three name parts; these are in lower case except for DataFrames."""
 
     def evaluate(self, values: Sequence[Typed]) -> Sequence[Any]:
-        """Compute expressions that read no columns, all at the same moment; RowMergeError if that fails."""
+        """Compute expressions that read no columns at the same moment; RowMergeError on failure."""
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
         """Complete a name by the default catalog and schema; RowMergeError CATALOG_NOT_FOUND or SCHEMA_NOT_FOUND."""
 
     def view(self, parts: Sequence[str]) -> ViewBinding | None:
-        """Return a view by one to three name parts, or None."""
+        """Return a view by one to three name parts."""
 
     def catalogs(self) -> Sequence[str]:
-        """Return the names of all catalogs, sorted."""
+        """Return the names of all catalogs."""
 
     def default(self) -> tuple[str, str]:
         """Return the default catalog and schema."""
 
     def user(self) -> str:
-        """Return the name of the user who runs the statement."""
+        """Return the session's user."""
 
     def schemas(self, catalog: str) -> Sequence[str]:
-        """Return the names of a catalog's schemas, sorted."""
+        """Return the schemas of a catalog."""
 
     def has_schema(self, catalog: str, schema: str) -> bool:
         """Return whether the schema exists."""
 
     def cascades(self, catalog: str) -> bool:
-        """Return whether DROP SCHEMA ... CASCADE works in a catalog."""
+        """Return whether DROP SCHEMA ... CASCADE works."""
 
     def settings(self) -> Mapping[str, str]:
         """Return the session properties that were set."""
@@ -184,42 +177,36 @@ class Tables(Protocol):
         """Return whether CREATE TABLE AS keeps lengths and precisions."""
 
     def alters_fields(self, catalog: str) -> bool:
-        """Return whether ALTER TABLE can add, drop and rename fields of rows."""
+        """Return whether ALTER TABLE supports fields of rows."""
 
     def evolves_tables(self, catalog: str) -> bool:
         """Return whether a MERGE can add columns."""
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
-        """Return a table with new columns behind its own; RowMergeError if the store refuses them."""
+        """Return a table with new columns; RowMergeError if the store refuses them."""
 
     def stores_defaults(self, catalog: str) -> bool:
         """Return whether columns keep default values."""
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
-        """Return the names of a schema's tables and views, sorted."""
+        """Return the tables and views of a schema."""
 
     def procedures(self, catalog: str) -> Sequence[Procedure]:
         """Return the procedures of a catalog."""
 
     def table_procedures(self, catalog: str) -> Sequence[TableProcedure]:
-        """Return the procedures of a catalog's tables."""
+        """Return the table procedures of a catalog."""
 
     def hidden(self, table: TableBinding) -> tuple[ColumnHandle, ...]:
-        """Return the table's columns that ``*`` omits."""
+        """Return the columns that ``*`` omits."""
 
     def names(self) -> Sequence[str]:
-        """Return all names that "did you mean" may suggest."""
+        """Return the candidates of "did you mean"."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column that expressions can name.
-
-    Args:
-        symbol: its name within the plan and, in backquotes, in Spark text.
-        name: the name as written; None for a column without a name.
-        relation: the table name or alias that may qualify it.
-    """
+    """A column that expressions can name; its symbol is unique within the plan."""
 
     symbol: str
     name: str | None
@@ -229,12 +216,11 @@ class Field:
 
 @dataclass(frozen=True)
 class ConditionTerm:
-    """A condition, or a part of one that is true, false or unknown by itself.
+    """A condition, or a part with its own truth value.
 
     Args:
-        text: the part as written.
-        operator: ``AND``, ``OR``, ``NOT``, or ``""`` without further parts.
-        terms: the parts, in order.
+        operator: ``AND``, ``OR``, ``NOT``, or ``""`` without parts.
+        terms: the parts.
     """
 
     tree: Typed
@@ -243,7 +229,7 @@ class ConditionTerm:
     terms: tuple[ConditionTerm, ...] = ()
 
     def walk(self) -> Iterator[ConditionTerm]:
-        """Yield the condition and all its parts, parents first."""
+        """Yield the condition and its parts, parents first."""
         yield self
         for term in self.terms:
             yield from term.walk()
@@ -251,13 +237,7 @@ class ConditionTerm:
 
 @dataclass(frozen=True)
 class TypedExpression:
-    """A whole expression of a statement.
-
-    Args:
-        tree: the typed and coerced tree, with its origin.
-        text: the expression as written.
-        condition: the parts of a condition; None for other expressions.
-    """
+    """A whole expression of a statement, its text, and the parts of a condition."""
 
     tree: Typed
     text: str
@@ -270,7 +250,7 @@ class TypedExpression:
 
     @property
     def origin(self) -> Origin:
-        """The origin of the tree."""
+        """The place of the expression."""
         assert self.tree.origin is not None
         return self.tree.origin
 
@@ -281,19 +261,13 @@ class TypedExpression:
 
     @property
     def references(self) -> frozenset[str]:
-        """The symbols that it reads, outer ones of its subqueries included."""
+        """The symbols that it reads, outer ones included."""
         return references(self.tree)
 
 
 @dataclass(frozen=True)
 class MergeSource:
-    """The source of a MERGE: a table or any query.
-
-    Args:
-        text: the source as written, for display.
-        tree: the query; it can have further columns.
-        binding: the table, if the source is a plain one.
-    """
+    """The source of a MERGE: a table (``binding``) or any query, which can have further columns."""
 
     fields: tuple[Field, ...]
     text: str
@@ -304,7 +278,7 @@ class MergeSource:
 
 @dataclass(frozen=True)
 class Notice:
-    """A remark for the user on a statement that runs, and its place."""
+    """A remark on a statement that runs, and its place."""
 
     message: str
     span: Span | None = None
@@ -312,18 +286,13 @@ class Notice:
 
 @dataclass(frozen=True)
 class ClauseAnalysis:
-    """A resolved WHEN clause; an UPDATE or DELETE statement has exactly one, number 0.
+    """A resolved WHEN clause; UPDATE and DELETE have exactly one.
 
     Args:
         number: case number, from 0.
-        operation: INSERT, UPDATE, DELETE; NONE for DO NOTHING.
-        condition: the AND condition (boolean).
-        values: one per table column, coerced to its type. None if nothing is assigned: an UPDATE keeps the old value,
-            an INSERT writes NULL or the default.
-        text: the clause as written.
+        values: one per table column, coerced. None keeps the old value in an UPDATE, and is NULL or the default in an INSERT.
         origin: the place of errors about columns without a value.
-        by_source: WHEN NOT MATCHED BY SOURCE.
-        assigned: indexes of the columns that get a value, in the order of the clause.
+        assigned: indexes of the assigned columns, in the order of the clause.
         head: the clause up to its operation: ``WHEN MATCHED AND s.a > 1 THEN UPDATE``.
     """
 
@@ -354,14 +323,13 @@ class Returned:
 
 @dataclass(frozen=True)
 class Returning:
-    """A resolved RETURNING; its expressions may also read the symbols below.
+    """A resolved RETURNING, and the symbols that its expressions may read.
 
     Args:
-        new: per table column the symbol of its value after the change; NULL for a deleted row.
-        current: the same, but the old value for a deleted row: what the target's own name means.
-        action: the symbol of ``merge_action()``.
-        clause: the symbol of ``merge_clause()``.
-        text: the list as written.
+        new: the values after the change; NULL for a deleted row.
+        current: the same, but the old values for a deleted row: the meaning of the target's own name.
+        action: ``merge_action()``.
+        clause: ``merge_clause()``.
     """
 
     columns: tuple[Returned, ...]
@@ -374,12 +342,7 @@ class Returning:
 
 @dataclass(frozen=True)
 class CheckConstraint:
-    """A CHECK constraint of a table that a statement writes to.
-
-    Args:
-        text: the condition as Trino writes it.
-        value: true for a row that may be stored; fails for any other. It reads the new row's columns by name.
-    """
+    """A CHECK constraint in Trino's notation; ``value`` is true for a valid row, fails for others, and reads columns by name."""
 
     text: str
     value: Typed
@@ -390,8 +353,8 @@ class Analysis:
     """Base of all analyses.
 
     Args:
-        bindings: every table that the statement reads, once; the engine creates their views before it runs Spark text.
-        origins: the places of the expressions, by their numbers.
+        bindings: the tables that the statement reads; the engine creates their views before it runs Spark text.
+        origins: the places of the expressions, by number.
     """
 
     text: str
@@ -402,15 +365,13 @@ class Analysis:
 
 @dataclass(frozen=True)
 class RowChangeAnalysis(Analysis):
-    """A statement that changes rows of a table: MERGE, UPDATE, DELETE.
+    """A statement that changes rows: MERGE, UPDATE, DELETE.
 
     Args:
-        target: its rows are read under ``target_fields``, not through its view (subqueries use the view).
-        target_alias: its name in the statement, as written.
-        target_fields: its columns in table order.
-        clauses: the WHEN clauses in order; UPDATE and DELETE have one.
-        checks: the target's CHECK constraints; empty if no row is written.
-        hidden: the target's hidden columns that expressions may read.
+        target: read under ``target_fields``; only subqueries use its view.
+        target_alias: its name in the statement.
+        checks: the target's CHECK constraints, if rows are written.
+        hidden: the target's hidden columns.
     """
 
     target: TableBinding
@@ -427,11 +388,9 @@ class MergeAnalysis(RowChangeAnalysis):
     """A resolved MERGE.
 
     Args:
-        on: the ON condition (boolean).
-        equalities: pairs of expressions (target side, source side) of the same type that must be equal for ON to be true.
-            Each reads only its own side.
-        key_columns: the symbols of the pairs that compare plain columns whose types compare by value (target, source).
-        added: columns that the statement adds to the target, which has them already.
+        equalities: pairs of expressions (target side, source side) of one type, implied by ON. Each reads only its own side.
+        key_columns: the symbols of the pairs of plain columns whose types compare by value.
+        added: new columns of the target, which has them already.
     """
 
     source: MergeSource
@@ -465,14 +424,13 @@ class QueryAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class InsertAnalysis(Analysis):
-    """A resolved INSERT: omitted columns have their default or NULL.
+    """A resolved INSERT.
 
     Args:
-        tree: the query, with the table's columns in their order and under their names.
-        stored: the rows, if they are constants; used to find the row that an error is about.
+        tree: the query, with the table's columns.
+        stored: constant rows, used to locate errors.
         returning: its symbols are the table's column names.
-        checks: the table's CHECK constraints.
-        columns: the names of the columns that the statement fills.
+        columns: the names of the assigned columns.
     """
 
     target: TableBinding
@@ -490,10 +448,8 @@ class CreateTableAnalysis(Analysis):
     Args:
         name: catalog, schema, table (lower case).
         metadata: the new table; column names as written.
-        exists: the table exists and the statement has IF NOT EXISTS.
-        tree: the query of CREATE TABLE AS; its columns are those of ``metadata``.
-        property_spans: the span of each property's name.
-        replaced: the table that it replaces.
+        exists: the table exists, and IF NOT EXISTS applies.
+        property_spans: the places of the properties' names.
     """
 
     name: tuple[str, str, str]
@@ -506,7 +462,7 @@ class CreateTableAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class DropTableAnalysis(Analysis):
-    """A DROP TABLE; ``target`` is None if the table does not exist (IF EXISTS)."""
+    """A DROP TABLE; the target is None if IF EXISTS applies."""
 
     target: TableBinding | None
 
@@ -516,14 +472,10 @@ class DefinitionAnalysis(Analysis):
     """A statement on a view, a schema, or a table as a whole.
 
     Args:
-        kind: the statement's words: ``CREATE VIEW``, ``DROP VIEW``, ``ALTER VIEW``, ``CREATE SCHEMA``, ``DROP SCHEMA``,
-        ``TRUNCATE TABLE``,
-            ``ALTER TABLE``, ``COMMENT``.
-        name: catalog, schema, and the view or table; a schema has two parts.
-        skipped: IF EXISTS or IF NOT EXISTS makes it a no-op.
+        kind: the statement's words, such as ``CREATE VIEW``.
+        skipped: IF EXISTS or IF NOT EXISTS applies.
         view: the new definition of the view.
-        property_spans: the span of each property's name.
-        cascades: the schema is dropped with its contents.
+        property_spans: the places of the properties' names.
     """
 
     kind: str
@@ -541,10 +493,9 @@ class TableExecuteAnalysis(Analysis):
     """An ALTER TABLE EXECUTE.
 
     Args:
-        arguments: the value of every argument.
-        constraint: the part of WHERE on single columns.
-        tree: the query of all rows, under the table's column names, for a procedure that rewrites them.
-        where: the span of the condition.
+        constraint: WHERE as a constraint on single columns.
+        tree: the query of all rows, for a procedure that rewrites them.
+        where: the place of the condition.
     """
 
     target: TableBinding
@@ -558,11 +509,11 @@ class TableExecuteAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class RestoreAnalysis(Analysis):
-    """The restore of an earlier version of a table; made by the engine, not by a statement.
+    """The restore of an earlier version, made by the engine.
 
     Args:
         kind: ``RESTORE`` or ``UNDO``.
-        version: the version to restore; None for the time before the first one.
+        version: None for the time before the first version.
         dropped: columns that the undone statement had added.
     """
 
@@ -574,12 +525,7 @@ class RestoreAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class CallAnalysis(Analysis):
-    """A CALL.
-
-    Args:
-        name: catalog, schema and name of the procedure.
-        given: the arguments of the call, by name, coerced to their types.
-    """
+    """A CALL with its arguments, coerced to their types."""
 
     name: tuple[str, str, str]
     procedure: Procedure
@@ -589,11 +535,7 @@ class CallAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class ListingAnalysis(Analysis):
-    """A SHOW or DESCRIBE: the catalogs alone have the answer.
-
-    Args:
-        kind: the statement's words: ``SHOW TABLES``, ...
-    """
+    """A SHOW or DESCRIBE, and its result."""
 
     kind: str
     columns: tuple[tuple[str, Type], ...]
@@ -602,7 +544,7 @@ class ListingAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class SettingAnalysis(ListingAnalysis):
-    """A SET or RESET of a session property; its value is None after RESET."""
+    """A SET or RESET of a session property."""
 
     name: str
     value: str | None
@@ -610,7 +552,7 @@ class SettingAnalysis(ListingAnalysis):
 
 @dataclass(frozen=True)
 class ExplainAnalysis(Analysis):
-    """An EXPLAIN and the analysis of its statement."""
+    """An EXPLAIN and its statement's analysis."""
 
     statement: Explain
     inner: Analysis

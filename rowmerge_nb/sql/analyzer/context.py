@@ -1,4 +1,4 @@
-"""The state of one statement's analysis: tables, symbols, notices, and how errors are raised."""
+"""The state of one statement's analysis."""
 
 # Context.error never returns.
 # ruff: noqa: RET503
@@ -40,13 +40,13 @@ EXPANSIONS = 2_000
 
 
 class Context:
-    """The state of one statement's analysis."""
+    """Tables, symbols, notices and errors of one statement's analysis."""
 
     creates: str | None = None
     """The full name of the view that the statement makes."""
 
     def __init__(self, text: str, tables: Tables, era: Era) -> None:
-        """Start the analysis of one statement's text."""
+        """Start an analysis."""
         self.text = text
         self.tables = tables
         self.era = era
@@ -69,12 +69,12 @@ class Context:
         """The moment of all of the statement's clock functions."""
 
     def origin(self, span: Span, words: str = "") -> Origin:
-        """Number an expression; those of a view's query are located at the name of the view."""
+        """Number an expression; those of a view are located at its name."""
         self.origins.append(Origin(len(self.origins), self._use or span, words))
         return self.origins[-1]
 
     def placed(self, value: Typed, span: Span, words: str = "") -> Typed:
-        """Return an expression with its origin; failures of its subqueries are reported at the same place."""
+        """Return an expression with its origin, also for failures of its subqueries."""
         origin = self.origin(span, words)
         for part in walk(value):
             if isinstance(part, Subquery):
@@ -83,31 +83,24 @@ class Context:
         return replace(value, origin=origin)
 
     def note_parameter(self, value: Typed, sql_type: Type) -> None:
-        """Record the type to which a parameter without a value is coerced."""
+        """Record the type of a parameter without a value."""
         if self.parameters is not None and isinstance(value, Parameter):
             self.parameters[value.place] = sql_type
 
     def stored(self, value: Typed, sql_type: Type) -> Typed:
-        """Return a value coerced for a column of a type."""
+        """Coerce a value for a column."""
         self.note_parameter(value, sql_type)
         return value if value.type == sql_type else Apply(sql_type, "cast", (value,), "store")
 
     def within(self, view: ViewBinding, span: Span) -> Context:
-        """Return the context of a view's query, which is named at ``span``."""
+        """Return the context of a view's query."""
         definition = view.definition
         inner = self.apart(definition.original_sql, definition.catalog, definition.schema, span)
         inner.views = (*self.views, view.qualified)
         return inner
 
     def apart(self, text: str, catalog: str, schema: str, span: Span) -> Context:
-        """Return a context for another text with its own default schema; all else is shared.
-
-        Args:
-            text: the text.
-            catalog: completes the names in it.
-            schema: likewise.
-            span: the place in this statement that refers to the text.
-        """
+        """Return the context of another text, named at ``span``, with its own default schema."""
         inner = Context(text, _InView(self.tables, catalog, schema), self.era)
         inner.symbols, inner.bindings, inner.notices = self.symbols, self.bindings, self.notices
         inner.creates, inner.views, inner.refusals = self.creates, self.views, self.refusals
@@ -115,19 +108,19 @@ class Context:
         return inner
 
     def error(self, code: str, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
-        """Raise an AnalysisError, with a position if there is a span."""
+        """Raise an AnalysisError."""
         if span is None:
             raise AnalysisError(message, code=code, hint=hint)
         raise AnalysisError(message, code=code, hint=hint).at(span)
 
     def check_read(self, fields: Iterable[ScopeField], span: Span) -> None:
-        """Raise the error of the first column whose values no SQL type holds."""
+        """Raise the error of the first column without an SQL type."""
         for field in fields:
             if field.refused is not None:
                 self.error(field.refused.code, field.refused.message, span, field.refused.hint)
 
     def refuse_later(self, error: AnalysisError) -> bool:
-        """Record an error about a missing feature until the analysis ends; return False if it must be raised now."""
+        """Record the error of a missing feature; return False if it must be raised now."""
         if self.refusals is None:
             return False
         self.refusals.append(error)
@@ -139,11 +132,7 @@ class Context:
             raise self.refusals[0]
 
     def expand(self, span: Span) -> None:
-        """Count one more use of a WITH query: each use is analyzed anew, and nested uses multiply.
-
-        Raises:
-            AnalysisError: NOT_SUPPORTED above `EXPANSIONS`.
-        """
+        """Count a use of a WITH query, since nested uses multiply; AnalysisError NOT_SUPPORTED above `EXPANSIONS`."""
         self._expansions += 1
         if self._expansions > EXPANSIONS:
             self.error(
@@ -158,11 +147,11 @@ class Context:
         self.notices.setdefault(Notice(message, span))
 
     def statement_span(self, about: Span | None = None) -> Span:
-        """Return the first character, where Trino locates errors about the whole statement; readers are shown ``about``."""
+        """Return the first character, the place of Trino's errors about the whole statement; readers are shown ``about``."""
         return Span(0, 1, 1, 1, about)
 
     def lookup(self, name: TableName, version: ConnectorTableVersion | None = None) -> TableBinding | None:
-        """Return a table, in a version if there is one; DataFrames are found by their exact name."""
+        """Return a table; DataFrames are found by their exact name."""
         self.check_parts(name)
         values = [part.value for part in name.parts]
         exact = [part.text for part in name.parts]
@@ -176,21 +165,21 @@ class Context:
         return self.bindings.setdefault(table.shown(table.qualified), table)
 
     def check_parts(self, name: TableName) -> None:
-        """Raise SYNTAX_ERROR for a table name with too many parts."""
+        """Check the number of a table name's parts."""
         if len(name.parts) > _MAX_PARTS:
             self.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(p.value for p in name.parts)}", name.span)
 
     def canonical(self, name: Identifier) -> str:
-        """Return a name as the standard compares it: in capitals unless quoted."""
+        """Return a name in capitals, unless quoted."""
         return name.text if name.span.of(self.text).startswith('"') else name.text.upper()
 
     def has_catalog(self, name: TableName) -> bool:
-        """Return whether the catalog that the name begins with, if any, exists."""
+        """Return whether the name's catalog, if any, exists."""
         self.check_parts(name)
         return len(name.parts) < _MAX_PARTS or name.parts[0].value in self.tables.catalogs()
 
     def known_table(self, name: TableName) -> TableBinding | None:
-        """Return a table for a statement that creates, alters or drops it; None also if the catalog does not exist."""
+        """Return a table, or None, even if its catalog does not exist."""
         return self.lookup(name) if self.has_catalog(name) else None
 
     def known_view(self, name: TableName) -> ViewBinding | None:
@@ -198,12 +187,12 @@ class Context:
         return self.view(name, self.statement_span(name.span)) if self.has_catalog(name) else None
 
     def completed(self, name: TableName) -> tuple[str, str, str]:
-        """Complete a table's name without any check."""
+        """Complete a table's name without checks."""
         catalog, schema, table = (*self.tables.default()[: _MAX_PARTS - len(name.parts)], *(part.value for part in name.parts))
         return catalog, schema, table
 
     def bind(self, rows: ConstantRows) -> TableBinding:
-        """Bind rows of constants as a table."""
+        """Bind rows of constants."""
         binding = bound(rows)
         self.bindings[binding.qualified] = binding
         return binding
@@ -216,7 +205,7 @@ class Context:
             return self.tables.view([part.value for part in name.parts])
 
     def refuse_view(self, name: TableName, message: str) -> None:
-        """Raise an error if the name is a view's."""
+        """Raise an error for a view."""
         span = self.statement_span(name.span)
         try:
             view = self.view(name, span)
@@ -228,7 +217,7 @@ class Context:
             self.error("NOT_SUPPORTED", message, span, "Change the table that the view reads.")
 
     def qualified(self, name: TableName, span: Span) -> tuple[str, str, str]:
-        """Complete a table's name; raise the error of a missing catalog or schema at the span."""
+        """Complete a table's name; errors are at the span."""
         with _placed(span):
             return self.tables.qualify([part.value for part in name.parts])
 
@@ -255,7 +244,7 @@ class Context:
         return full
 
     def renamed(self, name: TableName, span: Span) -> tuple[str, str, str]:
-        """Complete the new name of an object."""
+        """Complete an object's new name."""
         try:
             return self.place(name, span)
         except RowMergeError as error:
@@ -264,13 +253,13 @@ class Context:
             self.error("CATALOG_NOT_FOUND", f"Target catalog '{name.parts[0].value}' not found", span, error.hint)
 
     def evaluate(self, values: Sequence[Typed], span: Span) -> Sequence[Any]:
-        """Compute constant expressions, all at the same moment; raise errors at their place."""
+        """Compute constant expressions at the same moment."""
         self.check_refusals()
         with _placed(span):
             return self.tables.evaluate(values)
 
     def target(self, name: TableName, span: Span) -> TableBinding:
-        """Return a table to change. If its catalog or schema is missing, Trino reports a missing table."""
+        """Return a table to change; Trino reports a missing table even if its schema is missing."""
         try:
             return self.table(name, span)
         except RowMergeError as error:
@@ -284,12 +273,12 @@ class Context:
             )
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata], span: Span) -> TableBinding:
-        """Return a table with new columns; raise the store's errors at the words that ask for them."""
+        """Return a table with new columns; errors are at the span."""
         with _placed(span):
             return self.tables.evolved(table, columns)
 
     def table(self, name: TableName, span: Span, version: ConnectorTableVersion | None = None) -> TableBinding:
-        """Return an existing table, in a version if there is one; errors point at ``span``."""
+        """Return an existing table; errors are at the span."""
         with _placed(span):
             binding = self.lookup(name, version)
         if binding is not None:
@@ -300,7 +289,7 @@ class Context:
 
 
 def dotted(parts: Sequence[str]) -> str:
-    """Format a full name as Trino's errors do: parts with characters other than letters, digits and _ are quoted.
+    """Format a full name as Trino's errors do: unusual parts are quoted.
 
     >>> dotted(("memory", "no such", "t"))
     'memory."no such".t'

@@ -1,4 +1,4 @@
-"""The meaning of names: fields, nested scopes, and the symbols of columns in the plan."""
+"""Names: fields, nested scopes, and the symbols of columns."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Symbols:
         self._counts: dict[str, int] = {}
 
     def new(self, name: str | None) -> str:
-        """Return an unused symbol like this name."""
+        """Return an unused symbol."""
         base = _UNSAFE.sub("_", (name or "expr").lower().lstrip("$")) or "expr"
         symbol, count = base, self._counts.get(base, 0)
         while symbol in self._used:
@@ -67,14 +67,14 @@ class ScopeField:
     """A column that names can refer to.
 
     Args:
-        name: the name as written; None for a column that cannot be named.
-        qualifier: the parts that may precede its name, lower case: an alias, or the table's name as written.
+        name: None if it cannot be named.
+        qualifier: the optional parts before its name, lower case.
         target: it is a column of a MERGE's target.
-        qualified_only: only a qualified name refers to it (``old.id`` in RETURNING).
-        table: catalog, schema and name of its table or view; empty for computed values.
+        qualified_only: only qualified names refer to it (``old.id`` in RETURNING).
+        table: catalog, schema and name; empty for computed values.
         aliased: it has an alias.
         hidden: ``*`` omits it.
-        refused: the error of a column whose values no SQL type holds; raised when the statement reads it.
+        refused: the error of a column without an SQL type.
     """
 
     symbol: str
@@ -89,7 +89,7 @@ class ScopeField:
     refused: AnalysisError | None = None
 
     def matches(self, parts: Sequence[str]) -> bool:
-        """Return whether these parts name this field; a prefix must be the end of the qualifier."""
+        """Return whether these parts name this field."""
         if self.name is None or self.name.lower() != parts[-1]:
             return False
         prefix = tuple(parts[:-1])
@@ -98,7 +98,7 @@ class ScopeField:
 
 @dataclass(frozen=True)
 class Match:
-    """The candidates for a name (more than one: ambiguous), the number of parts used, and the depth of their scope."""
+    """The candidates for a name, the number of parts used, and the depth of their scope."""
 
     fields: tuple[ScopeField, ...]
     used: int
@@ -107,13 +107,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Scope:
-    """The fields that an expression sees, and the scope of the enclosing query.
-
-    Args:
-        fields: the fields.
-        parent: the enclosing scope.
-        barrier: subqueries cannot refer to anything outside of them (ON of MERGE).
-    """
+    """The fields that an expression sees; a barrier keeps subqueries from outer names (ON of MERGE)."""
 
     fields: tuple[ScopeField, ...]
     parent: Scope | None = None
@@ -121,7 +115,7 @@ class Scope:
 
     @cached_property
     def by_name(self) -> Mapping[str, Sequence[ScopeField]]:
-        """The fields by their names in lower case; an index, since tables can be wide."""
+        """The fields by lower-case name, since tables can be wide."""
         fields: dict[str, list[ScopeField]] = {}
         for field in self.fields:
             if field.name is not None:
@@ -131,8 +125,7 @@ class Scope:
     def find(self, parts: Sequence[str]) -> Match | None:
         """Return the fields that the longest prefix of a dotted name refers to.
 
-        The innermost scope with a match decides. If a subquery's table has a column ``s``, ``s.id`` is a field of that column,
-        and an outer alias ``s`` cannot be reached.
+        The innermost scope with a match decides: a column ``s`` of a subquery's table hides an outer alias ``s``.
         """
         scope: Scope | None = self
         depth = 0
@@ -146,7 +139,7 @@ class Scope:
         return None
 
     def blocked(self, depth: int) -> bool:
-        """Return whether a barrier keeps a name from reaching ``depth`` scopes out."""
+        """Return whether a barrier hides names ``depth`` scopes out."""
         scope: Scope | None = self
         for _ in range(depth):
             assert scope is not None
@@ -154,10 +147,7 @@ class Scope:
         return depth > 0 and scope is not None and scope.barrier
 
     def like(self, parts: Sequence[str]) -> str | None:
-        """Return the most similar visible name, qualified if the parts are; None without a similar one.
-
-        A qualified name is compared with columns of its own table, then with the same column of other tables.
-        """
+        """Return the most similar visible name, qualified if the parts are; columns of the same table come first."""
         fields: list[ScopeField] = []
         scope: Scope | None = self
         while scope is not None:

@@ -1,4 +1,4 @@
-"""Checks of a call's arguments beyond their types: literals that Spark needs for planning, formats, groups of patterns."""
+"""Checks of a call's arguments beyond their types."""
 
 from __future__ import annotations
 
@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 
 def checked(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
-    """Check the arguments of a call, and return them in the form that its overload expects.
-
-    Raises:
-        AnalysisError: Trino's error, or NOT_SUPPORTED if only this engine refuses the call.
-    """
+    """Return the checked arguments of a call in the form that its overload expects."""
     check = _CHECKS.get(node.name)
     return values if check is None else check(analyzer, node, values)
 
@@ -64,7 +60,7 @@ def _several_maps(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -
 
 
 def _separated(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
-    """Refuse CONCAT_WS of a lone untyped NULL: it is a text or an array, with different results unless the separator is NULL."""
+    """Refuse CONCAT_WS of a lone untyped NULL, which could be a text or an array."""
     if len(values) == 2 and values[1].type == UNKNOWN != values[0].type:
         analyzer.ambiguous(node)
     return values
@@ -111,7 +107,6 @@ def _extracted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
 
 
 def _is_participation_known(group: Group) -> bool:
-    """Return whether Spark's empty text shows if the group takes part in a match."""
     return group.certain or not group.may_be_empty
 
 
@@ -123,7 +118,7 @@ def _number(value: e.Typed) -> int | None:
 
 
 def _replaced(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
-    """Check regexp_replace with a lambda: matches are derived from the text and its pieces, since Spark passes none."""
+    """Check regexp_replace with a lambda: matches are derived from the pieces of the text."""
     if len(values) == 3 and isinstance(values[2], e.Function):
         if values[2].body.type == UNKNOWN:
             analyzer.not_found(node.name, values, node)

@@ -71,10 +71,8 @@ class ExpressionSite:
 
     Args:
         name: the clause's name for errors, for instance ``"WHERE clause"``.
-        aggregates: aggregate functions are allowed.
-        windows: window functions are allowed.
-        functions: additional functions without arguments, by name.
-        judged_whole: forbidden calls are reported after the analysis of the whole expression, at its place.
+        functions: additional functions without arguments.
+        judged_whole: forbidden calls are reported after the whole expression, at its place.
     """
 
     name: str
@@ -91,8 +89,8 @@ class CallAnalyzer:
         context: the statement's state.
         scope: the visible names.
         site: the place of the expression.
-        prefers_target: returns whether an ambiguous bare name is the target's column; by default none is.
-        named: the queries of WITH that subqueries can see.
+        prefers_target: returns whether an ambiguous bare name is the target's column.
+        named: the visible queries of WITH.
     """
 
     def __init__(
@@ -104,7 +102,7 @@ class CallAnalyzer:
         prefers_target: Callable[[str], bool] | None = None,
         named: NamedQueries | None = None,
     ) -> None:
-        """Start in one scope, at one place."""
+        """Start in one scope."""
         self.context = context
         self.scope = scope
         self.site = site
@@ -131,11 +129,11 @@ class CallAnalyzer:
         raise NotImplementedError
 
     def refuse(self, message: str, node: s.Expression) -> NoReturn:
-        """Raise NOT_SUPPORTED for a feature that only Trino has."""
+        """Raise NOT_SUPPORTED."""
         self.context.error("NOT_SUPPORTED", message, node.error_span)
 
     def check_reflected(self, value: e.Typed, node: s.Expression, where: str) -> None:
-        """Raise an error for Java functions in clauses that Spark allows only deterministic functions in."""
+        """Refuse Java functions where Spark allows only deterministic ones."""
         name = e.reflected_function(value)
         if name is not None:
             self.context.error(
@@ -155,7 +153,7 @@ class CallAnalyzer:
         return e.Apply(target, "cast", (value,))
 
     def comparable(self, values: Iterable[e.Typed], common: Type) -> tuple[e.Typed, ...]:
-        """Coerce values for comparison; timestamps with zones become instants."""
+        """Coerce values for comparison; zones do not matter."""
         return tuple(self.coerce(value, instant(common)) for value in values)
 
     def subquery(self, query: s.QueryNode) -> QueryResult:
@@ -209,7 +207,7 @@ class CallAnalyzer:
         return self.function(node.name, self._arguments(node), node)
 
     def _special_form(self, node: s.Call, analyze: Callable[[CallAnalyzer, s.Call], e.Typed]) -> e.Typed:
-        """Analyze a call with rules of its own; to Trino, some of these are plain functions."""
+        """Analyze a call with rules of its own."""
         self._no_distinct(node)
         value = analyze(self, node)
         if node.filter is not None or node.order_by:
@@ -236,7 +234,7 @@ class CallAnalyzer:
             )
 
     def _not_aggregate(self, node: s.Call) -> NoReturn:
-        """Raise the error of FILTER or ORDER BY in a scalar function, after errors of the call itself."""
+        """Refuse FILTER and ORDER BY in a scalar function, after errors of the call itself."""
         if not self.site.aggregates:
             self._not_scalar(node)
         if node.filter is not None:
@@ -249,7 +247,7 @@ class CallAnalyzer:
         self.context.error("FUNCTION_NOT_AGGREGATE", f"{clause} is only valid for aggregation functions", node.error_span)
 
     def _arguments(self, node: s.Call) -> list[e.Typed]:
-        """Analyze the arguments; lambdas last, since the others determine their parameter types."""
+        """Analyze the arguments; lambdas last, since others determine their parameter types."""
         values = [e.Constant(_LAMBDA, None) if isinstance(a, s.Lambda) else self.analyze(a) for a in node.arguments]
         for index, argument in enumerate(node.arguments):
             if isinstance(argument, s.Lambda):
@@ -262,7 +260,7 @@ class CallAnalyzer:
         return checked(self, node, values)
 
     def _widen(self, values: list[e.Typed], node: s.Lambda, parameter_types: Sequence[Type]) -> None:
-        """Coerce REDUCE's state to the type of its result: 0 becomes a double if doubles are added."""
+        """Coerce REDUCE's state to its result's type: 0 becomes a double if doubles are added."""
         state, result_type = values[1].type, values[2].type.parameters[-1]
         common = common_type(state, result_type)
         if common is not None and not can_coerce(result_type, state):
@@ -304,7 +302,7 @@ class CallAnalyzer:
         return e.Apply(resolved.result, "function", arguments, resolved.overload)
 
     def _refuse_signature(self, resolved: Resolved, node: s.Expression) -> None:
-        """Raise the error of an unsupported signature, after Trino's own errors."""
+        """Refuse a signature, after Trino's own errors."""
         overload = resolved.overload
         subject = f"The function {overload.name}" if overload.name in REFUSED else overload.shown
         error = AnalysisError(f"{subject} is not supported by this engine: {overload.refusal}", code="NOT_SUPPORTED").at(
@@ -315,7 +313,6 @@ class CallAnalyzer:
             raise error
 
     def _argument(self, value: e.Typed, parameter_type: Type) -> e.Typed:
-        """Coerce an argument, or the result of a lambda."""
         if isinstance(value, e.Function):
             return self._lambda_result(value, parameter_type)
         # Spark's functions of arrays and maps take no untyped NULL.
@@ -325,7 +322,7 @@ class CallAnalyzer:
         return e.Function(parameter_type, value.parameters, self.coerce(value.body, parameter_type.parameters[-1]))
 
     def not_found(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> NoReturn:
-        """Raise FUNCTION_NOT_FOUND for a name with arguments of these types."""
+        """Raise FUNCTION_NOT_FOUND."""
         expected = f.signatures(name)
         if not expected:
             hint = did_you_mean(name, (*f.known(), *_WITHOUT_SCHEMA))
@@ -368,7 +365,6 @@ class CallAnalyzer:
             self._around = before
 
     def _check_nesting(self, node: s.Call) -> None:
-        """Raise an error for a window function within an aggregate or another window function."""
         if self._around is None:
             return
         construct, outer = self._around
@@ -379,7 +375,7 @@ class CallAnalyzer:
         self.context.error("NESTED_WINDOW", message, span)
 
     def judge(self, node: s.Expression) -> None:
-        """Raise the error of aggregates and window functions that were found in an expression."""
+        """Refuse the aggregates and window functions found in an expression."""
         if self._not_scalars:
             self._not_scalar(*self._not_scalars, whole=node)
 
@@ -394,7 +390,7 @@ class CallAnalyzer:
         )
 
     def _aggregated(self, node: s.Call, *, over_groups: bool = False) -> e.Aggregate:
-        """Analyze an aggregate; one over groups (in a window) may have aggregates as arguments."""
+        """Analyze an aggregate; in a window over groups, its arguments may be aggregates."""
         construct = _ARGUMENTS if over_groups else _AGGREGATION
         values, condition, order_by = self.within(construct, node, lambda: self._parts(node))
         for key, item in zip(order_by, node.order_by, strict=True):
@@ -484,7 +480,7 @@ class CallAnalyzer:
         )
 
     def measure(self, node: s.Measure) -> e.Typed:
-        """Raise the error of a measure, which needs a pattern in its window."""
+        """Refuse a measure, which needs a pattern in its window."""
         if self.site.judged_whole:
             self._not_scalar(node)
         if not self.site.windows:
@@ -497,7 +493,7 @@ class CallAnalyzer:
     # -- special forms --------------------------------------------------------------------------------------------
 
     def ambiguous(self, node: s.Expression | s.Step, matches: Sequence[Resolved] = ()) -> NoReturn:
-        """Raise an error for operands that several functions or operators match equally."""
+        """Refuse operands that several functions or operators match equally."""
         message = "Could not choose a best candidate operator. Explicit type casts must be added."
         if matches:
             lines = [f"\t * ({','.join(map(str, match.arguments))}):{match.result}\n" for match in matches]
@@ -515,7 +511,7 @@ class CallAnalyzer:
         return e.Apply(INTEGER, "grouping", values, node)
 
     def unexpected(self, node: s.Call, argument_types: Sequence[Type], expected: str) -> NoReturn:
-        """Raise Trino's error for arguments that no function of that name takes."""
+        """Raise Trino's error for arguments that no function takes."""
         self.context.error(
             "FUNCTION_NOT_FOUND",
             f"Unexpected parameters ({listed_types(argument_types)}) for function {node.name}. Expected: {expected}",
@@ -524,7 +520,7 @@ class CallAnalyzer:
 
 
 def _rank(node: s.Call | s.Measure) -> int:
-    """Return the position in Trino's list of non-scalar calls: aggregates, then windows, then GROUPING."""
+    """Return the position in Trino's list: aggregates, windows, GROUPING."""
     if isinstance(node, s.Measure) or node.window is not None:
         return 1
     return 2 if node.name == "grouping" else 0

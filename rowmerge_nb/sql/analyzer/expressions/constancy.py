@@ -1,4 +1,4 @@
-"""Checks of expressions that must be constant: arguments of CALL, values of AS OF."""
+"""Checks of expressions that must be constant."""
 
 from __future__ import annotations
 

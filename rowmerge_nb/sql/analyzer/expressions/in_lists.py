@@ -33,10 +33,10 @@ _VALUE: Final = "v"
 
 
 def long_list(analyzer: ExpressionAnalyzer, node: s.InList) -> e.Typed | None:
-    """Analyze IN over a list with many constants, or return None for a short list.
+    """Analyze IN over a long list, or return None for a short one.
 
     Raises:
-        AnalysisError: TYPE_MISMATCH without a common type, NOT_SUPPORTED for too long a list of some types, or an item's error.
+        AnalysisError: TYPE_MISMATCH; NOT_SUPPORTED for too long a list of some types.
     """
     if len(node.items) <= _SHORT and not any(isinstance(item, s.Literals) for item in node.items):
         return None
@@ -66,7 +66,6 @@ def long_list(analyzer: ExpressionAnalyzer, node: s.InList) -> e.Typed | None:
 
 
 def _partitioned(items: Sequence[ConstantColumn | e.Typed]) -> tuple[list[ConstantColumn], list[e.Typed]]:
-    """Separate constants from computed values."""
     columns, constants, computed = [], [], []
     for item in items:
         if isinstance(item, ConstantColumn):
@@ -89,7 +88,6 @@ def _set(node: s.InList, column: ConstantColumn, common: Type) -> ConstantSet:
 def _value_by_value(
     analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items: Sequence[ConstantColumn | e.Typed], common: Type
 ) -> e.Typed:
-    """Return a list value by value, for types that cannot be looked up."""
     parts: list[e.Typed] = [value]
     for item, item_node in zip(items, node.items, strict=True):
         if isinstance(item, ConstantColumn) and isinstance(item_node, s.Literals):
@@ -117,7 +115,7 @@ def _common(analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items:
 
 
 def _refuse(analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items: Sequence[ConstantColumn | e.Typed]) -> NoReturn:
-    """Raise the error of the first item that has no common type with those before."""
+    """Refuse the first item that has no common type with those before."""
     typed_items: list[tuple[Type, Callable[[], Span]]] = [(value.type, lambda: node.value.error_span)]
     for item, item_node in zip(items, node.items, strict=True):
         if isinstance(item_node, s.Literals):

@@ -31,12 +31,7 @@ _QUERIES = (s.ScalarQuery, s.Exists, s.InQuery, s.Quantified)
 
 @dataclass(frozen=True)
 class InlineFunction:
-    """A function that a statement defines.
-
-    Args:
-        before: the functions that it can call.
-        made: expanded calls by their arguments.
-    """
+    """A function that a statement defines, and expansions of calls by arguments."""
 
     node: s.FunctionDefinition
     parameters: tuple[Type, ...]
@@ -51,11 +46,7 @@ class InlineFunction:
 
 
 def define_functions(context: Context, nodes: Sequence[s.FunctionDefinition]) -> None:
-    """Define the functions of a statement; each can call those before it.
-
-    Raises:
-        AnalysisError: with Trino's code and place, also for a function that is not called.
-    """
+    """Define the functions of a statement; each can call those before it. Unused ones are checked too."""
     for node in nodes:
         names = [name.value for name, _ in node.parameters]
         for index, (name, _) in enumerate(node.parameters):
@@ -95,11 +86,7 @@ def _type(context: Context, name: s.TypeName, span: Span) -> Type:
 
 
 def call_inline(analyzer: CallAnalyzer, node: s.Call) -> e.Typed | None:
-    """Analyze the call of a function that the statement defines, or return None for any other.
-
-    Raises:
-        AnalysisError: with Trino's code and place.
-    """
+    """Analyze the call of an inline function, or return None for any other."""
     context = analyzer.context
     functions = [function for function in context.functions if function.node.name.value == node.name]
     if not functions or node.qualifier:
@@ -119,7 +106,7 @@ def call_inline(analyzer: CallAnalyzer, node: s.Call) -> e.Typed | None:
 
 
 def _check_call(analyzer: CallAnalyzer, node: s.Call) -> None:
-    """Raise an error for syntax of aggregates and window functions."""
+    """Refuse syntax of aggregates and window functions."""
     error, span = analyzer.context.error, node.error_span
     if node.window is not None:
         error("FUNCTION_NOT_WINDOW", f"Not a window function: {node.name}", replace(analyzer.select or span, about=span))
@@ -133,7 +120,7 @@ def _check_call(analyzer: CallAnalyzer, node: s.Call) -> None:
 def _matching_function(
     analyzer: CallAnalyzer, node: s.Call, functions: Sequence[InlineFunction], argument_types: Sequence[Type]
 ) -> InlineFunction:
-    """Return the function with exactly these types, or else the one with the narrowest."""
+    """Return the function with exactly these types, or the narrowest one."""
     exact = [function for function in functions if list(function.parameters) == list(argument_types)]
     fitting = exact or [function for function in functions if _coerces(argument_types, function.parameters)]
     narrowest = [one for one in fitting if all(_coerces(one.parameters, other.parameters) for other in fitting)]
@@ -160,7 +147,6 @@ def _coerces(argument_types: Sequence[Type], parameters: Sequence[Type]) -> bool
 
 
 def _expanded(context: Context, function: InlineFunction, arguments: tuple[e.Typed, ...]) -> e.Typed:
-    """Return a function's expression with arguments for its parameters."""
     from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
     from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 

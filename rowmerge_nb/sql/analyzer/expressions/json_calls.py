@@ -25,11 +25,7 @@ _FORMATS: Final = {"JSON": "JSON", **{f"UTF{bits}": f"JSON ENCODING UTF{bits}" f
 
 
 def json_lookup(analyzer: CallAnalyzer, node: j.JsonLookup) -> e.Typed:
-    """Analyze JSON_EXISTS, JSON_VALUE or JSON_QUERY.
-
-    Raises:
-        AnalysisError: Trino's error, or NOT_SUPPORTED if only this engine refuses the call.
-    """
+    """Analyze JSON_EXISTS, JSON_VALUE or JSON_QUERY."""
     if node.path_name is not None:
         analyzer.context.error("INVALID_PATH", f"JSON path name is not allowed in {node.name} function", node.path_name.span)
     document = read_as_json(analyzer, node.input, f"{node.name} function input argument")
@@ -50,7 +46,7 @@ def _without_queries(analyzer: CallAnalyzer, node: s.Expression, name: str, valu
 
 
 def read_as_json(analyzer: CallAnalyzer, json_input: j.JsonInput, what: str) -> e.Typed:
-    """Analyze a value that is read as JSON; ``what`` is its name in errors.
+    """Analyze a value that is read as JSON, ``what`` in errors.
 
     Raises:
         AnalysisError: TYPE_MISMATCH if Trino reads no JSON from the type, NOT_SUPPORTED if only this engine does not.
@@ -178,11 +174,7 @@ def _query(analyzer: CallAnalyzer, node: j.JsonLookup) -> _Part:
 
 
 def output_type(analyzer: CallAnalyzer, node: j.JsonLookup | j.JsonConstructor) -> Type:
-    """Return the type of the returned JSON text.
-
-    Raises:
-        AnalysisError: TYPE_MISMATCH if Trino writes no JSON as the type, NOT_SUPPORTED if only this engine does not.
-    """
+    """Return the type of the returned JSON text; errors as in `read_as_json`."""
     sql_type = _returning(analyzer, node)
     form = node.output_format or "JSON"
     binary = sql_type.base == "varbinary"

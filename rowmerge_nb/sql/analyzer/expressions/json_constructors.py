@@ -26,11 +26,7 @@ _FULL: Final = 12
 
 
 def json_constructor(analyzer: CallAnalyzer, node: j.JsonConstructor) -> e.Typed:
-    """Analyze JSON_OBJECT or JSON_ARRAY.
-
-    Raises:
-        AnalysisError: Trino's error, or NOT_SUPPORTED if only this engine refuses the call.
-    """
+    """Analyze JSON_OBJECT or JSON_ARRAY."""
     keys: list[e.Typed] = []
     values: list[e.Typed] = []
     read: list[bool] = []
@@ -58,7 +54,7 @@ def json_constructor(analyzer: CallAnalyzer, node: j.JsonConstructor) -> e.Typed
 
 
 def _value(analyzer: CallAnalyzer, node: j.JsonConstructor, json_input: j.JsonInput, *, read: bool) -> e.Typed:
-    """Analyze a value: JSON is parsed; other types than numbers, booleans and text are cast to text."""
+    """Analyze a value: JSON is parsed; types other than numbers, booleans and text are cast to text."""
     if read:
         if node.unique:
             message = "WITH UNIQUE KEYS behavior is not supported for JSON_OBJECT function when input expression has FORMAT"
@@ -78,7 +74,7 @@ def _value(analyzer: CallAnalyzer, node: j.JsonConstructor, json_input: j.JsonIn
 
 
 def _order(analyzer: CallAnalyzer, node: j.JsonConstructor, keys: list[e.Typed]) -> list[int]:
-    """Return the order of an object's members: as in Trino, that of a hash table."""
+    """Return the order of an object's members: that of a hash table."""
     if len(keys) < 2:
         return list(range(len(keys)))
     names = [key.value for key in keys if isinstance(key, e.Constant) and key.value is not None]

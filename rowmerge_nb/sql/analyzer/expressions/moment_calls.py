@@ -1,7 +1,4 @@
-"""Functions of dates, times and timestamps that the table of functions cannot describe.
-
-They depend on a unit (``date_trunc``), a pattern (``format_datetime``) or a value's zone.
-"""
+"""Date and time functions that depend on a unit, a pattern, or a value's zone."""
 
 # All makers have one signature.
 # ruff: noqa: ARG001
@@ -34,13 +31,12 @@ _ZONED_MILLISECONDS: Final = zoned(Type(_WITH_ZONE, (3,)))
 
 
 def moment_function(analyzer: CallAnalyzer, name: str, values: Sequence[e.Typed], node: Expression) -> e.Typed | None:
-    """Analyze the call of a date or time function; return None if the table of functions decides."""
+    """Analyze a date or time function, or return None if the table of functions decides."""
     maker = _MAKERS.get(name)
     return maker(analyzer, _with_typed_nulls(name, values), node) if maker is not None else None
 
 
 def _with_typed_nulls(name: str, values: Sequence[e.Typed]) -> list[e.Typed]:
-    """Give untyped NULLs the types that Trino assumes for them."""
     kinds = (*_NULLS.get(name, ()), *[UNKNOWN] * len(values))
     return [
         e.Constant(sql_type, None) if value.type == UNKNOWN else value for value, sql_type in zip(values, kinds, strict=False)
@@ -52,7 +48,7 @@ def _is_moment(value: e.Typed) -> bool:
 
 
 def _on_clock(analyzer: CallAnalyzer, values: list[e.Typed], name: str, node: Expression) -> e.Typed | None:
-    """Analyze functions of the wall clock, for a timestamp with time zone in its zone; DATE of text is a cast."""
+    """Analyze a function of the wall clock; DATE of text is a cast."""
     if name == "date" and len(values) == 1 and is_text(values[0].type):
         return analyzer.coerce(values[0], DATE)
     if not any(value.type.base == _WITH_ZONE for value in values):
@@ -76,7 +72,6 @@ def _is_dated(value: e.Typed) -> bool:
 
 
 def _is_moved(analyzer: CallAnalyzer, value: e.Typed, node: Expression) -> bool:
-    """Return whether a value has a date or time; an untyped NULL is ambiguous."""
     if value.type == UNKNOWN:
         analyzer.ambiguous(node)
     return _is_dated(value)

@@ -22,12 +22,12 @@ _MOMENTS: Final = frozenset({"timestamp", _WITH_ZONE})
 
 
 def written(sql_type: Type, name: str, *arguments: e.Typed, key: Any = None) -> e.Typed:
-    """Build an operation that has its own printing function; see `rowmerge_nb.sql.typed.expressions.Written`."""
+    """Build an operation with its own printer; see `rowmerge_nb.sql.typed.expressions.Written`."""
     return e.Apply(sql_type, "written", arguments, e.Written(name, key))
 
 
 def at_time_zone(analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Expression) -> e.Typed:
-    """Build ``value AT TIME ZONE zone``: the same instant in that zone."""
+    """Build ``value AT TIME ZONE zone``."""
     if value.type.base == "timestamp":
         value = analyzer.coerce(value, Type(_WITH_ZONE, value.type.parameters))
     if value.type.base == "time":
@@ -46,7 +46,7 @@ def at_time_zone(analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Ex
 
 
 def in_one_zone(value: e.Typed) -> bool:
-    """Return whether a timestamp has the same zone in all rows: it derives from AT TIME ZONE or with_timezone with a constant."""
+    """Return whether a timestamp has the same zone in all rows, by AT TIME ZONE or with_timezone with a constant."""
     if not isinstance(value, e.Apply):
         return False
     if isinstance(value.detail, e.Written) and value.detail.name in {"at time zone", "with_timezone"}:
@@ -60,14 +60,7 @@ def _is_zone(value: e.Typed) -> bool:
 
 
 def zone_argument(analyzer: CallAnalyzer, zone: e.Typed, node: Expression, *, unknown: str = "zone") -> e.Typed:
-    """Return a zone's name; constants are checked here, other values at run time.
-
-    Args:
-        analyzer: raises errors.
-        zone: a text, an interval or NULL.
-        node: the place of errors.
-        unknown: the run-time check, which determines the error of an unknown zone.
-    """
+    """Return a zone's name; constants are checked here, others at run time, with the error ``unknown``."""
     if zone.type == INTERVAL_DAY:
         return written(VARCHAR, "zone of interval", zone)
     if isinstance(zone, e.Constant):
@@ -84,7 +77,6 @@ def _is_at_clock(value: e.Typed) -> bool:
 
 
 def _with_zone(analyzer: CallAnalyzer, value: e.Typed) -> e.Typed:
-    """Return a date or timestamp as a timestamp with time zone."""
     if value.type.base == _WITH_ZONE:
         return value
     return analyzer.coerce(value, Type(_WITH_ZONE, value.type.parameters or (0,)))
@@ -106,7 +98,6 @@ def _with_timezone(analyzer: CallAnalyzer, values: list[e.Typed], node: Expressi
 
 
 def _from_clock(value: e.Typed, zone: e.Typed) -> e.Typed:
-    """Return a zone's wall clock as a timestamp with that zone."""
     return written(zoned(Type(_WITH_ZONE, value.type.parameters)), "with_timezone", value, zone)
 
 

@@ -1,4 +1,4 @@
-"""Analyzes calls with rules of their own: COALESCE, NULLIF, IF, TRY, typeof, GREATEST, JSON paths."""
+"""Analyzes calls with rules of their own."""
 
 # Context.error never returns.
 
@@ -83,7 +83,6 @@ def _extreme(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
 
 
 def _json_path(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
-    """Analyze JSON_EXTRACT, JSON_EXTRACT_SCALAR and JSON_SIZE; paths are parsed here."""
     values = [analyzer.analyze(argument) for argument in node.arguments]
     argument_types = [value.type for value in values]
     fits = (
@@ -130,7 +129,7 @@ def _can_fail(node: e.Typed) -> bool:
 
 
 def _hidden_failure(node: e.Typed) -> str | None:
-    """Return a form that can hide a failing part, so that TRY could not detect it."""
+    """Return a form that can hide a failing part from TRY."""
     for part in e.walk(node):
         if isinstance(part, e.Apply) and part.name == "function":
             lambdas = [argument.body for argument in part.arguments if isinstance(argument, e.Function)]

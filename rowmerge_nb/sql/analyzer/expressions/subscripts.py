@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def subscript(analyzer: ExpressionAnalyzer, node: s.Subscript) -> e.Typed:
-    """Analyze ``base[index]``.
-
-    Raises:
-        AnalysisError: with Trino's code and words.
-    """
+    """Analyze ``base[index]``."""
     base = analyzer.analyze(node.base)
     if base.type.base == "row":
         return _field_by_number(analyzer, node, base)
@@ -38,7 +34,7 @@ def subscript(analyzer: ExpressionAnalyzer, node: s.Subscript) -> e.Typed:
 
 
 def _field_by_number(analyzer: ExpressionAnalyzer, node: s.Subscript, base: e.Typed) -> e.Typed:
-    """Analyze ``row[2]``, whose index must be a literal, since it determines the type."""
+    """Analyze ``row[2]``, whose index must be a literal."""
     where = node.index.error_span
     if not isinstance(node.index, s.Literal):
         negative = isinstance(node.index, s.Unary) and isinstance(node.index.operand, s.Literal)

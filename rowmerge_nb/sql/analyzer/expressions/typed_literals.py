@@ -1,4 +1,4 @@
-"""Literals with a type (``DATE '...'``, ``INTERVAL '...'``), checked here so that errors have a place."""
+"""Literals with a type (``DATE '...'``), checked here so that errors have a place."""
 
 from __future__ import annotations
 
@@ -119,7 +119,6 @@ def _uuid(value: str) -> Constant:
 
 
 def _is_rounded_out(type_name: str, value: str) -> bool:
-    """Return whether rounding to microseconds exceeds Python's range."""
     try:
         _READERS[type_name](value)
     except OverflowError:
@@ -152,7 +151,7 @@ def far_moment(type_name: str, value: str) -> Type | None:
 
 
 def _clock(text: str) -> tuple[int, int]:
-    """Return the microseconds of a day, rounded half up, and the written precision."""
+    """Return the microseconds of a day, rounded half up, and the precision."""
     match = _TIME.fullmatch(text)
     if match is None:
         raise ValueError(text)
@@ -193,7 +192,7 @@ def _clock_text(moment: dt.datetime) -> str:
 
 
 def moment_constant(sql_type: Type, moment: dt.datetime) -> Constant:
-    """Return a moment as a constant of a type, by the session zone's clock, rounded to the type's precision.
+    """Return a moment as a constant, by the session zone's clock, rounded to the type's precision.
 
     >>> moment_constant(Type("time", (1,)), dt.datetime(2024, 2, 29, 23, 59, 59, 960000, dt.UTC)).value
     '00:00:00.000000'
@@ -272,12 +271,12 @@ def interval_refusal(node: Interval) -> str:
 
 
 def is_long_interval(value: Constant) -> bool:
-    """Return whether an interval has more microseconds than Spark supports; Trino counts milliseconds."""
+    """Return whether an interval exceeds Spark's microseconds; Trino counts milliseconds."""
     return value.type == INTERVAL_DAY and abs(Decimal(value.value or 0)) >= _MOST_SECONDS
 
 
 def _units(node: Interval) -> tuple[str, ...]:
-    """Return the units from first to last; empty if their order is wrong."""
+    """Return the units from first to last; empty for a wrong order."""
     order = ("YEAR", "MONTH") if node.first in {"YEAR", "MONTH"} else _DAY_UNITS
     last = node.last or node.first
     return order[order.index(node.first) : order.index(last) + 1] if last in order else ()
@@ -300,7 +299,7 @@ _PARTS: Final = {
 
 
 def _seconds(text: str, units: tuple[str, ...]) -> str | None:
-    """Return seconds with six decimals, three of them significant as in Trino; trailing units are optional."""
+    """Return seconds with six decimals, three significant; trailing units are optional."""
     pattern = ""
     for unit in reversed(units):
         separator = "" if unit == units[0] else " " if unit == "HOUR" else ":"

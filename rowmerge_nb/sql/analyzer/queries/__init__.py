@@ -1,1 +1,1 @@
-"""Queries and their parts: relations, the SELECT list, grouping, windows, recursion."""
+"""Queries and their parts."""

@@ -1,4 +1,4 @@
-"""Lateral queries that Trino cannot decorrelate and therefore refuses; Spark could run them."""
+"""Lateral queries that Trino cannot decorrelate and therefore refuses."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from rowmerge_nb.sql.typed.readings import outer_columns
 
 
 def is_separable(query: q.Query, outer: frozenset[str]) -> bool:
-    """Return whether Trino can separate a query from the outer rows; Trino itself refuses more.
+    """Return whether Trino can decorrelate a query.
 
-    It cannot if several rows of VALUES, the queries of a set operation, or the rows that OFFSET skips depend on ``outer``
-    symbols.
+    It cannot if rows of VALUES, a set operation, or the rows that OFFSET skips depend on ``outer`` symbols.
     """
     match query:
         case q.Valued():

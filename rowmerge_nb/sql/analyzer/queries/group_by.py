@@ -1,4 +1,4 @@
-"""GROUP BY: the keys, and the expressions that are valid over groups."""
+"""GROUP BY: keys, and checks of expressions over groups."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def with_keys(node: s.Select, outputs: Sequence[Output]) -> s.Select:
-    """Replace AUTO in GROUP BY by the columns of the SELECT list without aggregates and window functions."""
+    """Replace AUTO in GROUP BY by the SELECT list without aggregates and window functions."""
     if not any(isinstance(item, s.AutoKeys) for item in node.group_by or ()):
         return node
     positions = [position for position, output in enumerate(outputs, 1) if not isinstance(output.value, e.Aggregate | e.Windowed)]
@@ -46,11 +46,7 @@ def with_keys(node: s.Select, outputs: Sequence[Output]) -> s.Select:
 
 
 def grouped_by(node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> tuple[e.Typed, ...] | None:
-    """Return the keys of GROUP BY, or None without it.
-
-    Raises:
-        AnalysisError: with Trino's code and place; NOT_SUPPORTED for types that this engine does not group by.
-    """
+    """Return the keys of GROUP BY; NOT_SUPPORTED for types that this engine does not group by."""
     if node.group_by is None:
         return None
     site = analyzer.site
@@ -69,7 +65,7 @@ def grouped_by(node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[O
 
 
 def with_sets_once(node: s.Select, keys: tuple[e.Typed, ...] | None) -> s.Select:
-    """Remove repeated sets from GROUP BY DISTINCT, regardless of the order and repetition of their keys."""
+    """Remove repeated sets from GROUP BY DISTINCT, ignoring order and repetition of keys."""
     if node.grouping is None or not node.grouping.distinct or keys is None:
         return node
     first = {frozenset(keys[index] for index in group): group for group in reversed(node.grouping.sets)}
@@ -80,7 +76,7 @@ def with_sets_once(node: s.Select, keys: tuple[e.Typed, ...] | None) -> s.Select
 def grouping_operations(
     context: Context, node: s.Select, values: Sequence[e.Typed], keys: tuple[e.Typed, ...] | None
 ) -> list[tuple[e.Typed, e.Typed]]:
-    """Check the arguments of GROUPING, and return replacements: without several sets it is 0.
+    """Check GROUPING, and return replacements: without several sets it is 0.
 
     Raises:
         AnalysisError: MISSING_GROUP_BY, INVALID_ARGUMENTS.
@@ -105,12 +101,6 @@ def check_groups(
     context: Context, values: Iterable[tuple[e.Typed, s.Node]], keys: tuple[e.Typed, ...], fields: Sequence[ScopeField]
 ) -> None:
     """Check that outside of aggregates only grouping keys are read.
-
-    Args:
-        context: the statement.
-        values: expressions over groups, and their nodes.
-        keys: the keys.
-        fields: the columns of FROM, which name those of ``*``.
 
     Raises:
         AnalysisError: EXPRESSION_NOT_AGGREGATE; NOT_SUPPORTED for a correlated subquery.
@@ -139,13 +129,13 @@ def check_groups(
 
 
 def _column_text(column: e.Column, fields: Sequence[ScopeField]) -> str:
-    """Format a column of FROM as Trino does: with its table, or as its number if it has no name."""
+    """Format a column as Trino does: with its table, or as its number."""
     number, field = next((number, field) for number, field in enumerate(fields, 1) if field.symbol == column.symbol)
     return str(number) if field.name is None else f"'{'.'.join((*field.qualifier, field.name))}'"
 
 
 def _check_window(context: Context, value: e.Typed, node: s.Node, keys: tuple[e.Typed, ...]) -> None:
-    """Raise the error of a window's PARTITION BY or ORDER BY at its place."""
+    """Check a window's PARTITION BY and ORDER BY."""
     if not isinstance(value, e.Windowed) or not isinstance(node, s.Call) or node.window is None:
         return
     divided = zip(value.partition_by, node.window.partition_by, strict=False)

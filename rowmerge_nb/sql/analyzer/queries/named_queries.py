@@ -1,4 +1,4 @@
-"""The queries of WITH that are visible at a place."""
+"""The visible queries of WITH."""
 
 from __future__ import annotations
 
@@ -12,20 +12,15 @@ if TYPE_CHECKING:
 
 
 class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
-    """Queries of WITH by name, each with those that are visible to it, which precede it.
+    """Queries of WITH by name, each with the visible ones before it.
 
-    All views of one WITH share one dict and differ in their count, so each query costs time and space once.
-
-    Args:
-        around: the queries visible around the WITH.
-        entries: the queries of the WITH by name, with their positions.
-        count: how many of them are visible.
+    All views of one WITH share ``entries`` and differ in ``count``, so each query costs time and space once.
     """
 
     def __init__(
         self, around: NamedQueries | None = None, entries: Mapping[str, tuple[int, s.NamedQuery]] | None = None, count: int = 0
     ) -> None:
-        """Show the first ``count`` entries, and what is visible around."""
+        """Show the first ``count`` entries, and those around."""
         self._around = around
         self._entries = entries or {}
         self._count = count
@@ -50,7 +45,7 @@ class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
 
 
 def check_columns(context: Context, entry: s.NamedQuery, count: int) -> None:
-    """Check that a named query's columns match the query in number and have unique names."""
+    """Check the number and uniqueness of a named query's columns."""
     if entry.columns and len(entry.columns) != count:
         context.error(
             "MISMATCHED_COLUMN_ALIASES",

@@ -1,4 +1,4 @@
-"""Analyzes queries: each becomes one tree, whose output columns are symbols."""
+"""Analyzes queries as trees whose output columns are symbols."""
 
 # An analyzer calls private methods of other instances.
 # ruff: noqa: SLF001
@@ -58,19 +58,14 @@ class _Above:
         )
 
     def replaced(self, pairs: Sequence[tuple[e.Typed, e.Typed]]) -> _Above:
-        """Return the same with the first of each pair replaced by the second."""
         return self.changed(lambda value: e.replaced(value, pairs)) if pairs else self
 
 
 class QueryAnalyzer(RelationAnalyzer):
-    """Analyzes queries; see `RelationAnalyzer` for the arguments."""
+    """Analyzes queries; see `RelationAnalyzer`."""
 
     def query(self, node: s.QueryNode) -> QueryResult:
-        """Analyze a whole query.
-
-        Raises:
-            AnalysisError: with Trino's code and place; NOT_SUPPORTED for unsupported forms.
-        """
+        """Analyze a whole query."""
         define_functions(self.context, node.functions)
         inner = self._with(node.named, recursive=node.recursive)
         if isinstance(node.body, s.Select):
@@ -115,7 +110,6 @@ class QueryAnalyzer(RelationAnalyzer):
         return QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, len(named))) if named else self
 
     def _seeing(self, node: s.QueryBody, visible_queries: NamedQueries) -> QueryResult:
-        """Analyze a query to which other queries of WITH are visible."""
         return QueryAnalyzer(self.context, self.parent, visible_queries)._body(node)
 
     def _body(self, node: s.QueryBody) -> QueryResult:
@@ -232,7 +226,7 @@ class QueryAnalyzer(RelationAnalyzer):
         )
 
     def _check_frames(self, node: s.Select, above: _Above) -> None:
-        """Raise an error for GROUPS frames over groups."""
+        """Refuse GROUPS frames over groups."""
         windows = [part for value in above.values for part in e.walk(value) if isinstance(part, e.Windowed)]
         counts_groups = any(window.frame is not None and window.frame.unit == "GROUPS" for window in windows)
         is_grouped = node.group_by is not None or node.having is not None or any(map(e.is_aggregated, above.values))
@@ -252,7 +246,6 @@ class QueryAnalyzer(RelationAnalyzer):
         query: s.QueryNode,
         fields: Sequence[ScopeField],
     ) -> None:
-        """Check that outside of aggregates only grouping keys are read."""
         values: list[tuple[e.Typed, s.Node]] = [(output.value, output.node) for output in above.outputs]
         values += [(above.having, node.having)] if above.having and node.having else []
         output_symbols = {output.field.symbol for output in above.outputs}
@@ -343,7 +336,7 @@ class QueryAnalyzer(RelationAnalyzer):
         return analyzer.analyze(item)
 
     def _order_by_query(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> e.Typed:
-        """Return a key with a subquery, which sees the columns of FROM, or else those of the SELECT list."""
+        """Return a key with a subquery, which sees FROM or else the SELECT list."""
         try:
             return analyzer.analyze(item)
         except AnalysisError as error:
@@ -358,7 +351,6 @@ class QueryAnalyzer(RelationAnalyzer):
 
 
 def _whole(relation: RelationResult) -> QueryResult:
-    """Return the query of all columns of a table that are not hidden."""
     fields = tuple(field for field in relation.fields if not field.hidden)
     if len(fields) == len(relation.fields):
         return QueryResult(fields, relation.tree)

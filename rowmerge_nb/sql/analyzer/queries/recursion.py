@@ -34,7 +34,7 @@ class Recursion:
 
 
 def recursion_of(context: Context, entry: s.NamedQuery) -> Recursion | None:
-    """Return the recursion of a WITH RECURSIVE query, or None if it does not name itself.
+    """Return the recursion of a query, or None if it does not name itself.
 
     Raises:
         AnalysisError: MISSING_COLUMN_ALIASES, NESTED_RECURSIVE, INVALID_RECURSIVE_REFERENCE, INVALID_LIMIT_CLAUSE, NOT_SUPPORTED.
@@ -72,17 +72,10 @@ def recursive_rows(
     visible_queries: NamedQueries,
     analyze: Callable[[s.QueryBody, NamedQueries], QueryResult],
 ) -> QueryResult:
-    """Return the rows of the anchor and of each step over the rows of the step before.
+    """Return the rows of the anchor and of all steps.
 
     As in Trino, ``max_recursion_depth`` steps run even without rows, and the next one must have none.
-    EXPLAIN shows one node: a step's values would be repeated for every later step.
-
-    Args:
-        context: the statement's state.
-        entry: the query of WITH.
-        recursion: its parts.
-        visible_queries: the queries of WITH that it can name.
-        analyze: analyzes a query to which such queries are visible.
+    EXPLAIN shows one node, since a step's values would be repeated for every later step.
     """
     anchor = analyze(recursion.anchor, visible_queries)
     check_columns(context, entry, len(anchor.fields))
@@ -118,7 +111,7 @@ def recursive_rows(
 
 @dataclass(frozen=True)
 class AnalyzedQuery(s.QueryBody):
-    """A query that was analyzed where its name was defined."""
+    """A query that is already analyzed."""
 
     result: QueryResult
 
@@ -138,7 +131,7 @@ def analyzed(entry: s.NamedQuery, result: QueryResult) -> s.NamedQuery:
 
 
 def _check_step(context: Context, node: s.QueryBody, result: QueryResult, column_types: Sequence[Type]) -> None:
-    """Check that a step matches the anchor in the number and types of its columns."""
+    """Check that step and anchor have the same columns."""
     if len(result.fields) != len(column_types):
         context.error(
             "TYPE_MISMATCH",
@@ -156,7 +149,7 @@ def _check_step(context: Context, node: s.QueryBody, result: QueryResult, column
 
 
 def _shaped(context: Context, union: s.SetOperation, name: str) -> Recursion | None:
-    """Check the place of the query's own name; return None if it does not occur."""
+    """Check the place of the query's own name, if any."""
     early = next(_references(union.left, name), None)
     if early is not None:
         context.error(_INVALID, "WITH table name is referenced in the base relation of recursion", early.span)
@@ -178,7 +171,7 @@ def _shaped(context: Context, union: s.SetOperation, name: str) -> Recursion | N
 
 
 def _check_side(context: Context, part: s.Node, name: str) -> None:
-    """Raise an error if the name is on a side whose rows an outer join or EXCEPT can remove."""
+    """Refuse the name on a side whose rows an outer join or EXCEPT can remove."""
     if isinstance(part, s.Join):
         is_left_refused, is_right_refused = part.kind in {"RIGHT", "FULL"}, part.kind in {"LEFT", "FULL"}
         operation = f"source of {part.kind} join"
@@ -198,14 +191,14 @@ def _limit(query: s.QueryNode) -> Span:
 
 
 def _references(node: Any, name: str) -> Iterator[s.Node]:
-    """Yield the references to a query of WITH, unless an inner query has the same name."""
+    """Yield the references to a query of WITH, unless hidden."""
     for part in _parts(node, name):
         if isinstance(part, s.Table | s.TableBody) and [word.value for word in part.name.parts] == [name]:
             yield part
 
 
 def _parts(node: Any, name: str = "") -> Iterator[s.Node]:
-    """Yield a node and its descendants, except queries that define ``name`` themselves."""
+    """Yield a node and its descendants, except queries that redefine ``name``."""
     if isinstance(node, tuple):
         for part in node:
             yield from _parts(part, name)

@@ -1,4 +1,4 @@
-"""Parameters of LIMIT, OFFSET and FETCH, which are computed before the statement is analyzed."""
+"""Parameters of LIMIT, OFFSET and FETCH, which are computed before the analysis."""
 
 from __future__ import annotations
 
@@ -30,14 +30,7 @@ if TYPE_CHECKING:
 
 
 def check_row_counts(text: str, values: Sequence[str]) -> None:
-    """Check the literals that are row counts.
-
-    Args:
-        text: the statement.
-        values: the values of its parameters, as SQL.
-
-    Raises:
-        AnalysisError: with Trino's code and message, at the parameter.
+    """Check the literals (SQL texts) that are row counts, with Trino's errors at the parameters.
 
     >>> check_row_counts("SELECT ? LIMIT ?", ["'a'", "5"])
     >>> check_row_counts("SELECT ? LIMIT ?", ["'a'", "'b'"])
@@ -54,17 +47,7 @@ def check_row_counts(text: str, values: Sequence[str]) -> None:
 def computed_row_counts(
     text: str, statement: Execute, tables: Callable[[], AbstractContextManager[Tables]], era: Era
 ) -> list[str]:
-    """Return the values of EXECUTE as SQL: row counts are computed, other values are unchanged.
-
-    Args:
-        text: the executed text.
-        statement: the EXECUTE.
-        tables: opens the tables; called only if something must be computed.
-        era: see `rowmerge_nb.sql.analyzer.statements.statement.analyze`.
-
-    Raises:
-        AnalysisError: with Trino's code and message.
-    """
+    """Return the values of EXECUTE as SQL, with row counts computed; ``tables`` is called only if needed."""
     values = [value.text for value in statement.values]
     for number, (parameter, value) in enumerate(zip(parameter_places(text), statement.values, strict=False)):
         if not parameter.row_count:
@@ -93,8 +76,7 @@ def computed_row_counts(
 def _error_span(code: str, parameter: Place, value_span: Span, statement: Execute) -> Span:
     """Return the place of an error about a row count.
 
-    Trino reports places in the executed text, except for types; for a prepared text, which Trino rewrites, it is the value's
-    place.
+    Trino locates it in the executed text, except for types; for a prepared text, it is the value's place.
     """
     if statement.inner is None or code == "TYPE_MISMATCH":
         return value_span
@@ -117,7 +99,6 @@ _HINT: Final = "Give a number."
 
 
 def _beyond(clause: str, count: int) -> tuple[str, str] | None:
-    """Return the error of a row count that is too small."""
     fetch = clause == "FETCH FIRST"
     if count >= fetch:
         return None

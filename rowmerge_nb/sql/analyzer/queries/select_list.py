@@ -1,4 +1,4 @@
-"""The SELECT list: its columns, their names, and the expansion of ``*``."""
+"""The SELECT list."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Output:
-    """A column of a SELECT list: its expression, its field, and its node."""
+    """A column of a SELECT list."""
 
     value: e.Typed
     field: ScopeField
@@ -28,13 +28,7 @@ class Output:
 
 
 def select_list(node: s.Select, analyzer: ExpressionAnalyzer, fields: Fields | None) -> list[Output]:
-    """Return the columns of a SELECT list.
-
-    Args:
-        node: the SELECT.
-        analyzer: analyzes expressions over the relation.
-        fields: the columns of FROM; None without FROM.
-    """
+    """Return the columns of a SELECT list; ``fields`` is None without FROM."""
     outputs: list[Output] = []
     used: set[str] = set()
     for item in node.items:
@@ -52,7 +46,7 @@ def select_list(node: s.Select, analyzer: ExpressionAnalyzer, fields: Fields | N
 
 
 def output_field(item: s.SelectItem, analyzer: ExpressionAnalyzer, value: e.Typed) -> ScopeField:
-    """Return the field of an item, without a symbol; ``value`` is the analyzed item."""
+    """Return the field of an analyzed item, without a symbol."""
     match = analyzer.scope.find([part.value for part in item.value.parts]) if isinstance(item.value, s.Name) else None
     whole = match is not None and isinstance(item.value, s.Name) and match.used == len(item.value.parts)
     source = match.fields[0] if match is not None and whole else None
@@ -67,8 +61,7 @@ def expanded(context: Context, item: s.AllColumns, fields: Fields | None) -> tup
     """Return the columns that ``*`` or ``t.*`` means.
 
     Raises:
-        AnalysisError: COLUMN_NOT_FOUND without FROM, TABLE_NOT_FOUND, MISMATCHED_COLUMN_ALIASES, or the error of an unreadable
-        column.
+        AnalysisError: COLUMN_NOT_FOUND without FROM, TABLE_NOT_FOUND, MISMATCHED_COLUMN_ALIASES.
     """
     columns = _expanded(context, item, fields)
     context.check_read(columns, item.span)
@@ -96,10 +89,10 @@ def _expanded(context: Context, item: s.AllColumns, fields: Fields | None) -> tu
 
 
 def numbered_output(context: Context, item: s.Expression, outputs: Sequence[Output], clause: str) -> Output | None:
-    """Return the column that a number in GROUP BY or ORDER BY means; None if the item is not a number.
+    """Return the column that a number in GROUP BY or ORDER BY means, if it is a number.
 
     Raises:
-        AnalysisError: INVALID_COLUMN_REFERENCE if the number is out of range.
+        AnalysisError: INVALID_COLUMN_REFERENCE.
     """
     position = _position(item)
     if position is not None and not 1 <= position <= len(outputs):
@@ -108,7 +101,6 @@ def numbered_output(context: Context, item: s.Expression, outputs: Sequence[Outp
 
 
 def _position(item: s.Expression) -> int | None:
-    """Return an integer literal's value, with its sign, or None."""
     if isinstance(item, s.Unary) and item.operator == "-" and isinstance(item.operand, s.Literal):
         position = _position(item.operand)
         return None if position is None else -position
@@ -116,10 +108,7 @@ def _position(item: s.Expression) -> int | None:
 
 
 def outputs_by_name(outputs: Sequence[Output]) -> dict[str, e.Typed | None]:
-    """Return a SELECT list's expressions by name.
-
-    The value is None for an ambiguous name, and a column reference for a volatile expression.
-    """
+    """Return a SELECT list's expressions by name; None if ambiguous, a column reference if volatile."""
     by_name: dict[str, e.Typed | None] = {}
     for output in outputs:
         if output.field.name is not None:
@@ -131,7 +120,7 @@ def outputs_by_name(outputs: Sequence[Output]) -> dict[str, e.Typed | None]:
 
 
 def _is_table(target: s.Expression, analyzer: ExpressionAnalyzer, fields: Fields | None) -> bool:
-    """Return whether ``t`` in ``t.*`` is a table rather than a row column; unknown names count as tables."""
+    """Return whether ``t`` in ``t.*`` is a table rather than a row; unknown names count as tables."""
     if not isinstance(target, s.Name):
         return False
     parts = tuple(part.value for part in target.parts)
@@ -167,7 +156,7 @@ def _check_aliases(context: Context, item: s.AllColumns, count: int) -> None:
 
 
 def _output(context: Context, value: e.Typed, field: ScopeField, node: s.Node, used: set[str]) -> Output:
-    """Return a column; one that is only passed through keeps its symbol."""
+    """Return a column; one that is passed through keeps its symbol."""
     is_passed = isinstance(value, e.Column) and not value.outer and value.symbol not in used
     symbol = value.symbol if is_passed and isinstance(value, e.Column) else context.symbols.new(field.name)
     used.add(symbol)

@@ -34,11 +34,7 @@ _KINDS: Final[dict[str, str]] = {"input": "table", "columns": "descriptor"}
 
 
 def table_arguments(context: Context, node: s.TableFunction) -> dict[str, s.Expression]:
-    """Return the arguments of a table function by parameter.
-
-    Raises:
-        AnalysisError: FUNCTION_NOT_FOUND, and Trino's errors about arguments.
-    """
+    """Return the arguments of a table function by parameter."""
     parts = tuple(part.value for part in node.name.parts)
     if len(parts) == _WITH_CATALOG and parts[0] not in {*context.tables.catalogs(), _BUILT_IN[0]}:
         context.error("CATALOG_NOT_FOUND", f"Catalog '{parts[0]}' not found", node.name.span, "SHOW CATALOGS lists them.")
@@ -54,7 +50,7 @@ def table_arguments(context: Context, node: s.TableFunction) -> dict[str, s.Expr
 
 
 def kept_columns(context: Context, columns: s.Expression, fields: Sequence[ScopeField]) -> tuple[ScopeField, ...]:
-    """Return the columns that ``exclude_columns`` retains, without qualifiers."""
+    """Return the columns that ``exclude_columns`` retains."""
     assert isinstance(columns, s.Descriptor)
     if columns.typed:
         context.error("INVALID_FUNCTION_ARGUMENT", "COLUMNS descriptor contains types", None, "Name the columns alone.")
@@ -81,7 +77,6 @@ def sequence_rows(
 
 
 def _arguments(context: Context, node: s.TableFunction, parameters: Mapping[str, bool]) -> dict[str, s.Expression]:
-    """Return the argument of each parameter; all of them are named or none is."""
     names = [parameter for parameter, _ in node.arguments if parameter is not None]
     if names and len(names) < len(node.arguments):
         context.error(
@@ -122,7 +117,7 @@ def _kind(value: s.Expression) -> str:
 
 
 def _first_argument(node: s.TableFunction) -> Span:
-    """Return where Trino reports errors about all arguments: at the first one, or at the function's name."""
+    """Return the place of errors about all arguments."""
     if not node.arguments:
         return node.name.span
     name, value = node.arguments[0]

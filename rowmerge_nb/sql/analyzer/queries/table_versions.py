@@ -1,7 +1,4 @@
-"""Analyzes ``FOR VERSION AS OF`` and ``FOR TIMESTAMP AS OF``.
-
-As in Trino, the value is computed during analysis, since the table is looked up by it.
-"""
+"""Analyzes FOR VERSION and FOR TIMESTAMP AS OF; as in Trino, the value is computed during analysis."""
 
 from __future__ import annotations
 
@@ -30,9 +27,7 @@ def version_of(context: Context, period: s.QueryPeriod) -> ConnectorTableVersion
     """Return the version of a query period.
 
     Raises:
-        AnalysisError: EXPRESSION_NOT_CONSTANT, TYPE_MISMATCH, INVALID_ARGUMENTS for NULL and for a moment that is not in the
-        past,
-            or an error of the expression.
+        AnalysisError: EXPRESSION_NOT_CONSTANT, TYPE_MISMATCH, INVALID_ARGUMENTS for NULL and for a moment not in the past.
         RowMergeError: the expression cannot be computed.
     """
     refuse_subqueries(context, period.end)
@@ -80,12 +75,11 @@ def _plain(value: e.Constant) -> Any:
 
 
 def _moment(value: Any) -> Any:
-    """Return a moment with a zone as a datetime, and other values unchanged."""
     return value["instant"].astimezone(zone_info(value["zone"])) if isinstance(value, dict) else value
 
 
 def _moment_text(pointer: dt.date, sql_type: Type) -> str:
-    """Format a moment as a cast to varchar does, with at most six fractional digits."""
+    """Format a moment as varchar, with at most six fractional digits."""
     if not isinstance(pointer, dt.datetime):
         return pointer.isoformat()
     digits = min(int(str(sql_type.parameters[0])) if sql_type.parameters else 3, 6)

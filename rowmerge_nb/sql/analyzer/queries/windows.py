@@ -1,4 +1,4 @@
-"""Analyzes windows: the WINDOW clause, frames, and the restrictions of each function."""
+"""Analyzes windows and frames."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _RANGE: Final = "Window frame of type RANGE PRECEDING or FOLLOWING requires"
 
 
 def named_windows(analyzer: CallAnalyzer, node: s.Select) -> dict[str, s.Window]:
-    """Return the windows of a WINDOW clause by name; each may refer to earlier ones."""
+    """Return the windows of a WINDOW clause by name."""
     windows: dict[str, s.Window] = {}
     for name, window in node.windows:
         key = _key(analyzer, name)
@@ -56,7 +56,6 @@ def named_windows(analyzer: CallAnalyzer, node: s.Select) -> dict[str, s.Window]
 
 
 def _key(analyzer: CallAnalyzer, name: Identifier) -> str:
-    """Return a window's name for comparison: quoted names as they are, others in upper case."""
     return name.text if name.span.of(analyzer.context.text).startswith('"') else name.text.upper()
 
 
@@ -88,14 +87,14 @@ def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str
 
 
 def order_span(analyzer: CallAnalyzer, order_by: Sequence[s.SortItem]) -> Span:
-    """Return the place of a window's ORDER BY, including these words."""
+    """Return the place of a window's ORDER BY."""
     first, last = order_by[0].span, order_by[-1].span
     start = analyzer.context.text.upper().rindex("ORDER", 0, first.start)
     return Span.within(analyzer.context.text, start, last.end)
 
 
 def inner_span(analyzer: CallAnalyzer, window: s.Window) -> Span:
-    """Return the place of the contents of a window's parentheses, or of its name."""
+    """Return the place of a window's contents, or of its name."""
     text, span = analyzer.context.text, window.span
     start = text.find("(", span.start, span.end) + 1
     if not start:
@@ -107,13 +106,7 @@ def inner_span(analyzer: CallAnalyzer, window: s.Window) -> Span:
 def analyzed_window(
     analyzer: CallAnalyzer, window: s.Window, node: s.Call | None = None
 ) -> tuple[tuple[e.Typed, ...], e.Frame | None, tuple[e.Sort, ...]]:
-    """Return a window's partition keys, frame and sort keys.
-
-    Args:
-        analyzer: resolves names.
-        window: the window, merged with the one that it names.
-        node: the function over it; None for an unused window of the WINDOW clause.
-    """
+    """Return a window's partition keys, frame and sort keys; ``node`` is the function over it, if any."""
     owner = node or s.Call(window.span, "", ())
     return analyzer.within("window specification", owner, lambda: _analyzed_window(analyzer, window))
 
@@ -133,7 +126,7 @@ def _analyzed_window(analyzer: CallAnalyzer, window: s.Window) -> tuple[tuple[e.
 
 
 def check_window(analyzer: CallAnalyzer, node: s.Call, window: s.Window) -> None:
-    """Check the rules of a function's window: LAG needs an order, RANK takes no frame, SUM no IGNORE NULLS."""
+    """Check a function's window: LAG needs an order, RANK takes no frame, SUM no IGNORE NULLS."""
     error = analyzer.context.error
     if node.name in {"lag", "lead"} and not window.order_by:
         assert node.window is not None
@@ -145,7 +138,7 @@ def check_window(analyzer: CallAnalyzer, node: s.Call, window: s.Window) -> None
 
 
 def check_only_aggregates(analyzer: CallAnalyzer, node: s.Call) -> None:
-    """Raise an error for DISTINCT and ORDER BY in a window function that is not an aggregate."""
+    """Refuse DISTINCT and ORDER BY in a window function that is not an aggregate."""
     if is_aggregate(node.name):
         return
     if node.distinct:
@@ -165,7 +158,7 @@ def analyzed_frame(
     """Return a window's frame, and its keys; for RANGE with an offset, in the type of their sum.
 
     Raises:
-        AnalysisError: if Trino refuses the frame; NOT_SUPPORTED for an offset that is not constant.
+        AnalysisError: Trino refuses the frame; NOT_SUPPORTED for an offset that is not constant.
     """
     keys, frame = tuple(order_by), window.frame
     if frame is None:
@@ -186,7 +179,7 @@ def analyzed_frame(
 
 
 def _check_order(analyzer: CallAnalyzer, frame: s.Frame, bounds: Sequence[tuple[str, e.Typed | None]]) -> None:
-    """Raise an error for frames that Spark lacks: always empty, or bounded in both days and months."""
+    """Refuse frames that Spark lacks: always empty, or bounded in both days and months."""
     (low_side, low), (high_side, high) = bounds
     node = frame.low.offset
     if low is None or high is None or node is None:
@@ -270,7 +263,6 @@ def _offset(
 
 
 def _sum_type(key: Type, offset: Type) -> Type | None:
-    """Return the type of the sum of a key and an offset, or None."""
     if is_numeric(key):
         return common_type(key, offset) if is_numeric(offset) else None
     if key in _INTERVALS:

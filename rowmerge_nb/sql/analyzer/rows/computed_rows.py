@@ -1,4 +1,4 @@
-"""Computed rows of VALUES: rows of one form are computed together, over their constants as data."""
+"""Computed rows of VALUES; rows of one form are computed together, over their constants as data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TAKES_COLUMNS: Final = frozenset(
 
 @dataclass
 class _Rows:
-    """The rows of one form: the first row, and per row its number and its constants."""
+    """The rows of one form: the first row, and all numbers and constants."""
 
     first: tuple[e.Typed, ...]
     source_row: WrittenRow
@@ -50,18 +50,7 @@ class _Rows:
 def computed_rows(
     context: Context, analyzer: ExpressionAnalyzer, node: s.Values, parts: Sequence[Part], fields: Sequence[ScopeField]
 ) -> tuple[q.Form, ...]:
-    """Return the forms of rows some of which are computed; rows are numbered in order.
-
-    Args:
-        context: the statement's state.
-        analyzer: coerces values.
-        node: VALUES as written.
-        parts: its rows.
-        fields: its columns.
-
-    Raises:
-        AnalysisError: NOT_SUPPORTED for too many different forms.
-    """
+    """Return the forms of numbered rows; AnalysisError NOT_SUPPORTED for too many forms."""
     column_types = [f.type for f in fields]
     plain: list[tuple[npt.NDArray[np.int64], Part]] = []
     forms: dict[tuple[e.Typed, ...], _Rows] = {}
@@ -121,7 +110,7 @@ def _form_of(
     values: tuple[e.Typed, ...],
     span_of: Callable[[int, int], Span | None],
 ) -> q.Form:
-    """Return values over constants; these become data, together with the numbers of their rows."""
+    """Return values over constants, which become data with the numbers of their rows."""
     names, types = [column.symbol for column in constants], [column.type for column in constants]
     data = ConstantRows((*names, q.ROW_NUMBER), (*types, BIGINT), (*columns, ConstantColumn.of_integers(numbers)), span_of)
     return q.Form(values, context.bind(data).view, (*constants, e.Column(BIGINT, q.ROW_NUMBER)))
@@ -131,16 +120,13 @@ def _form_of(
 
 
 def _form(cells: Sequence[e.Typed]) -> tuple[tuple[e.Typed, ...], list[e.Constant]]:
-    """Return a row's cells with columns instead of constants, and the constants."""
+    """Return a row with columns instead of constants, and the constants."""
     constants: list[e.Constant] = []
     return tuple(_extracted(cell, constants) for cell in cells), constants
 
 
 def _extracted(node: e.Typed, constants: list[e.Constant], *, is_measured: bool = True) -> e.Typed:
-    """Return an expression with columns instead of constants, which are added to ``constants``.
-
-    Without ``is_measured``, texts of all lengths make one form.
-    """
+    """Return an expression with columns instead of constants; without ``is_measured``, lengths of texts do not matter."""
     constant = constant_of(node)
     if constant is not None:
         sql_type = VARCHAR if is_text(node.type) and not is_measured else node.type

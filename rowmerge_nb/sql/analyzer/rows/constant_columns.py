@@ -1,6 +1,6 @@
-"""Columns of constants as data: the common type of a column's literals, and their values as an Arrow array.
+"""Columns of constants as data: the common type of literals, and their values as an Arrow array.
 
-Arrow does the work; only literals that it cannot parse are handled in Python, each distinct text once.
+Only literals that Arrow cannot parse are handled in Python, each distinct text once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LARGEST_INTEGER: Final = 2**31 - 1
 
 @dataclass
 class BadLiteral(Exception):
-    """An invalid literal: its row, Trino's message, and the offset of the error in its text."""
+    """An invalid literal, and the offset of the error in its text."""
 
     index: int
     message: str
@@ -40,7 +40,7 @@ class BadLiteral(Exception):
 
 @dataclass
 class UnfitConstant(Exception):
-    """A constant that its column's type cannot hold: its row, its type, and its digits."""
+    """A constant that its column's type cannot hold."""
 
     index: int
     type: Type
@@ -49,7 +49,7 @@ class UnfitConstant(Exception):
 
 @dataclass(frozen=True)
 class _Part:
-    """The constants of one type: their rows, and their texts in the form of typed constants."""
+    """The constants of one type, as texts."""
 
     kind: Type
     rows: npt.NDArray[np.int64]
@@ -58,12 +58,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class ConstantColumn:
-    """A column of constants.
-
-    Args:
-        count: the number of rows.
-        parts: the constants by type; other rows are NULL.
-        types: the distinct types of the constants.
+    """A column of constants by type; other rows are NULL.
 
     >>> column = ConstantColumn.of_literals(["1", "NULL", "2.50"])
     >>> str(column.type), column.values(column.type).to_pylist()
@@ -76,7 +71,7 @@ class ConstantColumn:
 
     @property
     def type(self) -> Type | None:
-        """The type to which all constants coerce, or None."""
+        """The common type, or None."""
         result: Type | None = UNKNOWN
         for sql_type in self.types:
             result = common_type(result, sql_type) if result is not None else None
@@ -84,16 +79,12 @@ class ConstantColumn:
 
     @classmethod
     def of_literals(cls, texts: Sequence[str]) -> ConstantColumn:
-        """Build a column of literals as written.
-
-        Raises:
-            BadLiteral: the first invalid literal.
-        """
+        """Build a column of literals; raise BadLiteral for the first invalid one."""
         return _of_literals(texts)
 
     @classmethod
     def of_constants(cls, cells: Sequence[Constant]) -> ConstantColumn:
-        """Build a column of typed constants as returned by `constant_of`."""
+        """Build a column of constants from `constant_of`."""
         rows_by_base: dict[str, list[int]] = {}
         for row, cell in enumerate(cells):
             if cell.value is not None:
@@ -124,10 +115,10 @@ class ConstantColumn:
         return cls(int(starts[-1]), tuple(parts), frozenset().union(*(column.types for column in columns)))
 
     def values(self, sql_type: Type) -> pa.Array:
-        """Return the values as the type to which all constants coerce.
+        """Return the values as the common type.
 
         Raises:
-            UnfitConstant: a number has more digits than the common type has room for.
+            UnfitConstant: the common type has too few digits.
         """
         arrays = [_cast(part, sql_type) for part in self.parts]
         rows = [part.rows for part in self.parts]
@@ -146,7 +137,7 @@ class ConstantColumn:
 
 
 def literal_constant(text: str) -> Constant:
-    """Return a valid literal, as written, as a typed constant.
+    """Return a literal as a typed constant.
 
     >>> literal_constant("-1.50").value, str(literal_constant("DATE '2024-02-29'").type)
     ('-1.50', 'date')
@@ -169,13 +160,11 @@ def literal_constant(text: str) -> Constant:
 
 
 def _named_value(text: str) -> tuple[str, str]:
-    """Return the type's name before a quoted text, and the text without quotes."""
     start = text.index("'")
     return text[:start].strip().lower(), text[start + 1 : -1].replace("''", "'")
 
 
 def _named_constant(name: str, value: str) -> Constant | None:
-    """Return a literal with a type's name or of bytes, or None if it is invalid."""
     return Constant(Type("varbinary"), value.upper()) if name == "x" else typed_literal(name, value)
 
 
@@ -187,7 +176,7 @@ def _integer_type(number: int) -> Type:
 
 
 def constant_of(cell: Typed) -> Constant | None:
-    """Return a literal, with or without a sign, as a constant that can be data, or None."""
+    """Return a signed or unsigned literal as a constant that can be data, or None."""
     if isinstance(cell, Constant):
         return cell if cell.type.base in _READERS and not is_zoned(cell.type) else None
     if isinstance(cell, Apply) and cell.name == "negate":
@@ -296,7 +285,7 @@ def _doubles(_rows: npt.NDArray[np.int64], _texts: pa.StringArray, _originals: p
 
 
 def _typed(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[_Part], set[Type]]:
-    """Parse literals with a type's name or of bytes, each distinct text once."""
+    """Parse literals with a type's name, each distinct text once."""
     encoded = texts.dictionary_encode()
     constants: list[Constant] = []
     for index, text in enumerate(encoded.dictionary.to_pylist()):

@@ -1,4 +1,4 @@
-"""The part of VALUES that is data: converted to Arrow once and handled like the rows of a table."""
+"""The rows of VALUES that are data, converted to Arrow once."""
 
 from __future__ import annotations
 
@@ -29,11 +29,7 @@ _numbers: Final = itertools.count(1)
 
 @dataclass(frozen=True)
 class ConstantRows:
-    """Rows of constants, column by column.
-
-    Args:
-        types: per column the type to which all of its constants coerce.
-        span_of: returns the place of a constant, by row and column.
+    """Rows of constants; ``span_of`` returns the place of a constant by row and column.
 
     >>> from rowmerge_nb.spi.types import INTEGER
     >>> from rowmerge_nb.sql.analyzer.rows.constant_columns import ConstantColumn
@@ -56,13 +52,13 @@ class ConstantRows:
         """Return the rows.
 
         Raises:
-            ExecutionError: INVALID_CAST_ARGUMENT for a number with more digits than its column's type has room for.
+            ExecutionError: INVALID_CAST_ARGUMENT for a number with too many digits.
         """
         arrays = [self._values(index) for index in range(len(self.columns))]
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
     def first(self, most: int) -> list[list[Constant]]:
-        """Return the rows as constants; empty for more than ``most`` rows, or if a value does not fit its column."""
+        """Return up to ``most`` rows as constants, or nothing."""
         if self.count > most:
             return []
         try:
@@ -91,7 +87,6 @@ class ConstantRows:
 
 
 def _plain(value: Any) -> str | None:
-    """Format a value without the quotes of a literal."""
     return (
         None
         if value is None
@@ -104,18 +99,11 @@ def _plain(value: Any) -> str | None:
 
 
 def _type_text(sql_type: Type) -> str:
-    """Format a number's type as errors of casts do."""
     return f"DECIMAL({', '.join(map(str, sql_type.parameters))})" if sql_type.base == "decimal" else sql_type.base.upper()
 
 
 def bound(rows: ConstantRows) -> TableBinding:
-    """Return a binding of these rows.
-
-    >>> from rowmerge_nb.spi.types import INTEGER
-    >>> from rowmerge_nb.sql.analyzer.rows.constant_columns import ConstantColumn
-    >>> bound(ConstantRows(("a",), (INTEGER,), (ConstantColumn.of_literals(["1"]),), lambda row, column: None)).row_count
-    1
-    """
+    """Return a binding of these rows."""
     number = next(_numbers)
     columns: Sequence[ColumnMetadata] = [ColumnMetadata(n, sql_type) for n, sql_type in zip(rows.names, rows.types, strict=True)]
     return TableBinding(

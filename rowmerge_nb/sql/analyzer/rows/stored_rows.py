@@ -1,4 +1,4 @@
-"""Locates the constant of an INSERT that a column cannot hold; Spark's error has its value but not its place."""
+"""Locates a constant of an INSERT that its column cannot hold, since Spark's error has only its value."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoredRows:
-    """Rows of constants, and the table's columns that an INSERT stores them in."""
+    """Constant rows, and the columns that store them."""
 
     rows: ConstantRows
     columns: tuple[ColumnMetadata, ...]
 
     def span_of(self, code: str, message: str) -> Span | None:
-        """Return the place of the first constant that an error with this code and message can be about, or None."""
+        """Return the place of the first constant that can have caused an error."""
         table = self.rows.table()
         cells = []
         for index, (sql_type, column) in enumerate(zip(self.rows.types, self.columns, strict=True)):
@@ -39,7 +39,7 @@ class StoredRows:
 
 
 def _unfit(values: pa.ChunkedArray, sql_type: Type, column: ColumnMetadata, code: str, message: str) -> pa.ChunkedArray | None:
-    """Return for each value whether the error can be about it; None if it is not about the column."""
+    """Return per value whether it can have caused the error; None if another column did."""
     if code == "CONSTRAINT_VIOLATION":
         is_about = not column.nullable and message.endswith(f"NOT NULL column: {column.name.lower()}")
         return values.is_null() if is_about else None
@@ -55,7 +55,7 @@ def _unfit(values: pa.ChunkedArray, sql_type: Type, column: ColumnMetadata, code
 
 
 def _value_in(message: str, sql_type: Type) -> str | None:
-    """Return the number in a message about a value that a column's type cannot hold."""
+    """Return the value in an error of a cast."""
     name = f"DECIMAL({', '.join(map(str, sql_type.parameters))})" if sql_type.base == "decimal" else sql_type.base.upper()
     pattern = rf"Out of range for {sql_type.base}: (?P<far>\S+)|Cannot cast (?:[^']* )?'(?P<cast>[^']*)' to {re.escape(name)}"
     match = re.fullmatch(pattern, message)

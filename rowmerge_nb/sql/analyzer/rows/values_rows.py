@@ -1,4 +1,4 @@
-"""Analyzes VALUES: the common types of its columns, and which of its rows are data."""
+"""Analyzes VALUES."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WrittenRow:
-    """A row of VALUES that was parsed expression by expression."""
+    """A row of VALUES, parsed by expression."""
 
     nodes: tuple[s.Expression, ...]
     cells: tuple[e.Typed, ...]
@@ -40,7 +40,7 @@ class WrittenRow:
 
     @cached_property
     def columns(self) -> tuple[ConstantColumn, ...] | None:
-        """Its values as columns of constants, or None if one is not constant."""
+        """The values as columns of constants, if they are."""
         constants = [constant_of(cell) for cell in self.cells]
         columns = tuple(ConstantColumn.of_constants([constant]) for constant in constants if constant is not None)
         return columns if len(columns) == len(constants) else None
@@ -60,7 +60,7 @@ class WrittenRow:
 
 @dataclass(frozen=True)
 class LiteralRows:
-    """Rows of VALUES that were parsed together."""
+    """Rows of VALUES, parsed together."""
 
     node: s.Literals
     columns: tuple[ConstantColumn, ...]
@@ -76,7 +76,7 @@ class LiteralRows:
         return len(self.columns)
 
     def types(self) -> Sequence[Type | None]:
-        """Return the columns' common types; None for a column without one."""
+        """Return the columns' common types, or None per column."""
         return [column.type for column in self.columns]
 
     def types_of(self, row: int) -> list[Type]:
@@ -89,7 +89,7 @@ class LiteralRows:
         return self.node.run.span_of(row * self.width + column)
 
     def before(self, row: int) -> LiteralRows:
-        """Return the rows before a row."""
+        """Return the preceding rows."""
         run = self.node.run
         return replace(self, columns=tuple(ConstantColumn.of_literals(run.column(c)[:row]) for c in range(run.width)))
 
@@ -98,11 +98,7 @@ Part = WrittenRow | LiteralRows
 
 
 def values_rows(context: Context, analyzer: ExpressionAnalyzer, node: s.Values) -> list[Part]:
-    """Analyze the rows of VALUES, singly or in batches.
-
-    Raises:
-        AnalysisError: as `ExpressionAnalyzer.analyze` does, at the first wrong expression in the text.
-    """
+    """Analyze the rows of VALUES; the first wrong expression is reported."""
     return [
         LiteralRows(row, literal_columns(context, row)) if isinstance(row, s.Literals) else _written_row(analyzer, row)
         for row in node.rows
@@ -110,7 +106,7 @@ def values_rows(context: Context, analyzer: ExpressionAnalyzer, node: s.Values) 
 
 
 def _written_row(analyzer: ExpressionAnalyzer, row: s.Expression) -> WrittenRow:
-    """Return a row; an expression of type row is one too."""
+    """Return a row, possibly from an expression of type row."""
     if isinstance(row, s.RowConstructor):
         return WrittenRow(row.items, tuple(map(analyzer.analyze, row.items)))
     value = analyzer.analyze(row)
@@ -124,11 +120,7 @@ def _written_row(analyzer: ExpressionAnalyzer, row: s.Expression) -> WrittenRow:
 
 
 def literal_columns(context: Context, node: s.Literals) -> tuple[ConstantColumn, ...]:
-    """Return the columns of rows of literals.
-
-    Raises:
-        AnalysisError: INVALID_LITERAL for the first invalid literal.
-    """
+    """Return the columns of rows of literals; AnalysisError INVALID_LITERAL for the first invalid one."""
     run = node.run
     columns: list[ConstantColumn] = []
     bad: list[tuple[int, BadLiteral]] = []
@@ -146,11 +138,7 @@ def literal_columns(context: Context, node: s.Literals) -> tuple[ConstantColumn,
 
 
 def common_row(context: Context, node: s.Values, parts: Sequence[Part]) -> list[Type]:
-    """Return the common types of the rows of VALUES.
-
-    Raises:
-        AnalysisError: TYPE_MISMATCH for the first row whose width or types do not match those before.
-    """
+    """Return the common types of the rows; AnalysisError TYPE_MISMATCH for the first row that does not match."""
     column_types: list[Type] = [UNKNOWN] * parts[0].width
     for part in parts:
         if part.width != len(column_types):
@@ -172,7 +160,7 @@ def _common(column_types: Sequence[Type], others: Sequence[Type | None]) -> list
 
 
 def _refuse(context: Context, node: s.Values, column_types: list[Type], part: Part) -> NoReturn:
-    """Raise an error with the types of the first row that does not match, and the common types of those before."""
+    """Raise the error of the first row that does not match those before."""
     fitting, unfit = 0, part.count - 1
     while isinstance(part, LiteralRows) and fitting < unfit:
         middle = (fitting + unfit + 1) // 2
@@ -190,7 +178,7 @@ def _refuse(context: Context, node: s.Values, column_types: list[Type], part: Pa
 
 
 def constant_rows(parts: Sequence[Part], fields: Sequence[ScopeField]) -> ConstantRows | None:
-    """Return the rows of VALUES as data, or None if a value must be computed."""
+    """Return the rows of VALUES as data, or None if values must be computed."""
     part_columns = [part.columns for part in parts]
     columns = [part for part in part_columns if part is not None]
     if len(columns) < len(part_columns):

@@ -103,7 +103,7 @@ def _refuse_renaming(context: Context, name: st.TableName, span: st.Span) -> Non
 
 
 def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze COMMENT ON TABLE, VIEW and COLUMN; a column may be one of a view."""
+    """Analyze COMMENT ON."""
     assert isinstance(statement, st.CommentOn)
     span = context.statement_span(statement.name.span)
     view = context.known_view(statement.name)
@@ -153,7 +153,6 @@ def _commented_column(context: Context, name: st.Identifier, columns: Sequence[C
 def _refuse_comment_on(
     context: Context, statement: st.CommentOn, view: a.ViewBinding | None, target: a.TableBinding | None
 ) -> NoReturn:
-    """Raise the error about a missing table or view; it names what else has that name."""
     span = context.statement_span(statement.name.span)
     name = dotted(context.completed(statement.name))
     hint = None
@@ -168,33 +167,21 @@ def _refuse_comment_on(
 
 
 def defined_column(context: Context, catalog: str, column: st.ColumnDefinition) -> ColumnMetadata:
-    """Return a new column in the connectors' form.
-
-    Raises:
-        AnalysisError: its default is invalid.
-    """
+    """Return a new column in the connectors' form."""
     comment, sql_type = None if column.comment is None else column.comment.text, defined_type(column.type)
     default = default_text(context, catalog, column.name, sql_type, column.default)
     return ColumnMetadata(column.name.text, sql_type, column.nullable, default, comment)
 
 
 def defined_type(sql_type: Type | AnalysisError) -> Type:
-    """Return the type of a new column.
-
-    Raises:
-        AnalysisError: the type does not exist or is not supported.
-    """
+    """Return the type of a new column, or raise its error."""
     if isinstance(sql_type, AnalysisError):
         raise sql_type
     return sql_type
 
 
 def constants_of(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of properties.
-
-    Raises:
-        AnalysisError: a value is not constant.
-    """
+    """Return the values of properties, or raise the error of one that is not constant."""
     wrong = next((value for value in properties.values() if isinstance(value, AnalysisError)), None)
     if wrong is not None:
         raise wrong
@@ -202,7 +189,7 @@ def constants_of(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_comment(context: Context, catalog: str, comment: st.Comment | None, what: str) -> None:
-    """Raise an error for a comment that the catalog's store would lose."""
+    """Raise an error for a comment that the store would lose."""
     if comment is not None and not context.tables.stores_comments(catalog):
         context.error("NOT_SUPPORTED", f"This connector does not support {what}", comment.span, "Leave the COMMENT out.")
 
@@ -214,7 +201,7 @@ class _Alterations:
         self._columns = {column.name.lower(): column for column in target.columns}
 
     def of(self, action: object) -> Alteration | None:
-        """Return the alteration, or None if IF EXISTS or IF NOT EXISTS makes it a no-op."""
+        """Return the alteration, or None if IF [NOT] EXISTS applies."""
         match action:
             case st.AddColumn():
                 return self._added(action)
@@ -253,7 +240,7 @@ class _Alterations:
         return fields.retyped(self._refuse, self._columns[names[0]], names, defined_type(action.type))
 
     def _refuse(self, code: str, message: str, *, has_position: bool = True) -> NoReturn:
-        """Raise an error about a field; Trino's errors point at the whole statement, or nowhere."""
+        """Raise an error; Trino locates it at the whole statement, or nowhere."""
         hint = (
             "Choose another name." if code == "COLUMN_ALREADY_EXISTS" else "DESCRIBE shows the columns, and the fields of rows."
         )

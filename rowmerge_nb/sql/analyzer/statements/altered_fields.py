@@ -1,4 +1,4 @@
-"""ALTER TABLE on fields of rows: the path to a field is resolved in the column's type, with Trino's errors."""
+"""ALTER TABLE on fields of rows."""
 
 from __future__ import annotations
 
@@ -23,16 +23,7 @@ class Refuse(Protocol):
 def added(
     refuse: Refuse, column: ColumnMetadata, names: Sequence[str], name: str, field_type: Type, *, if_not_exists: bool
 ) -> AddField | None:
-    """Add a field behind those of a row.
-
-    Args:
-        refuse: raises an error.
-        column: the column.
-        names: the path to the row, the column's name first.
-        name: the new field.
-        field_type: its type.
-        if_not_exists: return None if the field exists, instead of an error.
-    """
+    """Add a field to a row; ``names`` is the path to the row, the column first."""
     row = column.type
     for step in names[1:]:
         if row.base == "array":
@@ -50,7 +41,7 @@ def added(
 
 
 def dropped(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], *, if_exists: bool) -> DropField | None:
-    """Drop a field; the path, without the column's name, is matched with its letter case."""
+    """Drop a field; letter case matters."""
     row = column.type
     for number, step in enumerate(names, 1):
         last = number == len(names)
@@ -71,7 +62,7 @@ def dropped(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], *, if_
 
 
 def renamed(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], name: str, *, if_exists: bool) -> RenameField | None:
-    """Rename a field of a row, which may be within rows only."""
+    """Rename a field of nested rows."""
     row = column.type
     for number, step in enumerate(names[1:], 2):
         if row.base != "row":
@@ -119,7 +110,6 @@ def _element(refuse: Refuse, array: Type, step: str) -> Type:
 
 
 def _field_index(row: Type, name: str) -> int | None:
-    """Return the index of a field, ignoring case."""
     return next((index for index, field in enumerate(row.fields) if field is not None and field.lower() == name), None)
 
 
@@ -132,7 +122,7 @@ def _field_type(refuse: Refuse, row: Type, name: str) -> Type:
 
 
 def _own_names(column: ColumnMetadata, names: Sequence[str]) -> tuple[str, ...]:
-    """Return an existing path in the letter case of the fields."""
+    """Return a path in the letter case of the fields."""
     sql_type, path = column.type, [column.name]
     for name in names[1:]:
         index = _field_index(sql_type, name) if sql_type.base == "row" else int(name == "value")

@@ -27,8 +27,7 @@ def call(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze CALL.
 
     Raises:
-        AnalysisError: the first error in Trino's order: PROCEDURE_NOT_FOUND, INVALID_ARGUMENTS, EXPRESSION_NOT_CONSTANT,
-            TYPE_MISMATCH, or an error of an argument's expression.
+        AnalysisError: in Trino's order PROCEDURE_NOT_FOUND, INVALID_ARGUMENTS, EXPRESSION_NOT_CONSTANT, TYPE_MISMATCH.
     """
     assert isinstance(statement, st.Call)
     name = _name(context, statement)
@@ -67,7 +66,6 @@ def _name(context: Context, statement: st.Call) -> tuple[str, str, str]:
 
 
 def _arguments(context: Context, statement: st.Call, procedure: Procedure) -> dict[str, s.Expression]:
-    """Return the expressions of the arguments, by name."""
     whole, names = context.statement_span(), [argument.name for argument in procedure.arguments]
     hint = f"Its arguments are: {', '.join(names) or 'none'}."
     if len({argument.name is None for argument in statement.arguments}) > 1:
@@ -90,5 +88,4 @@ def _arguments(context: Context, statement: st.Call, procedure: Procedure) -> di
 
 
 def _canonical(name: st.Identifier, text: str) -> str:
-    """Return a name as Trino compares it: in upper case unless quoted."""
     return name.text if name.span.of(text).startswith('"') else name.text.upper()

@@ -1,4 +1,4 @@
-"""Default values of columns: in definitions, and for columns that an INSERT omits."""
+"""Default values of columns."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _INVALID: Final = "INVALID_DEFAULT_COLUMN_VALUE"
 
 
 def default_text(context: Context, catalog: str, name: Identifier, column_type: Type, node: s.Expression | None) -> str | None:
-    """Return the default of a new column as its connector stores it, or None.
+    """Return a new column's default as its connector stores it.
 
     Raises:
-        AnalysisError: NOT_SUPPORTED if the store keeps no defaults, INVALID_DEFAULT_COLUMN_VALUE for an invalid value.
+        AnalysisError: NOT_SUPPORTED, INVALID_DEFAULT_COLUMN_VALUE.
     """
     if node is None:
         return None
@@ -64,10 +64,10 @@ def default_text(context: Context, catalog: str, name: Identifier, column_type: 
 
 
 def default_value(context: Context, table: a.TableBinding, column: ColumnMetadata, span: Span) -> e.Typed:
-    """Return the value of a column that an INSERT omits: its default or NULL; errors have the table's span.
+    """Return the default of a column, or NULL.
 
     Raises:
-        AnalysisError: INVALID_DEFAULT_COLUMN_VALUE if the connector's default is invalid.
+        AnalysisError: INVALID_DEFAULT_COLUMN_VALUE.
     """
     if column.default is None:
         return e.Constant(column.type, None)
@@ -96,7 +96,7 @@ def _is_literal(value: e.Typed) -> bool:
 
 
 def _fits(value: e.Typed, column_type: Type) -> bool:
-    """Return whether a column of this type can hold a literal without changing it."""
+    """Return whether a column can hold a literal unchanged."""
     if value.type in {column_type, UNKNOWN}:
         return True
     literal = constant_of(value)

@@ -1,4 +1,4 @@
-"""CHECK constraints: conditions, reported by a connector, on the rows of a table."""
+"""CHECK constraints on the rows of a table, as connectors report them."""
 
 from __future__ import annotations
 
@@ -27,16 +27,10 @@ _INVALID: Final = "INVALID_CHECK_CONSTRAINT"
 def check_constraints(
     context: Context, table: a.TableBinding, span: Span, *, subqueries: bool = False
 ) -> tuple[a.CheckConstraint, ...]:
-    """Parse the CHECK constraints of a table.
-
-    Args:
-        context: the statement's state.
-        table: the table that the statement writes to.
-        span: the place of errors about a constraint: the table's name in the statement.
-        subqueries: allow subqueries, as for an INSERT.
+    """Parse the CHECK constraints of a table; errors are at the table's name, ``span``.
 
     Raises:
-        AnalysisError: INVALID_CHECK_CONSTRAINT, or another error of a condition.
+        AnalysisError: INVALID_CHECK_CONSTRAINT, or an error of a condition.
     """
     texts = () if table.metadata is None else table.metadata.check_constraints
     return tuple(_Reader(context, table, span, text).read(subqueries=subqueries) for text in texts)
@@ -48,17 +42,7 @@ def read_constraints(
     """Parse the CHECK constraints of a table that is being created or altered.
 
     Returns:
-        The constraints, the origins with theirs appended, and the tables that subqueries read.
-
-    Args:
-        text: the statement.
-        tables: where tables are looked up.
-        table: the table as it will be.
-        origins: the statement's origins.
-        about: where the statement names the constraints.
-
-    Raises:
-        AnalysisError: a constraint is invalid.
+        The constraints, all origins, and the tables that subqueries read.
     """
     context = Context(text, tables, Era.DOCUMENTS)
     context.origins += origins
@@ -114,10 +98,7 @@ class _Reader:
 
 
 def _refusing(condition: e.Typed, message: str) -> e.Typed:
-    """Return a value that is true if the condition is true or unknown, and fails otherwise.
-
-    Its form is that of NOT NULL checks, which pages compute too.
-    """
+    """Return a value that fails if the condition is false; in the form of NOT NULL checks, which pages compute."""
     yes = e.Constant(BOOLEAN, "true")
     if condition.type == UNKNOWN:
         condition = e.Constant(BOOLEAN, None)

@@ -31,13 +31,7 @@ if TYPE_CHECKING:
 
 
 def query_columns(context: Context, aliases: Sequence[st.Identifier], result: QueryResult) -> tuple[ColumnMetadata, ...]:
-    """Return the columns of a table or view made from a query: each needs a unique name and a type.
-
-    Args:
-        context: the statement's state.
-        aliases: names that replace the query's, if any.
-        result: the query.
-    """
+    """Return the columns of a query's table or view, which need unique names and types."""
     span = context.statement_span()
     if aliases and len(aliases) != len(result.fields):
         context.error(
@@ -72,7 +66,7 @@ def query_columns(context: Context, aliases: Sequence[st.Identifier], result: Qu
 
 
 def create_view(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze CREATE VIEW; the query must be valid now and is analyzed again whenever the view is read."""
+    """Analyze CREATE VIEW; the query must be valid now."""
     assert isinstance(statement, st.CreateView)
     functions = statement.query.tree.functions
     if functions:
@@ -181,7 +175,7 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze DROP SCHEMA: a schema with contents needs CASCADE and a store that drops all at once."""
+    """Analyze DROP SCHEMA; with contents, it needs CASCADE and a store that drops all at once."""
     assert isinstance(statement, st.DropSchema)
     span = context.statement_span(statement.name.span)
     catalog, schema = completed_schema(context, statement.name)
@@ -224,7 +218,6 @@ def _definition(context: Context, statement_kind: str, name: tuple[str, ...], **
 
 
 def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
-    """Complete a schema's name; its catalog must exist."""
     catalog, schema = completed_schema(context, name)
     if catalog not in context.tables.catalogs():
         raise unknown_catalog(catalog, context.tables.catalogs()).at(
@@ -234,7 +227,7 @@ def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
 
 
 def is_known_schema(context: Context, catalog: str, schema: str) -> bool:
-    """Return whether the catalog and the schema exist."""
+    """Return whether catalog and schema exist."""
     return catalog in context.tables.catalogs() and context.tables.has_schema(catalog, schema)
 
 
@@ -250,7 +243,7 @@ def known_schema(context: Context, catalog: str, schema: str, span: st.Span) -> 
 
 
 def completed_schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
-    """Complete a schema's name without checking that it exists."""
+    """Complete a schema's name without checks."""
     span = context.statement_span(name.span if name is not None else None)
     values = [part.value for part in name.parts] if name is not None else []
     if len(values) > 2:
@@ -264,7 +257,7 @@ def completed_schema(context: Context, name: st.TableName | None) -> tuple[str, 
 
 
 def show(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze SHOW and DESCRIBE; the answer is read from the catalogs immediately."""
+    """Analyze SHOW and DESCRIBE."""
     assert isinstance(statement, st.Show)
     names, rows = _listed(context, statement)
     if statement.like is not None:
@@ -329,7 +322,6 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
 
 
 def _table_text(context: Context, name: st.TableName) -> str:
-    """Return the CREATE TABLE statement of a table."""
     table = context.target(name, context.statement_span(name.span))
     if table.metadata is None and len(table.name) == 1:
         context.error(
@@ -351,7 +343,7 @@ def _table_text(context: Context, name: st.TableName) -> str:
 
 
 def _type(sql_type: Type) -> str:
-    """Format a type so that it parses again: names are quoted if needed."""
+    """Format a type with quotes where needed."""
     parts = tuple(_type(part) if isinstance(part, Type) else str(part) for part in sql_type.parameters)
     if sql_type.base == "row":
         fields = (f"{_name(name)} {part}" if name else part for name, part in zip(sql_type.fields, parts, strict=True))
@@ -380,7 +372,6 @@ def _dotted(parts: Iterable[str]) -> str:
 
 
 def _name(name: str) -> str:
-    """Format a name so that it parses again."""
     return quoted_where_needed(name, RESERVED)
 
 

@@ -1,7 +1,6 @@
 """Matches the fields of rows by name for ``UPDATE SET *`` and ``INSERT *``.
 
-A cast between rows matches fields by position and would silently exchange fields in another order.
-So a star first reorders fields like the target's, at any depth of rows, arrays and maps.
+Casts match by position and would silently exchange fields, so a star reorders them first, at any depth.
 """
 
 from __future__ import annotations
@@ -18,22 +17,16 @@ if TYPE_CHECKING:
 
 
 class FieldMismatchError(Exception):
-    """The fields of a source's row differ from the target's."""
+    """A source's row has other fields than the target's."""
 
 
 def with_fields_of(value: e.Typed, sql_type: Type, name: str, new_symbol: Callable[[str], str]) -> e.Typed:
-    """Return a value whose rows have their fields in the order of a type, matched by name without regard to case.
+    """Return a value with the fields of its rows in the order of a type, matched by name, ignoring case.
 
     Rows without field names keep their order.
 
-    Args:
-        value: the value.
-        sql_type: the type of the column.
-        name: the name of the column.
-        new_symbol: returns a new name for the parameter of a lambda.
-
     Raises:
-        FieldMismatchError: a row lacks a field of the target, has an extra one, or has a name twice.
+        FieldMismatchError: a field is missing, additional, or repeated.
     """
     source = value.type
     if source.base != sql_type.base or source == sql_type or not _is_moved(source, sql_type):
@@ -47,7 +40,7 @@ def with_fields_of(value: e.Typed, sql_type: Type, name: str, new_symbol: Callab
 
 
 def _is_moved(source: Type, sql_type: Type) -> bool:
-    """Return whether matching by name and by position differ within two types."""
+    """Return whether matching by name and by position differ."""
     if (
         source.base != sql_type.base
         or len(source.parameters) != len(sql_type.parameters)
@@ -77,7 +70,6 @@ def _row(value: e.Typed, sql_type: Type, name: str, new_symbol: Callable[[str], 
 
 
 def _indexes(source: Type, sql_type: Type, name: str) -> Sequence[int]:
-    """Return the index of each target field in the source."""
     source_names, target_names = _names(source), _names(sql_type)
     if not any(source_names) or not any(target_names):
         return range(len(source_names))

@@ -1,4 +1,4 @@
-"""Analyzes MERGE, in Trino's order: target, source, ON, then per clause its columns, its condition and its values."""
+"""Analyzes MERGE in Trino's order: target, source, ON, then the clauses."""
 
 from __future__ import annotations
 
@@ -39,11 +39,7 @@ _CONDITION: Final = "WHERE clause predicate must evaluate to a boolean: actual t
 
 
 def analyze_merge(context: Context, statement: st.Statement) -> a.MergeAnalysis:
-    """Analyze a MERGE.
-
-    Raises:
-        AnalysisError: the first error in Trino's order of checks.
-    """
+    """Analyze a MERGE."""
     assert isinstance(statement, st.Merge)
     return _MergeAnalyzer(context, statement).analyze()
 
@@ -129,10 +125,7 @@ class _MergeAnalyzer:
     # -- schema evolution -----------------------------------------------------------------------------------------
 
     def _evolve(self, span: st.Span, source: tuple[ScopeField, ...]) -> tuple[ColumnMetadata, ...]:
-        """Add the source's columns that the clauses use to the target, and return them.
-
-        As in Spark and Delta, ``*`` uses all of them; otherwise UPDATE SET and INSERT lists name them.
-        """
+        """Add the source's columns that the clauses use to the target: all of them for ``*``, as in Spark and Delta."""
         context, target = self.context, self.target
         if not context.tables.evolves_tables(target.catalog):
             context.error(
@@ -172,7 +165,7 @@ class _MergeAnalyzer:
         return added
 
     def _assigned_names(self) -> dict[str, st.Span]:
-        """Return the names that clauses with source rows assign, or ``*``, each with its place."""
+        """Return the assigned names, or ``*``, of clauses with source rows."""
         clauses = [clause for clause in self.statement.clauses if not clause.by_source]
         stars = [("*", clause.star) for clause in clauses if clause.star is not None]
         return dict([*stars, *((column.value, column.span) for clause in clauses for column in clause.columns)])
@@ -180,7 +173,7 @@ class _MergeAnalyzer:
     # -- clauses --------------------------------------------------------------------------------------------------
 
     def _by_source(self, clause: st.MergeClause, both: tuple[ScopeField, ...]) -> a.ClauseAnalysis:
-        """Analyze a clause about target rows without a source row: it sees the target's columns alone."""
+        """Analyze a clause that sees only the target's columns."""
         try:
             return self._clause(clause, self.visible, ())
         except AnalysisError as error:
@@ -196,7 +189,7 @@ class _MergeAnalyzer:
         return True
 
     def _clause(self, clause: st.MergeClause, fields: tuple[ScopeField, ...], source: tuple[ScopeField, ...]) -> a.ClauseAnalysis:
-        """Analyze a clause whose expressions see ``fields``; SET * and INSERT * use the columns of ``source``."""
+        """Analyze a clause that sees ``fields``; stars use the columns of ``source``."""
         indexes = self._columns(clause, source)
         word = {Operation.UPDATE: "SET", Operation.INSERT: "INSERT VALUES"}.get(clause.operation, "")
         condition, scope = None, Scope(fields)
@@ -235,15 +228,14 @@ class _MergeAnalyzer:
     def _preferences(self, clause: st.MergeClause) -> list[Callable[[str], bool] | None]:
         """Return for each value which ambiguous names are the target's.
 
-        In Trino's documentation, SET purchases = purchases + 100.0 means the target's purchases, the assigned column.
-        Trino itself refuses such a name, as it does any other ambiguous one.
+        In Trino's documentation, SET purchases = purchases + 100.0 means the target's purchases; Trino itself refuses it.
         """
         if clause.operation is Operation.UPDATE and self.context.era is Era.DOCUMENTS:
             return [column.value.__eq__ for column in clause.columns]
         return [None] * len(clause.values)
 
     def _starred(self, star: st.Span, source: tuple[ScopeField, ...], indexes: Sequence[int]) -> list[tuple[e.Typed, st.Span]]:
-        """Return the source's values for the table's columns, matched by name."""
+        """Return the source's values for the assigned columns, by name."""
         values: list[tuple[e.Typed, st.Span]] = []
         for field in (self.fields[index] for index in indexes):
             matching = [
@@ -265,7 +257,6 @@ class _MergeAnalyzer:
         return values
 
     def _refuse_fields(self, mismatch: FieldMismatchError, star: st.Span) -> NoReturn:
-        """Raise the error of a star whose source has rows with other fields than the target."""
         if self.statement.evolution is not None:
             self.context.error(
                 "NOT_SUPPORTED",
@@ -281,7 +272,7 @@ class _MergeAnalyzer:
         )
 
     def _columns(self, clause: st.MergeClause, source: tuple[ScopeField, ...]) -> list[int]:
-        """Return the indexes of the table columns that the clause assigns, in the order of its values."""
+        """Return the indexes of the assigned columns."""
         if clause.operation in {Operation.DELETE, Operation.NONE}:
             return []
         if clause.star is not None:
@@ -371,7 +362,7 @@ class _MergeAnalyzer:
         return tuple(values)
 
     def _refuse_nested(self, indexes: list[int], assigned: list[tuple[e.Typed, st.Span]]) -> None:
-        """Raise an error about nested fields that WITH SCHEMA EVOLUTION would have to add."""
+        """Raise an error if WITH SCHEMA EVOLUTION would have to add nested fields."""
         if self.statement.evolution is None:
             return
         for index, (value, span) in zip(indexes, assigned, strict=True):
@@ -386,7 +377,6 @@ class _MergeAnalyzer:
                 )
 
     def _default(self, clause: st.MergeClause, values: list[a.TypedExpression | None]) -> None:
-        """Add the defaults of columns without a value."""
         span = self.context.statement_span(self.statement.target.span)
         for index, column in enumerate(self.target.columns):
             if values[index] is None and column.default is not None:
@@ -399,7 +389,7 @@ class _MergeAnalyzer:
     def _equalities(
         self, on: e.Typed, relation: RelationResult
     ) -> tuple[tuple[tuple[e.Typed, e.Typed], ...], tuple[tuple[str, str], ...]]:
-        """Return the equalities in ON between the target's values and the source's, and those of plain columns."""
+        """Return the equalities in ON between both sides, and those of plain columns."""
         target, source = ({f.symbol for f in fields} for fields in ((*self.fields, *self.hidden), relation.fields))
         pairs, columns = [], []
         for part in conjuncts(on):
@@ -422,14 +412,14 @@ class _MergeAnalyzer:
 
 
 def _without_length(sql_type: Type) -> Type:
-    """Return a type without lengths of text: later values may be longer; the same as in Spark."""
+    """Return a type without lengths of text, as in Spark, since later values may be longer."""
     if sql_type.base == "varchar":
         return VARCHAR
     return replace(sql_type, parameters=tuple(_without_length(p) if isinstance(p, Type) else p for p in sql_type.parameters))
 
 
 def first_unfit(column_types: Sequence[Type], values: Sequence[e.Typed]) -> int:
-    """Return the number of the first value that does not fit its column."""
+    """Return the index of the first value that does not fit its column."""
     return next(
         i
         for i, (column_type, value) in enumerate(zip(column_types, values, strict=True))
@@ -438,7 +428,7 @@ def first_unfit(column_types: Sequence[Type], values: Sequence[e.Typed]) -> int:
 
 
 def unfit(fields: Sequence[ScopeField], indexes: Sequence[int], values: Sequence[e.Typed]) -> str:
-    """Return a hint that lists the assigned values that do not fit their columns."""
+    """Return a hint about values that do not fit their columns."""
     misfits = [
         f"column {fields[index].name} is {fields[index].type}, its value is {value.type}"
         for index, value in zip(indexes, values, strict=True)
@@ -448,5 +438,5 @@ def unfit(fields: Sequence[ScopeField], indexes: Sequence[int], values: Sequence
 
 
 def as_field(field: ScopeField) -> a.Field:
-    """Return a column of a scope in the planner's form."""
+    """Return a field in the planner's form."""
     return a.Field(field.symbol, field.name, field.type, field.qualifier[-1] if field.qualifier else None)

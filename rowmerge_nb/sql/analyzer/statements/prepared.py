@@ -51,11 +51,7 @@ _UNALIASED: Final = ("SHOW CATALOGS", "SHOW CREATE")
 
 
 def parameter_rows(text: str, parameter_types: Mapping[int, Type]) -> list[tuple[int, str]]:
-    """Return the rows of DESCRIBE INPUT.
-
-    Args:
-        text: the prepared text.
-        parameter_types: the known types of its parameters, by position in the text.
+    """Return the rows of DESCRIBE INPUT; the keys of ``parameter_types`` are positions in the text.
 
     >>> parameter_rows("SELECT ? + 1, ? FROM t LIMIT ?", {7: INTEGER})
     [(0, 'integer'), (1, 'unknown'), (2, 'bigint')]
@@ -82,7 +78,7 @@ def column_rows(fields: Iterable[ScopeField]) -> list[tuple[str, str, str, str, 
 
 
 def result_columns(analysis: a.Analysis) -> Sequence[ScopeField]:
-    """Return the result columns of a statement that is not a query; without RETURNING, a change returns its row count."""
+    """Return the result columns of a statement that is not a query."""
     if isinstance(analysis, a.ListingAnalysis):
         aliased = not analysis.kind.startswith(_UNALIASED)
         return [ScopeField("", name, sql_type, aliased=aliased) for name, sql_type in analysis.columns]

@@ -28,14 +28,7 @@ _WORDS: Final = "in RETURNING"
 
 
 def typed(context: Context, value: e.Typed, span: Span, words: str = "") -> a.TypedExpression:
-    """Return an analyzed expression with its origin and its text.
-
-    Args:
-        context: the statement's state.
-        value: the expression.
-        span: its place.
-        words: its role in the statement, see `rowmerge_nb.sql.typed.expressions.Origin`.
-    """
+    """Return an analyzed expression with its origin and text."""
     return a.TypedExpression(context.placed(value, span, words), span.shown(context.text))
 
 
@@ -48,16 +41,9 @@ def analyze_returning(
 ) -> a.Returning:
     """Analyze a RETURNING list.
 
-    A column of the target means its new value, or the old one of a deleted row. ``old.c`` and ``new.c`` select one of the two,
-    unless a side of the MERGE has that name. ``*`` is the source's columns, then the target's. Only MERGE has
-    ``merge_action()`` and ``merge_clause()``.
-
-    Args:
-        context: the statement's state.
-        items: the list.
-        target: the target's columns, whose symbols hold the old values.
-        source: the source's columns; None for a statement without a source.
-        named: the queries of WITH.
+    A column of the target means its new value, or the old one of a deleted row; ``old.c`` and ``new.c`` select one,
+    unless a side of the MERGE has that name. ``*`` is the source's columns, then the target's.
+    ``merge_action()`` and ``merge_clause()`` require a source.
     """
     new = _doubles(context, target)
     current = _doubles(context, target)
@@ -85,7 +71,7 @@ def analyze_returning(
 
 
 def inserted_returning(context: Context, statement: st.Insert, target: a.TableBinding) -> a.Returning:
-    """Analyze RETURNING of an INSERT: columns are the new row's, under their own names, and old ones are NULL."""
+    """Analyze RETURNING of an INSERT; its old values are NULL."""
     qualifier = tuple(part.value for part in statement.target.parts)
     fields = tuple(ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True) for c in target.columns)
     returning = analyze_returning(context, statement.returning, fields)

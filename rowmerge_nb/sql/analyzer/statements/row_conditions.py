@@ -1,4 +1,4 @@
-"""Conditions, given beside a statement, that select rows of its target and source."""
+"""Conditions on a statement's rows, given beside the statement."""
 
 from __future__ import annotations
 
@@ -37,11 +37,10 @@ class RowConditions:
     era: Era
 
     def read(self, text: str) -> Typed:
-        """Return the typed condition; an unqualified name that both sides have is the target's column.
+        """Return the typed condition; an ambiguous bare name is the target's column.
 
         Raises:
-            RowMergeError: an error located within the condition, which is the error's ``statement``; NOT_SUPPORTED for
-                subqueries and nondeterministic functions.
+            RowMergeError: with the condition as its ``statement``; NOT_SUPPORTED for subqueries and nondeterministic functions.
         """
         alias = self.analysis.target_alias
         fields = [_scoped(f, f.name, f.relation or alias, target=True) for f in self.analysis.target_fields]
@@ -52,9 +51,9 @@ class RowConditions:
         """Return the condition that either side has all these values, or None if neither has the columns.
 
         Args:
-            columns: the values, by column name. A text is compared with another type by the SQL text of that type.
-            marks: for target and source, the symbol that is NULL if a joined row lacks that side, or ``""``.
-                A single mark restricts the search to target rows.
+            columns: the values by column name. A text is compared with another type by that type's SQL text.
+            marks: for target and source, the symbol that is NULL if a joined row lacks the side, or ``""``. One mark selects the
+            target.
 
         Raises:
             RowMergeError: NOT_SUPPORTED for values and types that SQL does not compare.
@@ -114,7 +113,7 @@ def _scoped(field: Field, name: str | None, alias: str | None, *, target: bool =
 
 
 def _has_values(values: Sequence[tuple[Field, Any]], mark: str) -> str:
-    """Format the comparison of a side with values; NULL values also need the side to exist."""
+    """Format the comparison of a side; NULL values also need the side to exist."""
     presence = [f"{quoted(mark)} IS NOT NULL"] if mark and any(value is None for _, value in values) else []
     return f"({' AND '.join([*presence, *(_equals(field, value) for field, value in values)])})"
 

@@ -29,11 +29,7 @@ _CODE: Final = "INVALID_SESSION_PROPERTY"
 
 
 def set_time_zone(context: Context, statement: st.Statement) -> a.SettingAnalysis:
-    """Analyze SET TIME ZONE; LOCAL is UTC, the initial zone of a session.
-
-    Raises:
-        AnalysisError: with Trino's code and message.
-    """
+    """Analyze SET TIME ZONE; LOCAL is UTC."""
     assert isinstance(statement, st.SetTimeZone)
     zone = None if statement.zone is None else _zone(context, statement.zone)
     return a.SettingAnalysis(context.text, (), tuple(context.notices), "SET TIME ZONE", (), (), TIME_ZONE, zone)
@@ -75,10 +71,10 @@ def _of_interval(context: Context, seconds: Decimal, span: st.Span) -> str:
 
 
 def set_session(context: Context, statement: st.Statement) -> a.SettingAnalysis:
-    """Analyze SET SESSION and RESET SESSION of a property that has an effect here.
+    """Analyze SET SESSION and RESET SESSION.
 
     Raises:
-        AnalysisError: NOT_SUPPORTED for any other property; INVALID_SESSION_PROPERTY for an invalid value.
+        AnalysisError: NOT_SUPPORTED for properties without effect; INVALID_SESSION_PROPERTY.
     """
     assert isinstance(statement, st.SetSession)
     name = ".".join(part.value for part in statement.name.parts)

@@ -58,7 +58,7 @@ def analyze(statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMEN
     Args:
         statement: what the parser read.
         tables: where tables are looked up.
-        era: under ``DOCUMENTS`` an ambiguous name in the expression of an UPDATE SET means the target's column, with a notice.
+        era: under ``DOCUMENTS`` an ambiguous name in UPDATE SET means the target's column, with a notice.
         dialect: unused; the parser handles dialects.
 
     Raises:
@@ -113,7 +113,6 @@ _WITH_COLUMNS: Final = (st.Query, st.Insert, st.Update, st.Delete, st.Merge, st.
 
 
 def _describe_prepared(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze a prepared statement whose parameters have no values yet."""
     assert isinstance(statement, st.DescribePrepared)
     prepared = statement.prepared
     assert prepared is not None
@@ -130,7 +129,7 @@ def _describe_prepared(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def _prepared(context: Context, statement: st.Statement) -> tuple[Sequence[ScopeField], dict[int, Type]]:
-    """Return the columns of a prepared statement, and its parameters' types by index."""
+    """Return the columns and parameter types of a prepared statement."""
     parameter_types: dict[int, Type] = {}
     if not isinstance(statement, _WITH_COLUMNS) or (isinstance(statement, st.CreateTable) and statement.query is None):
         return (), parameter_types
@@ -202,7 +201,6 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def _constant_rows(context: Context, query: q.Query) -> ConstantRows | None:
-    """Return the rows of VALUES if they are constants."""
     while isinstance(query, q.Ordered):
         query = query.source
     views = [form.view for form in query.forms] if isinstance(query, q.Valued) and not query.is_numbered else []

@@ -1,4 +1,4 @@
-"""Analyzes CREATE TABLE with columns, LIKE or a query, and DROP TABLE."""
+"""Analyzes CREATE TABLE and DROP TABLE."""
 
 from __future__ import annotations
 
@@ -76,12 +76,7 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 class _Columns:
-    """Collects the columns of a new table, from definitions and LIKE.
-
-    Args:
-        context: the statement's state.
-        catalog: the catalog of the table.
-    """
+    """Collects a new table's columns, from definitions and LIKE."""
 
     def __init__(self, context: Context, catalog: str) -> None:
         self._context = context
@@ -90,7 +85,7 @@ class _Columns:
         self._inherited: Mapping[str, Any] | None = None
 
     def of(self, elements: Sequence[st.ColumnDefinition | st.LikeTable]) -> tuple[tuple[ColumnMetadata, ...], Mapping[str, Any]]:
-        """Return the columns in order, and the inherited properties."""
+        """Return the columns and the inherited properties."""
         for element in elements:
             if isinstance(element, st.LikeTable):
                 self._add_like(element)
@@ -160,7 +155,6 @@ class _Columns:
 def _queried(
     context: Context, catalog: str, statement: st.CreateTable, query: st.Query
 ) -> tuple[tuple[ColumnMetadata, ...], q.Query]:
-    """Return the columns and the query of CREATE TABLE AS."""
     result = QueryAnalyzer(context).query(query.tree)
     query_fields = query_columns(context, statement.column_aliases, result)
     keeps = context.tables.keeps_sizes(catalog)
@@ -174,7 +168,7 @@ def _queried(
 
 
 def _check_carried(context: Context, name: str, sql_type: Type, span: st.Span) -> None:
-    """Raise an error for intervals, and for types with a precision above microseconds."""
+    """Raise an error for intervals and for precisions above microseconds."""
     fine = too_precise(sql_type)
     if fine is not None:
         context.error(
@@ -188,7 +182,7 @@ def _check_carried(context: Context, name: str, sql_type: Type, span: st.Span) -
 
 
 def _stored_type(sql_type: Type, *, keeps_sizes: bool) -> Type:
-    """Return the type of a column made from a query: without sizes unless the store keeps them."""
+    """Return a column's type for a query's, without sizes unless the store keeps them."""
     if sql_type.base == "varchar":
         return sql_type if keeps_sizes else Type("varchar")
     if sql_type.base in {"timestamp", "timestamp with time zone", "time"}:

@@ -33,8 +33,8 @@ def table_execute(context: Context, statement: st.AlterTable, action: st.TableEx
     """Analyze ALTER TABLE EXECUTE.
 
     Raises:
-        AnalysisError: the first error in Trino's order: NOT_SUPPORTED for a view, TABLE_NOT_FOUND, PROCEDURE_NOT_FOUND,
-            errors of WHERE, INVALID_ARGUMENTS, DUPLICATE_PROPERTY, INVALID_PROCEDURE_ARGUMENT.
+        AnalysisError: in Trino's order NOT_SUPPORTED, TABLE_NOT_FOUND, PROCEDURE_NOT_FOUND, errors of WHERE, INVALID_ARGUMENTS,
+            DUPLICATE_PROPERTY, INVALID_PROCEDURE_ARGUMENT.
     """
     context.refuse_view(statement.name, "ALTER TABLE EXECUTE is not supported for views")
     target = context.target(statement.name, statement.word)
@@ -76,7 +76,7 @@ def _procedure(context: Context, catalog: str, name: st.Identifier) -> TableProc
 def _constraint(
     context: Context, procedure: TableProcedure, target: a.TableBinding, statement: st.AlterTable, where: s.Expression | None
 ) -> Constraint:
-    """Return WHERE as a constraint on columns. It must be complete: rows outside of it must not be rewritten."""
+    """Return WHERE as a complete constraint: other rows must not be rewritten."""
     if where is None:
         return Constraint()
     if not procedure.rewrites:
@@ -99,7 +99,6 @@ def _constraint(
 
 
 def _arguments(context: Context, catalog: str, procedure: TableProcedure, action: st.TableExecute) -> Mapping[str, Any]:
-    """Return the value of every argument, defaults included."""
     whole, parameters = context.statement_span(), {argument.name: argument for argument in procedure.arguments}
     hint = f"Its arguments are: {', '.join(parameters)}." if parameters else "It has no arguments."
     if len({argument.name is None for argument in action.arguments}) > 1:
@@ -127,7 +126,6 @@ def _arguments(context: Context, catalog: str, procedure: TableProcedure, action
 
 
 def _value(context: Context, parameter: TableProcedureArgument, of: str, argument: st.CallArgument) -> Any:
-    """Return the value of an argument in the connector's form."""
     code, argument_text = "INVALID_PROCEDURE_ARGUMENT", formatted(argument.value, context.text)
     refuse_subqueries(context, argument.value)
     analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite("ALTER TABLE EXECUTE"))

@@ -1,4 +1,4 @@
-"""The parts of a condition that are true, false or unknown by themselves."""
+"""The parts of a condition that have their own truth value."""
 
 from __future__ import annotations
 
@@ -18,14 +18,7 @@ MOST_LEVELS: Final = 8
 
 
 def typed_condition(context: Context, node: s.Expression, tree: e.Typed, words: str) -> a.TypedExpression:
-    """Return a condition with its parts and its origin.
-
-    Args:
-        context: the statement's state.
-        node: the condition as written.
-        tree: the condition as analyzed.
-        words: its role in the statement, see `rowmerge_nb.sql.typed.expressions.Origin`.
-    """
+    """Return a condition with its parts and its origin."""
     expression = typed(context, tree, node.span, words)
     whole = a.ConditionTerm(tree, expression.text)
     parts = _term(context, node, tree, MOST_LEVELS)

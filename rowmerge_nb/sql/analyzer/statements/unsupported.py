@@ -1,4 +1,4 @@
-"""Analyzes ANALYZE and ALTER SCHEMA ... RENAME, which no store here supports; as in Trino, missing names are reported first."""
+"""ANALYZE and ALTER SCHEMA ... RENAME, which no store supports; as in Trino, missing names are reported first."""
 
 # Context.error never returns.
 

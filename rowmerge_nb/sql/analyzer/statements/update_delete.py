@@ -1,7 +1,4 @@
-"""Analyzes UPDATE and DELETE, in Trino's order: the table, the assigned columns, the condition, the values.
-
-Both become row changes like MERGE, with exactly one clause.
-"""
+"""Analyzes UPDATE and DELETE in Trino's order: table, assigned columns, condition, values."""
 
 from __future__ import annotations
 
@@ -32,11 +29,7 @@ _WHERE: Final = "WHERE clause must evaluate to a boolean: actual type {}"
 
 
 def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysis:
-    """Analyze an UPDATE.
-
-    Raises:
-        AnalysisError: the first error in Trino's order of checks.
-    """
+    """Analyze an UPDATE."""
     assert isinstance(statement, st.Update)
     target = _target(context, statement.target, "UPDATE")
     fields = _fields(context, statement.target, target.columns)
@@ -78,11 +71,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
 
 
 def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysis:
-    """Analyze a DELETE.
-
-    Raises:
-        AnalysisError: the first error in Trino's order of checks.
-    """
+    """Analyze a DELETE."""
     assert isinstance(statement, st.Delete)
     target = _target(context, statement.target, "DELETE")
     fields = _fields(context, statement.target, target.columns)
@@ -129,7 +118,6 @@ def _fields(
 
 
 def _assigned(context: Context, statement: st.Update, target: a.TableBinding) -> list[int]:
-    """Return the indexes of the assigned columns, in the order written."""
     by_name = {column.name.lower(): index for index, column in enumerate(target.columns)}
     indexes: dict[int, None] = {}
     for column in statement.columns:
