@@ -1,7 +1,7 @@
-"""Aggregates as DuckDB SQL, and the types that DuckDB groups and sorts like Trino.
+"""Aggregates as DuckDB SQL, and checks of types.
 
-DuckDB does not detect intermediate overflows, and orders NaN and -0.0 differently. If the engines could differ on the
-values of a group, an aggregate raises an error, and Spark answers instead.
+DuckDB does not detect intermediate overflows, and orders NaN and -0.0 differently. If the engines could differ on the values of a
+group, an aggregate raises an error, and Spark answers instead.
 """
 
 from __future__ import annotations
@@ -37,10 +37,7 @@ _SHORT: Final = 24
 
 
 def aggregate_text(call: Aggregate) -> str:
-    """Return an aggregate over columns as DuckDB SQL.
-
-    Raises:
-        UnprintableError: DuckDB has no known equivalent.
+    """Return an aggregate over columns, or raise UnprintableError.
 
     >>> from rowmerge_nb.spi.types import BIGINT
     >>> from rowmerge_nb.sql.typed.expressions import Aggregate, Column
@@ -54,13 +51,13 @@ def aggregate_text(call: Aggregate) -> str:
 
 
 def check_grouped(sql_type: Type) -> None:
-    """Raise UnprintableError unless DuckDB groups values of a type like Trino, with the same representatives."""
+    """Raise UnprintableError unless DuckDB groups a type like Trino."""
     if sql_type.base not in _ORDERED or is_zoned(sql_type):
         raise UnprintableError(f"groups of {sql_type}")
 
 
 def guarded_key(key: Column) -> str:
-    """Return a floating-point key that raises an error for values that the engines may group differently.
+    """Return a key that raises an error for values that the engines may group differently.
 
     >>> from rowmerge_nb.spi.types import DOUBLE
     >>> from rowmerge_nb.sql.typed.expressions import Column
@@ -76,20 +73,20 @@ def _is_odd(column: str) -> str:
 
 
 def check_sorted(sql_type: Type) -> None:
-    """Raise UnprintableError unless DuckDB orders values of a type like Trino; both have NaN last."""
+    """Raise UnprintableError unless DuckDB orders a type like Trino; both have NaN last."""
     if (sql_type.base not in _ORDERED and not is_float(sql_type)) or is_zoned(sql_type):
         raise UnprintableError(f"an order of {sql_type}")
 
 
 def check_carried(sql_type: Type) -> None:
-    """Raise UnprintableError unless values of a type pass through DuckDB unchanged."""
+    """Raise UnprintableError unless values pass through DuckDB unchanged."""
     for part in parts_of(sql_type):
         if part.base not in {"array", "map", "row", "json", "unknown"}:
             duckdb_type(part)
 
 
 class _Call:
-    """Writes the DuckDB calls of one aggregate, with its DISTINCT and FILTER."""
+    """Writes the DuckDB calls of one aggregate."""
 
     def __init__(self, call: Aggregate) -> None:
         self.call = call
@@ -101,7 +98,7 @@ class _Call:
         return f"{function}({distinct}{self.columns[0] if argument is None else argument}){self.filter}"
 
     def guarded(self, doubt: str, value: str) -> str:
-        """Return a value, or an error under the condition ``doubt``, if there is one."""
+        """Return a value, or an error if ``doubt`` is true."""
         return (
             value
             if not doubt
@@ -109,7 +106,7 @@ class _Call:
         )
 
     def largest(self, sql_type: str) -> str:
-        """Return a bound of all partial sums, in any order."""
+        """Return a bound of all partial sums."""
         low, high = self.text("min"), self.text("max")
         return f"CAST(greatest(abs(CAST({high} AS {sql_type})), abs(CAST({low} AS {sql_type}))) AS DOUBLE) * {self.text('count')}"
 

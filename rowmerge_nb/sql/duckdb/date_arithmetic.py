@@ -1,4 +1,4 @@
-"""Dates and timestamps in DuckDB SQL: addition of intervals, and functions with a unit."""
+"""Dates and timestamps in DuckDB SQL."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DAY_SECONDS: Final = 86_400
 
 
 def shifted(operator: str, text: str, sql_type: Type, interval: e.Constant, fail: Callable[..., str]) -> str:
-    """Write a date or timestamp shifted by a constant interval; UnprintableError for other types."""
+    """Shift a date or timestamp by a constant interval, or raise UnprintableError."""
     if sql_type.base not in _KINDS or is_zoned(sql_type):
         raise UnprintableError(f"{sql_type} {operator} an interval")
     if interval.value is None:
@@ -55,13 +55,8 @@ def shifted(operator: str, text: str, sql_type: Type, interval: e.Constant, fail
 def moment_text(node: e.Apply, printed: Callable[[Sequence[e.Typed]], list[str]], fail: Callable[..., str]) -> str:
     """Write a function with a unit or a pattern.
 
-    Args:
-        node: the call.
-        printed: writes arguments.
-        fail: writes a failure.
-
     Raises:
-        UnprintableError: it is another function, its unit is not constant, or its values carry zones.
+        UnprintableError: it is unsupported, its unit is not constant, or its values carry zones.
     """
     name, sql_type = node.detail.name, node.arguments[-1].type
     msg = f"the function {name}({', '.join(str(argument.type) for argument in node.arguments)})"
@@ -97,7 +92,7 @@ def _no_unit(unit: e.Constant, texts: Sequence[str], sql_type: Type, fail: Calla
 
 
 def _thousandths(text: str, sql_type: Type) -> str:
-    """Write the UTC clock, rounded to milliseconds, the precision of patterns."""
+    """Write the UTC clock in milliseconds, the precision of patterns."""
     clock = f"CAST({text} AS TIMESTAMP)"
     return (
         clock
@@ -107,7 +102,6 @@ def _thousandths(text: str, sql_type: Type) -> str:
 
 
 def _on_clock(text: str, write: Callable[[str], str]) -> str:
-    """Write an operation on an instant by the UTC clock."""
     return f"CAST({write(f'CAST({text} AS TIMESTAMP)')} AS TIMESTAMPTZ)"
 
 
@@ -149,7 +143,6 @@ def _date_diff(unit: str, texts: list[str], sql_type: Type) -> str:
 
 
 def _millis(text: str) -> str:
-    """Write the milliseconds since 1970, rounded down."""
     return f"((epoch_us({text}) - ((epoch_us({text}) % 1000 + 1000) % 1000)) // 1000)"
 
 

@@ -1,4 +1,4 @@
-"""Formatting of dates by pattern in DuckDB SQL."""
+"""Formatting by pattern in DuckDB SQL."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _DECIMALS: Final = 9
 
 
 def formatted(tokens: Sequence[Token], clock: str) -> str:
-    """Write a wall clock by a pattern; UnprintableError if the pattern has a zone."""
+    """Format a wall clock; UnprintableError for zones."""
 
     def write(moment: str) -> str:
         pieces = [_token_text(token, moment) for token in tokens]

@@ -1,4 +1,4 @@
-"""Decimals in DuckDB SQL: results with enough digits, and exact quotients."""
+"""Decimals in DuckDB SQL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_DIGITS: Final = 37
 
 
 def widened(text: str, left: Type, right: Type, operator: str) -> str:
-    """Write the left side of ``+``, ``-`` or ``*``, cast if DuckDB's result type would be too short.
+    """Cast the left side of ``+``, ``-`` or ``*`` if DuckDB's result type is too short.
 
     >>> from rowmerge_nb.spi.types import decimal_of
     >>> widened("a", decimal_of(12, 2), decimal_of(12, 2), "*"), widened("a", decimal_of(9, 2), decimal_of(9, 2), "+")
@@ -31,7 +31,7 @@ def widened(text: str, left: Type, right: Type, operator: str) -> str:
 
 
 def decimal_quotient(left: str, right: str, kinds: Sequence[Type], result: Type, zero: str) -> str:
-    """Write a quotient of decimals by integers, rounded half away from zero; ``zero`` raises the error of a division by zero.
+    """Write a quotient by integers, rounded half away from zero; ``zero`` raises an error.
 
     Raises:
         UnprintableError: the integers would be too long.
@@ -53,5 +53,4 @@ def decimal_quotient(left: str, right: str, kinds: Sequence[Type], result: Type,
 
 
 def _whole(text: str) -> str:
-    """Write the digits of a decimal as an integer."""
     return f"CAST(replace(CAST({text} AS VARCHAR), '.', '') AS HUGEINT)"

@@ -1,4 +1,4 @@
-"""Casts in DuckDB SQL with Trino's semantics: rounding half away from zero, range checks, error texts."""
+"""Casts in DuckDB SQL with Trino's rounding (half away from zero), range checks and errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MICROS: Final = 6
 
 
 def is_total(source: Type, target: Type) -> bool:
-    """Return whether a cast succeeds for every value.
+    """Return whether a cast always succeeds.
 
     >>> from rowmerge_nb.spi.types import BIGINT, INTEGER
     >>> is_total(INTEGER, BIGINT), is_total(BIGINT, INTEGER)
@@ -52,17 +52,14 @@ def is_total(source: Type, target: Type) -> bool:
 
 
 def cast_text(argument: e.Typed, target: Type, printed: Callable[[e.Typed], str], *, safe: bool, storing: bool) -> str:
-    """Write a cast.
+    """Write a cast, or raise UnprintableError.
 
     Args:
         argument: the value.
         target: the target type.
-        printed: writes the value in DuckDB SQL.
+        printed: writes the value.
         safe: return NULL on failure.
-        storing: an assignment: too long a text fails unless only spaces are cut.
-
-    Raises:
-        UnprintableError: DuckDB has no known equivalent.
+        storing: an assignment, which cuts only spaces.
     """
     source = argument.type
     if source == UNKNOWN:
@@ -192,7 +189,7 @@ def _float_to_decimal(text: str, source: Type, target: Type, fail: Callable[...,
 
 
 def _real_to_bigint(text: str, _source: Type, _target: Type, fail: Callable[..., str]) -> str:
-    """Write a cast that clamps, unlike Trino's cast of a double."""
+    """Write a cast that clamps, unlike a double's."""
     nan = fail("INVALID_CAST_ARGUMENT", "'Cannot cast real NaN to bigint'")
     return (
         f"CASE WHEN {text} IS NULL THEN NULL WHEN isnan({text}) THEN {nan} WHEN {text} >= 9223372036854775808.0::DOUBLE THEN "
@@ -202,7 +199,7 @@ def _real_to_bigint(text: str, _source: Type, _target: Type, fail: Callable[...,
 
 
 def _double_to_real(text: str, _source: Type, _target: Type, _fail: Callable[..., str]) -> str:
-    """Write a cast in which too large a value becomes infinite instead of an error."""
+    """Write a cast with infinity instead of an error."""
     finite = f"isnan({text}) OR isinf({text}) OR abs({text}) < 3.4028235677973366e38::DOUBLE"
     infinite = "'inf'::FLOAT", "'-inf'::FLOAT"
     return (
@@ -234,7 +231,7 @@ _CONSTANTS: Final = {
 
 
 def _constant(argument: e.Typed, target: Type) -> str | None:
-    """Return a constant that needs no computation as a literal, or None."""
+    """Return a constant as a literal, if it needs no computation."""
     if not isinstance(argument, e.Constant):
         return None
     if argument.value is None:
@@ -256,7 +253,7 @@ def _precision(moment: str) -> int:
 
 
 def rounded_micros(number: str, precision: int) -> str:
-    """Write microseconds rounded half up to a precision of seconds."""
+    """Write microseconds rounded half up to a precision."""
     step = 10 ** (_MICROS - precision)
     if step == 1:
         return number
@@ -274,7 +271,7 @@ def _moment(text: str, source: Type, target: Type, _fail: Callable[..., str]) ->
 
 
 def _time(text: str, source: Type, target: Type, _fail: Callable[..., str]) -> str:
-    """Write a time cast; rounding up to midnight wraps around."""
+    """Write a time cast, which wraps around midnight."""
     if precision_of(source) <= precision_of(target):
         return text
     return f"CAST(make_timestamp({rounded_micros(f'epoch_us({text})', precision_of(target))}) AS TIME)"

@@ -1,4 +1,4 @@
-"""Names, literals, types and failures in DuckDB SQL, and arguments that are written once."""
+"""Helpers of DuckDB SQL."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _ISO: Final = {
 
 
 class UnprintableError(Exception):
-    """DuckDB has no known equivalent; the message names the expression."""
+    """DuckDB has no known equivalent of an expression, which the message names."""
 
 
 def duckdb_type(sql_type: Type) -> str:
-    """Return the DuckDB type of a type; UnprintableError for unsupported ones.
+    """Return the DuckDB type of a type, or raise UnprintableError.
 
     >>> from rowmerge_nb.spi.types import decimal_of
     >>> duckdb_type(decimal_of(12, 2))
@@ -66,7 +66,7 @@ def duckdb_type(sql_type: Type) -> str:
 
 
 def field_names(sql_type: Type) -> list[str]:
-    """Return unique names for the fields of a row as a struct.
+    """Return unique names for the fields of a row.
 
     >>> from rowmerge_nb.spi.types import INTEGER, row_of
     >>> field_names(row_of([("a", INTEGER), (None, INTEGER), ("A", INTEGER)]))
@@ -81,7 +81,7 @@ def field_names(sql_type: Type) -> list[str]:
 
 
 def text_literal(value: str) -> str:
-    """Write a text literal, with doubled quotes as the only escapes.
+    """Write a text literal; the only escape is a doubled quote.
 
     >>> text_literal("it's")
     "'it''s'"
@@ -117,7 +117,7 @@ def literal(sql_type: Type, value: str | None) -> str:
 
 
 def failure(code: str, *message: str) -> str:
-    """Write SQL that raises an error with Trino's code; the parts of the message are SQL.
+    """Write SQL that raises an error with Trino's code and a message of SQL parts.
 
     >>> failure("DIVISION_BY_ZERO", "'Division by zero'")
     "error('[[DIVISION_BY_ZERO]] ' || 'Division by zero')"
@@ -126,7 +126,7 @@ def failure(code: str, *message: str) -> str:
 
 
 def once(write: Callable[..., str], *texts: str) -> str:
-    """Write SQL in which long arguments, if used repeatedly, are bound to lambda parameters.
+    """Write SQL with long, repeated arguments bound to lambda parameters.
 
     >>> once(lambda x: f"CASE WHEN {x} = 0 THEN 1 ELSE {x} END", '"a"')
     'CASE WHEN "a" = 0 THEN 1 ELSE "a" END'
@@ -140,7 +140,7 @@ def once(write: Callable[..., str], *texts: str) -> str:
 
 
 def bound(write: Callable[..., str], *texts: str) -> str:
-    """Write SQL with arguments bound to lambda parameters, or repeated if there is a subquery, which lambdas cannot contain.
+    """Bind arguments to lambda parameters, or repeat them beside a subquery, which lambdas cannot contain.
 
     >>> bound(lambda x: f"{x} * {x}", "(a + 1)")
     'list_transform([(a + 1)], lambda v1_0: v1_0 * v1_0)[1]'

@@ -38,7 +38,7 @@ def row_text(texts: Sequence[str], sql_type: Type) -> str:
 
 
 def arrays_joined(texts: Sequence[str]) -> str:
-    """Write concatenated arrays; the operator, unlike `list_concat`, returns NULL for NULL.
+    """Concatenate arrays; unlike `list_concat`, the operator returns NULL for NULL.
 
     >>> arrays_joined(["a", "b"])
     '(a || b)'
@@ -47,7 +47,7 @@ def arrays_joined(texts: Sequence[str]) -> str:
 
 
 def subscript_text(texts: Sequence[str], sql_type: Type, fail: Callable[..., str]) -> str:
-    """Write ``array[index]`` or ``map[key]``; a missing element is an error."""
+    """Write ``array[index]`` or ``map[key]``, an error if missing."""
     if sql_type.base == "map":
 
         def from_map(whole: str, key: str) -> str:
@@ -77,7 +77,7 @@ def subscript_text(texts: Sequence[str], sql_type: Type, fail: Callable[..., str
 
 
 def nested_cast(text: str, source: Type, target: Type, cast: Callable[[str, Type, Type], str]) -> str:
-    """Write the cast of an array, a map or a row; ``cast`` writes the casts of its parts."""
+    """Write the cast of a nested value; ``cast`` writes those of its parts."""
     part = f"part{_depth(source)}_"
     if source.base == "array":
         return f"list_transform({text}, lambda {part}: {cast(part, source.parameters[0], target.parameters[0])})"
@@ -95,5 +95,5 @@ def nested_cast(text: str, source: Type, target: Type, cast: Callable[[str, Type
 
 
 def _depth(sql_type: Type) -> int:
-    """Return the depth of a type, for unique lambda parameters."""
+    """Return the depth of a type, for unique parameters."""
     return 1 + max((_depth(part) for part in sql_type.parameters if isinstance(part, Type)), default=0)

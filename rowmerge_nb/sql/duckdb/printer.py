@@ -1,8 +1,7 @@
-"""Prints typed expressions as DuckDB SQL, for pages that are filtered and projected within a task.
+"""Prints typed expressions as DuckDB SQL, for pages within a task; without a known equivalent, UnprintableError is raised.
 
-Everything without a known equivalent raises `UnprintableError`. DuckDB may evaluate all terms of AND and OR, so a term that may
-fail is
-in a CASE behind its guards. Errors are raised by ``error``, marked as in Spark SQL.
+DuckDB may evaluate all terms of AND and OR, so a term that may fail is in a CASE behind its guards. Errors are raised by
+``error``, marked as in Spark SQL.
 """
 
 from __future__ import annotations
@@ -60,16 +59,11 @@ _ARGUMENT: Final = re.compile(r"\$(\d)")
 
 
 class PagePrinter:
-    """Prints the expressions of one statement.
-
-    Args:
-        columns: the names of the page's columns.
+    """Prints the expressions of one statement over a page's columns.
 
     Attributes:
-        subqueries: the scalar and IN subqueries. The text refers to the first one as ``$q0``: a column for a value, a table with
-        the
-            column ``v`` for a list.
-        lists: the long lists of constants by table name; each is a table with the column ``v``, and equal lists share a name.
+        subqueries: the scalar and IN subqueries; the first is ``$q0``, a column, or a table with the column ``v`` for IN.
+        lists: the long lists of constants by name, tables with the column ``v``.
     """
 
     def __init__(self, columns: Collection[str] = ()) -> None:
@@ -80,7 +74,7 @@ class PagePrinter:
             self._prefix = f"${self._prefix}"
 
     def symbol(self, index: int) -> str:
-        """Return the name of a subquery's result, which differs from all columns of the page.
+        """Return the name of a subquery's result, unlike all columns.
 
         >>> PagePrinter().symbol(1), PagePrinter(["id", "$Q1"]).symbol(1)
         ('$q1', '$$q1')
@@ -88,15 +82,7 @@ class PagePrinter:
         return f"{self._prefix}{index}"
 
     def text(self, node: e.Typed, *, condition: bool) -> str:
-        """Print a whole expression; a column is its name, and NULL of any type is ``NULL``.
-
-        Args:
-            node: the expression.
-            condition: it filters rows.
-
-        Raises:
-            UnprintableError: DuckDB has no known equivalent.
-        """
+        """Print a whole expression, which may be a condition; NULL of any type is ``NULL``."""
         if isinstance(node, e.Column):
             return quoted(node.symbol)
         if is_null(node):
@@ -104,11 +90,7 @@ class PagePrinter:
         return self.condition(node) if condition else self.value(node)
 
     def condition(self, node: e.Typed) -> str:
-        """Print a condition that filters rows; terms of AND are evaluated in order, up to the first that is not true.
-
-        Raises:
-            UnprintableError: DuckDB has no known equivalent.
-        """
+        """Print a condition; terms of AND are evaluated in order, up to the first that is not true."""
         if isinstance(node, e.Apply) and node.name == "and":
             *first, last = (self.condition(term) for term in node.arguments)
             left_out = " ".join(f"WHEN ({term}) IS NOT TRUE THEN false" for term in first)
@@ -116,10 +98,7 @@ class PagePrinter:
         return self.value(node)
 
     def value(self, node: e.Typed) -> str:
-        """Print an expression.
-
-        Raises:
-            UnprintableError: DuckDB has no known equivalent.
+        """Print an expression, or raise UnprintableError.
 
         >>> from rowmerge_nb.spi.types import INTEGER
         >>> PagePrinter().value(e.Apply(BOOLEAN, "=", (e.Column(INTEGER, "a"), e.Constant(INTEGER, "1"))))
@@ -145,7 +124,7 @@ class PagePrinter:
 
 
 def is_null(tree: e.Typed) -> bool:
-    """Return whether an expression is a literal NULL, cast or not.
+    """Return whether an expression is NULL, cast or not.
 
     >>> is_null(e.Apply(BOOLEAN, "cast", (e.Constant(UNKNOWN, None),)))
     True
@@ -186,7 +165,7 @@ class _Printer:
         return "NULL" if self.safe else failure(code, *message)
 
     def native(self, text: str) -> str:
-        """Write an operation that DuckDB itself may refuse."""
+        """Write an operation that may fail in DuckDB."""
         return f"TRY({text})" if self.safe else text
 
     # -- numbers --------------------------------------------------------------------------------------------------
@@ -272,7 +251,7 @@ class _Printer:
         operator, result = node.name, "true" if node.name == "<>" else "false"
 
         def nan_aware(a: str, b: str) -> str:
-            """Write a comparison where NaN equals nothing; in DuckDB, NaN equals NaN and exceeds all numbers."""
+            """Write a comparison where NaN equals nothing; in DuckDB it equals itself and exceeds all numbers."""
             nans = [f"(isnan({a}) AND {b} IS NOT NULL)", f"(isnan({b}) AND {a} IS NOT NULL)"]
             return f"CASE WHEN {' OR '.join(nans)} THEN {result} ELSE ({a} {operator} {b}) END"
 
@@ -340,7 +319,7 @@ class _Printer:
         return f"CASE WHEN {same} THEN NULL ELSE {value} END"
 
     def extreme(self, node: e.Apply) -> str:
-        """Write GREATEST or LEAST: NULL if an argument is NULL, unlike in DuckDB, and NaN only without numbers."""
+        """Write GREATEST or LEAST: NULL if an argument is NULL, and NaN only without numbers."""
         _check_compared(node.type, node.name.upper())
         texts = self.all(node.arguments)
 
@@ -455,11 +434,7 @@ class _Printer:
         return self.page.numbered(node)
 
     def sought(self, value: e.Typed, table: str) -> str:
-        """Look a value up in a table by a join.
-
-        The join computes the value for all rows, even guarded ones. So a value that may fail is NULL in the join, and computed
-        beside it.
-        """
+        """Look a value up by a join, which computes it for all rows; a value that may fail is NULL there, and computed again."""
         text = self.text(value)
         if self.safe or not may_fail(value):
             return f"({text} IN (SELECT v FROM {table}))"
@@ -470,7 +445,7 @@ class _Printer:
 
 
 def may_fail(node: e.Typed) -> bool:
-    """Return whether an expression may raise an error."""
+    """Return whether an expression may fail."""
     return any(_fails(part) for part in e.walk(node) if isinstance(part, e.Apply))
 
 
@@ -490,7 +465,7 @@ def _fails(node: e.Apply) -> bool:
 
 
 def _compares_elements(function: Overload) -> bool:
-    """Return whether a function compares elements of an array or keys of a map, for which DuckDB and Trino may differ."""
+    """Return whether a function compares elements or keys, for which the engines may differ."""
     return function.constraints.endswith((":comparable", ":orderable")) or str(function) == "element_at(map(K,V), K) K, V"
 
 

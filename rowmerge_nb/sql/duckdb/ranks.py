@@ -1,4 +1,4 @@
-"""Window functions that DuckDB computes like Trino: row numbers and ranks."""
+"""Window functions that DuckDB computes like Trino."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NUMBERING: Final = frozenset({ROW_NUMBER, "rank", "dense_rank"})
 
 
 def checked_rank(call: Windowed) -> str:
-    """Return the name of a ranking function; UnprintableError for others."""
+    """Return the name of a ranking function, or raise UnprintableError."""
     name: str = getattr(getattr(call.function, "detail", None), "name", "")
     if name not in _NUMBERING:
         raise UnprintableError("a function over a window")

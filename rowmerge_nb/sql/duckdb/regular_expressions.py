@@ -1,8 +1,7 @@
 r"""Regular expressions in DuckDB SQL, if RE2 and Trino's engine agree.
 
-A constant pattern is parsed and rewritten: ``\d``, ``\w`` and ``\s`` as ASCII. RE2 lacks, or interprets differently, and hence
-UnprintableError is raised for: ``$`` and ``\Z`` except at the end of a condition, word boundaries, backreferences, repetitions of
-possibly empty parts, nested classes, flags.
+A constant pattern is rewritten, with ``\d``, ``\w`` and ``\s`` as ASCII. Unsupported are ``$`` and ``\Z`` except at the end of a
+condition, word boundaries, backreferences, repetitions of possibly empty parts, nested classes, and flags.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _MOST_GROUP: Final = 9
 
 @dataclass
 class _Pattern:
-    """A pattern that is being parsed; ``is_condition`` means that only the existence of a match matters."""
+    """A pattern; of a condition only the existence of a match matters."""
 
     text: str
     is_condition: bool
@@ -54,7 +53,7 @@ class _Pattern:
         return character
 
     def alternatives(self, *, outermost: bool) -> tuple[str, bool]:
-        """Parse up to the end of a group; return the RE2 pattern, and whether it may match an empty text."""
+        """Parse up to the end of a group; return the RE2 pattern, and whether it may be empty."""
         parts, may_be_empty = [], False
         while True:
             part, empty = self.sequence(outermost=outermost)
@@ -74,7 +73,7 @@ class _Pattern:
         return pattern, may_be_empty
 
     def repetition(self, empty: bool) -> tuple[str, bool]:
-        """Parse a quantifier; return it, and whether it allows zero times."""
+        """Parse a quantifier; return it, and whether it allows zero."""
         count_match = _COUNTED.match(self.text, self.position)
         if count_match:
             self.position = count_match.end()
@@ -165,7 +164,7 @@ class _Pattern:
         return f"{class_text}]"
 
     def member(self) -> str:
-        """Parse one character of a class, or a set, whose text is longer."""
+        """Parse one character of a class, or a set, which is longer."""
         character = self.take()
         if character == "[" or (character == "&" and self.next == "&"):
             raise self.refuse()
@@ -186,10 +185,7 @@ def _plain(character: str) -> str:
 
 
 def _translated(pattern: str, *, is_condition: bool) -> tuple[str, bool, int]:
-    r"""Return a pattern for RE2, whether it may match an empty text, and the number of its groups.
-
-    Raises:
-        UnprintableError: RE2 has no known equivalent.
+    r"""Return an RE2 pattern, whether it may be empty, and the number of groups; or raise UnprintableError.
 
     >>> _translated(r"^a\d+(b|c)?", is_condition=True)
     ('\\Aa[0-9]+(b|c)?', False, 1)
@@ -205,15 +201,7 @@ def _translated(pattern: str, *, is_condition: bool) -> tuple[str, bool, int]:
 
 
 def pattern_text(node: e.Apply, text: str) -> str:
-    """Write the call of a function of regular expressions.
-
-    Args:
-        node: the call.
-        text: its first argument in DuckDB SQL.
-
-    Raises:
-        UnprintableError: DuckDB has no known equivalent.
-    """
+    """Write the call of a function on ``text``, or raise UnprintableError."""
     constants = [_constant(part) for part in node.arguments[1:]]
     if any(constant is None for constant in constants):
         raise UnprintableError(f"{node.detail.name} with a pattern, a group or a replacement that is no constant")
@@ -231,7 +219,7 @@ def pattern_text(node: e.Apply, text: str) -> str:
 
 
 def _constant(node: e.Typed) -> str | None:
-    """Return the text of a constant, be it one that was coerced; None of all else."""
+    """Return the text of a constant, coerced or not."""
     while isinstance(node, e.Apply) and node.name == "cast":
         (node,) = node.arguments
     return node.value if isinstance(node, e.Constant) else None

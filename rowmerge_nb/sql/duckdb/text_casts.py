@@ -1,7 +1,6 @@
-r"""Casts from and to text in DuckDB SQL: accepted input, output formats, and errors.
+r"""Casts from and to text in DuckDB SQL, with Trino's formats and errors.
 
-A regular expression splits a text, which is rewritten in the plain form that DuckDB parses; DuckDB's own casts accept other
-texts than Trino's (``1_000``).
+A regular expression splits a text, which is rewritten; DuckDB's own casts accept other texts (``1_000``).
 """
 
 # All writers of casts have one signature.
@@ -45,7 +44,7 @@ _MICROS: Final = 6
 
 
 def _checked(attempt: str, text: str, message: str) -> str:
-    """Write a value, or an error if it is NULL because the cast failed."""
+    """Write an attempt, or an error if it fails."""
     return attempt if message == "NULL" else f"coalesce({attempt}, CASE WHEN {text} IS NOT NULL THEN {message} END)"
 
 
@@ -53,7 +52,7 @@ def _checked(attempt: str, text: str, message: str) -> str:
 
 
 def from_text(target: Type) -> Writer | None:
-    """Return the writer of casts from text to a type, or None without a known equivalent."""
+    """Return the writer of casts from text, if there is an equivalent."""
     return _READERS.get(target.base)
 
 
@@ -109,16 +108,13 @@ def _to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str])
 
 
 def decimal_of_digits(text: str, target: Type) -> str:
-    """Write a number's text as a decimal, rounded half away from zero; NULL on overflow.
-
-    Exponents are expanded, since DuckDB parses them differently.
-    """
+    """Write a number's text as a decimal, rounded half away from zero; NULL on overflow."""
     plain = bound(_without_exponent, f"regexp_extract({text}, '{_PARTS}', ['s', 'w', 'f', 'e'])")
     return f"TRY_CAST(CASE WHEN regexp_matches({text}, '[eE]') THEN {plain} ELSE {text} END AS {duckdb_type(target)})"
 
 
 def _without_exponent(parts: str) -> str:
-    """Write the digits of a number with the point moved by its exponent."""
+    """Write a number with its exponent expanded, since DuckDB parses exponents differently."""
 
     def write(digits: str, point: str) -> str:
         shifted = (
@@ -134,7 +130,6 @@ def _without_exponent(parts: str) -> str:
 
 
 def _day(parts: str, type_name: str) -> str:
-    """Write the date of a year, a month and a day, or NULL."""
     year, month, day = (f"TRY_CAST(nullif({parts}['{name}'], '') AS INTEGER)" for name in "ymd")
     first, last = _YEARS[type_name]
     is_valid = f"{year} BETWEEN {first} AND {last} AND {month} BETWEEN 1 AND 12"
@@ -193,11 +188,7 @@ _READERS: Final[dict[str, Writer]] = {
 
 
 def to_text(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
-    """Write a cast to text; too long a text for the type is an error.
-
-    Raises:
-        UnprintableError: DuckDB has no known equivalent.
-    """
+    """Write a cast to text, or raise UnprintableError; too long a text is an error."""
     write = _SHOWN.get(source.base)
     if write is None:
         raise UnprintableError(f"a cast from {source} to {target}")
@@ -224,7 +215,7 @@ def to_text(text: str, source: Type, target: Type, fail: Callable[..., str]) -> 
 
 
 def shown_exact(text: str, source: Type) -> str:
-    """Write an exact number as Trino shows it; DuckDB may omit the zero before the point."""
+    """Write an exact number; DuckDB may omit the zero before the point."""
     plain = f"CAST({text} AS VARCHAR)"
     if source.base == "decimal" and source.parameters[0] == source.parameters[1]:
         return f"regexp_replace({plain}, '^(-?)[.]', '\\10.')"
@@ -232,7 +223,7 @@ def shown_exact(text: str, source: Type) -> str:
 
 
 def shown_date(text: str, source: Type) -> str:
-    """Write a date; years beyond four digits have a sign in timestamps only."""
+    """Write a date; long years have a sign in timestamps only."""
     year = f"year({text})"
     plus = "" if source.base == "date" else "+"
     far = f"CASE WHEN {year} < 0 THEN '-' ELSE '{plus}' END || lpad(CAST(abs({year}) AS VARCHAR), greatest(4, length(CAST(abs({year}) AS VARCHAR)))::INTEGER, '0')"
@@ -249,7 +240,7 @@ def _shown_timestamp(text: str, source: Type) -> str:
 
 
 def _digits(text: str) -> str:
-    """Write the shortest digits of a float and its exponent, as a struct of ``d`` and ``e``."""
+    """Write the shortest digits ``d`` of a float and its exponent ``e``."""
 
     def write(parts: str) -> str:
         lead = f"CASE WHEN {parts}['w'] <> '0' THEN length({parts}['w']) ELSE length(ltrim({parts}['f'], '0')) - length({parts}['f']) END"
@@ -260,7 +251,7 @@ def _digits(text: str) -> str:
 
 
 def _scientific(text: str) -> str:
-    """Write a finite nonzero float in scientific form; Java has two digits at least."""
+    """Write a finite nonzero float in scientific form, with two digits at least."""
 
     def write(digits: str) -> str:
         two = f"printf('%.1e', CAST(abs({text}) AS DOUBLE))"
@@ -277,13 +268,13 @@ def _special(text: str) -> str:
 
 
 def java_double(text: str) -> str:
-    """Write a float in Java's form, as errors do: 1.5, 1.0E10, NaN, Infinity."""
+    """Write a float in Java's form: 1.5, 1.0E10, NaN, Infinity."""
     near = f"{text} = 0 OR (abs({text}) >= 0.001::DOUBLE AND abs({text}) < 10000000.0::DOUBLE)"
     return f"CASE {_special(text)} WHEN {near} THEN CAST({text} AS VARCHAR) ELSE {_scientific(text)} END"
 
 
 def shown_double(text: str, _source: Type) -> str:
-    """Write a double as Trino shows it: 1.0 is 1.0E0, and 123456.789 is 1.23456789E5."""
+    """Write a double like Trino: 1.0E0, 1.23456789E5."""
     zero = f"WHEN {text} = 0 THEN CASE WHEN CAST({text} AS VARCHAR) LIKE '-%' THEN '-0E0' ELSE '0E0' END"
     return f"CASE {_special(text)} {zero} ELSE {_scientific(text)} END"
 

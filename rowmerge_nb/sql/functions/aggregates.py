@@ -1,4 +1,4 @@
-"""Aggregate functions; DISTINCT, FILTER and OVER replace ``{distinct}`` and ``{rows}``."""
+"""Aggregate functions; ``{distinct}`` and ``{rows}`` become DISTINCT, FILTER and OVER."""
 
 from __future__ import annotations
 
@@ -96,17 +96,17 @@ approx_distinct(T, double) T:comparable -> bigint | IF(any_value(IF({0} IS NULL,
 
 
 def not_empty(entry: str) -> str:
-    """Write the list of a group's entries without NULL, or NULL if it is empty."""
+    """Write the entries that are not NULL, or NULL without any."""
     return f"get(filter(array(collect_list({{distinct}}{entry}){{rows}}), l -> size(l) > 0), 0)"
 
 
 def _folded(entry: str, begin: str, step: str, result: str) -> str:
-    """Write a fold over a group's rows with Trino's operations in Trino's order, so that the last digits are equal.
+    """Write a fold over a group's rows in Trino's order, for equal last digits.
 
     Args:
-        entry: the part of a row; NULL skips the row.
-        begin: the fields of the initial state.
-        step: the next fields, computed from a row ``r`` and the state ``s``.
+        entry: a row's part; NULL is skipped.
+        begin: the initial fields of the state.
+        step: the next fields, from a row ``r`` and the state ``s``.
         result: computed from the last state.
     """
     return f"aggregate({not_empty(entry)}, named_struct({begin}), (s, r) -> {step}, s -> {result})"
@@ -117,7 +117,7 @@ _NONE: Final = "'n', 0D, 'my', 0D, 'mx', 0D, 'c', 0D, 'sy', 0D, 'sx', 0D"
 
 
 def bound(names: dict[str, str], body: str) -> str:
-    """Bind names to values; each may use those before it."""
+    """Bind names to values in order."""
     for name, value in reversed(names.items()):
         body = f"transform(array({value}), {name} -> {body})[0]"
     return body
@@ -145,12 +145,10 @@ def _of_moments(result: str) -> str:
 
 
 def _if_finite(text: str) -> str:
-    """Write a number, or NULL if it is infinite or NaN."""
     return f"transform(array({text}), q -> IF(abs(q) < CAST('Infinity' AS DOUBLE), q, NULL))[0]"
 
 
 def _divisor(text: str) -> str:
-    """Write a divisor: NaN instead of 0."""
     return f"coalesce(nullif({text}, 0D), CAST('NaN' AS DOUBLE))"
 
 

@@ -75,7 +75,6 @@ cosine_distance(array(double), array(double)) -> double | (1D - {cosine})
 
 
 def _fields_of(arrays: int) -> str:
-    """Write the positions of the longest array, from 0; NULL if an array is NULL."""
     longest = ", ".join(f"size({{{i}}})" for i in range(arrays))
     absent = " OR ".join(f"{{{i}}} IS NULL" for i in range(arrays))
     return f"IF({absent}, NULL, filter(sequence(0, greatest({longest})), i -> i < greatest({longest})))"
@@ -85,7 +84,7 @@ _MOST_COMBINED: Final = 5
 
 
 def _combined(count: int, upto: str) -> str:
-    """Write combinations of elements up to a position, ordered by the last one, then the one before it, and so on."""
+    """Write combinations of elements up to a position, ordered by the last one first."""
     if count == 0:
         return "array(slice({0}, 1, 0))"
     position = f"place{count}"
@@ -94,7 +93,6 @@ def _combined(count: int, upto: str) -> str:
 
 
 def _combined_elements() -> str:
-    """Write the total number of elements of all combinations."""
     factors = (f"IF({{1}} > {i}, (size({{0}}) - {i}) / {i + 1}BD, 1)" for i in range(_MOST_COMBINED))
     return f"CAST({{1}} AS DOUBLE) * {' * '.join(factors)}"
 

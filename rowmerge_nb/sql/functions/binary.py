@@ -56,7 +56,7 @@ _DIGESTS: Final = {"md5": "md5({1})", "sha1": "sha1({1})", "sha256": "sha2({1}, 
 
 
 def _mixed(block: int, digest: str, byte: int) -> str:
-    """Write the key of an HMAC: digested if longer than a block, padded to a block, each byte XORed with a constant."""
+    """Write the key of an HMAC, padded to a block, with each byte XORed."""
     key = f"rpad(IF(octet_length({{1}}) > {block}, upper({digest}), hex({{1}})), {2 * block}, '0')"
     mixed = f"transform(regexp_extract_all({key}, '..', 0), b -> lpad(hex(CAST(conv(b, 16, 10) AS INT) ^ {byte}), 2, '0'))"
     return f"unhex(array_join({mixed}, ''))"
@@ -70,14 +70,14 @@ _BROKEN: Final = "|".join(
 
 
 def _mended(by: str) -> str:
-    """Write text from invalid UTF-8, with one replacement (hexadecimal bytes) per broken sequence."""
+    """Write text from invalid UTF-8, with a replacement per broken sequence."""
     # Two hexadecimal digits are a byte; matches end at bytes.
     pattern = f"'\\\\G((?:{_VALID})*+)(?:{_BROKEN}|..)'"
     return f"CAST(unhex(regexp_replace(hex({{0}}), {pattern}, concat('$1', {by}))) AS STRING)"
 
 
 def _from_base_32(text: str, message_text: str) -> str:
-    """Decode base 32: eight letters are five bytes. ``message_text`` is the text in error messages."""
+    """Decode base 32; messages have ``message_text``."""
     plain, message_text = (f"trim(TRAILING '=' FROM {part})" for part in (text, message_text))
     length = "{fail:INVALID_FUNCTION_ARGUMENT:Invalid input length $(char_length(" + message_text + "))}"
     invalid_character = f"regexp_extract({message_text}, '[^A-Z2-7]', 0)"
@@ -97,12 +97,7 @@ _DIGITS_32: Final = "'0123456789ABCDEFGHIJKLMNOPQRSTUV'"
 
 
 def _not_in_base_64(text: str, digits: str) -> str:
-    """Write Java's error about a text that is not in base 64: the first invalid part.
-
-    Args:
-        text: the text in error messages.
-        digits: the valid digits as a character class.
-    """
+    """Write Java's error about a text that is not in base 64."""
     read = f"char_length(regexp_extract({text}, '^[{digits}]*', 0))"
     rest = f"substring({text}, {read} + 1)"
     byte = f"CAST(conv(left(hex(encode({rest}, 'UTF-8')), 2), 16, 10) AS INT)"
@@ -119,12 +114,7 @@ def _not_in_base_64(text: str, digits: str) -> str:
 
 
 def _bits_of(exponents: int, fraction: int) -> str:
-    """Write the bits of a float without its sign as a bigint; powers of two avoid rounding, unlike a logarithm.
-
-    Args:
-        exponents: the number of bits of the exponent.
-        fraction: the number of bits of the fraction.
-    """
+    """Write a float's bits without sign as a bigint; powers of two avoid rounding."""
     size, bias, infinite = "CAST(abs({0}) AS DOUBLE)", 2 ** (exponents - 1) - 1, 2**exponents - 1
     near = f"CAST(floor(log2({size})) AS INT)"
     power = f"({near} + CASE WHEN {size} < power(2D, {near}) THEN -1 WHEN {size} >= power(2D, {near} + 1) THEN 1 ELSE 0 END)"

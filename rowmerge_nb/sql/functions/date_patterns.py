@@ -1,7 +1,4 @@
-"""Patterns of dates, MySQL's (``%Y``) and Joda's (``yyyy``), as tokens.
-
-Spark's own patterns have other letters and accept other texts.
-"""
+"""Date patterns of MySQL (``%Y``) and Joda (``yyyy``) as tokens; Spark's own patterns differ."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import Final
 
 
 class PatternError(ValueError):
-    """A pattern that Trino refuses, with Trino's message."""
+    """Trino refuses the pattern, with this message."""
 
 
 @dataclass(frozen=True)
@@ -19,11 +16,11 @@ class Token:
     """A part of a pattern.
 
     Args:
-        field: its meaning, ``"literal"`` for plain text.
+        field: its meaning, or ``"literal"``.
         width: the minimum width when formatted.
         text: the text of a literal.
         most: the maximum number of digits when parsed.
-        strict: a two-digit year is parsed with exactly two digits.
+        strict: exactly two digits when parsed.
     """
 
     field: str
@@ -123,10 +120,7 @@ _MOST: Final = {"day of week": 1, "day of year": 3}
 
 
 def mysql_tokens(pattern: str) -> tuple[Token, ...]:
-    """Parse a pattern of DATE_FORMAT and DATE_PARSE.
-
-    Raises:
-        PatternError: Trino does not support a letter.
+    """Parse a pattern of DATE_FORMAT and DATE_PARSE, or raise PatternError.
 
     >>> [token.field for token in mysql_tokens("%Y-%c")]
     ['year', 'literal', 'month']
@@ -146,10 +140,7 @@ def mysql_tokens(pattern: str) -> tuple[Token, ...]:
 
 
 def joda_tokens(pattern: str) -> tuple[Token, ...]:
-    """Parse a pattern of FORMAT_DATETIME and PARSE_DATETIME.
-
-    Raises:
-        PatternError: Joda has no such letter.
+    """Parse a pattern of FORMAT_DATETIME and PARSE_DATETIME, or raise PatternError.
 
     >>> [(token.field, token.width) for token in joda_tokens("yyyy'T'HH")]
     [('year', 4), ('literal', 1), ('hour', 2)]

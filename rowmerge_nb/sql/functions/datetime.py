@@ -1,7 +1,6 @@
-"""Dates, times, timestamps and intervals.
+"""Date and time functions, without those of `rowmerge_nb.sql.analyzer.expressions.moment_calls`.
 
-`rowmerge_nb.sql.analyzer.expressions.moment_calls` handles units, patterns and zones. A row for the wall clock serves timestamps
-with time zone too.
+A row for the wall clock serves timestamps with time zone too.
 """
 
 from __future__ import annotations

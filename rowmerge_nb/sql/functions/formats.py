@@ -1,4 +1,4 @@
-"""FORMAT with Java's formatter: the types of arguments, and parts of dates and times, which Spark's formatter gets as texts."""
+"""FORMAT as Java does it; Spark's formatter gets parts of dates and times as texts."""
 
 from __future__ import annotations
 
@@ -40,20 +40,18 @@ _OTHERS: Final = {"c": "Z"}
 
 @dataclass(frozen=True)
 class Moment:
-    """A part of a date or time: the index of its argument, and the letter after ``%t``."""
+    """A part of an argument, by the letter after ``%t``."""
 
     argument: int
     conversion: str
 
 
 class FormatError(ValueError):
-    """Java's formatter refuses the format or an argument, with this message."""
+    """Java refuses the format or an argument, with this message."""
 
 
 def argument_types(literal: str, kinds: list[Type]) -> list[Type | None]:
-    """Return the types that arguments are cast to for Spark's FORMAT_STRING.
-
-    Dates and times get a type with microseconds; None if this engine cannot format an argument like Trino.
+    """Return the types that arguments are cast to for Spark's FORMAT_STRING; None if unsupported.
 
     Raises:
         FormatError: Trino refuses the format.
@@ -81,7 +79,7 @@ def argument_types(literal: str, kinds: list[Type]) -> list[Type | None]:
 
 
 def with_moments(literal: str, kinds: list[Type]) -> tuple[str, list[Moment]]:
-    """Return a valid format with texts for parts of dates and times, and these parts, which become further arguments.
+    """Return a format with texts for parts of dates and times, and these further arguments.
 
     >>> with_moments("%s: %tY", [VARCHAR, Type("date")])
     ('%1$s: %3$s', [Moment(argument=1, conversion='Y')])
@@ -111,7 +109,7 @@ def with_moments(literal: str, kinds: list[Type]) -> tuple[str, list[Moment]]:
 
 
 def _moment(conversion: str, sql_type: Type, marks: str) -> Type | None:
-    """Return the type that a part is formatted from; None if unsupported, Java's error if Java refuses it."""
+    """Return the type that a part is formatted from; None if unsupported."""
     if sql_type.base == "unknown":
         return VARCHAR
     if not (conversion in _OF_ZONES or any(conversion in letters for letters in _CONVERSIONS.values())):
@@ -160,7 +158,7 @@ def _cast_type(conversion: str, sql_type: Type) -> Type | None:
 
 
 def _mismatch(conversion: str, sql_type: Type) -> Type | None:
-    """Raise Java's error, which names the argument's Java class."""
+    """Raise Java's error with the argument's Java class."""
     if is_integer(sql_type):
         name = "java.lang.Long"
     elif sql_type.base == "decimal":

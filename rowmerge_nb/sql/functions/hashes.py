@@ -1,4 +1,4 @@
-"""Trino's XXHASH64 and MURMUR3 of bytes in Spark SQL; Spark's own hashes have another seed.
+"""Trino's XXHASH64 and MURMUR3 in Spark SQL; Spark's have another seed.
 
 Overflows are computed in decimals, since Spark's bigint does not wrap around.
 """
@@ -50,7 +50,6 @@ def _rotated(value: str, by: int) -> str:
 
 
 def _read(hexadecimal: str, offset: str, size: int) -> str:
-    """Write the number of little-endian bytes."""
     digits = ", ".join(f"substring({hexadecimal}, {offset} + {2 * index + 1}, 2)" for index in reversed(range(size)))
     return f"CAST(conv(concat({digits}), 16, -10) AS BIGINT)"
 
@@ -64,17 +63,15 @@ def _shifted(value: str, by: int) -> str:
 
 
 def _folded(offsets: str, begin: str, step: str) -> str:
-    """Write a fold over offsets, in digits; ``a`` is the state, ``i`` the offset."""
+    """Write a fold over offsets of digits; ``a`` is the state, ``i`` the offset."""
     return f"aggregate({offsets}, {begin}, (a, i) -> {step})"
 
 
 def _places(low: str, high: str, size: int) -> str:
-    """Write the offsets of pieces of a size between two offsets."""
     return f"IF({high} - {low} >= {2 * size}, sequence({low}, {high} - {2 * size}, {2 * size}), slice(array(0), 1, 0))"
 
 
 def _stripes(x: str, end: str) -> str:
-    """Write the combined sums of all stripes."""
     begins = (_sum(*map(_literal, _PRIMES[:2])), _literal(_PRIMES[1]), "0L", _literal(-_PRIMES[0]))
     lanes = ", ".join(f"{_round(f'a[{lane}]', _read(x, f'i + {16 * lane}', 8))}" for lane in range(4))
     sums = _folded(_places("0", end, _STRIPE), f"array({', '.join(begins)})", f"array({lanes})")
@@ -114,7 +111,7 @@ XXHASH64: Final = f"IF({{0}} IS NULL, NULL, {_bound('x', 'hex({0})', _BYTES_OF_H
 
 
 def checksum(value: str) -> str:
-    """Write the checksum of a group's bigints: the wrapping sum of their hashes times a prime; NULL counts as 1.
+    """Write the checksum of a group's bigints: the wrapping sum of hashes times a prime; NULL is 1.
 
     >>> checksum("{0}").startswith("transform(array(CAST(pmod(sum({distinct}")
     True

@@ -1,4 +1,4 @@
-"""JSON functions; a json value is its text in the canonical form of Trino's JSON_PARSE."""
+"""JSON functions; values are texts in Trino's canonical form."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FAR: Final = r"[\\x{10000}-\\x{10FFFF}]"
 
 
 def escaped(text: str, *, where: str = "") -> str:
-    """Write JSON text with characters beyond U+FFFF as two escapes; ``where`` is a shorter text to search for them."""
+    """Write characters beyond U+FFFF as two escapes; ``where`` is a shorter text to search."""
     units = "hex(encode(c, 'UTF-16BE'))"
     pair = rf"concat('\\u', left({units}, 4), '\\u', right({units}, 4))"
     far = f"array_join(transform(split({text}, ''), c -> IF(char_length(c) < octet_length(c) - 2, {pair}, c)), '')"

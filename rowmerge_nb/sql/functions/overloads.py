@@ -2,21 +2,20 @@
 
 A row reads ``name(argument types) -> result type | Spark SQL | DuckDB SQL``; without the last column, pages cannot compute it.
 
-In a signature, a capital letter is any type, ``varchar(x)`` and ``decimal(p,s)`` are text and decimals of any size,
-``function(T,R)`` is a lambda, ``T...`` repeats; constraints on type variables follow the parenthesis. ``! sentence`` refuses a
-signature. ``~`` marks a row that Trino does not list: for exactly the types of a listed one, or for arguments that none accepts.
+In a signature, a capital letter is any type, ``varchar(x)`` and ``decimal(p,s)`` have any size, ``function(T,R)`` is a lambda,
+``T...`` repeats; constraints follow the parenthesis. ``! sentence`` refuses a signature. ``~`` marks a row that Trino does not
+list: for exactly the types of a listed one, or for arguments that none accepts.
 
 A template of Spark SQL has these marks:
 
-- ``{0}`` the first argument, ``{*}`` all of them, ``{type}`` the result's Spark type
-- ``{int:0}`` the argument clamped to INT, ``{divisor:0}`` the argument as a divisor (NULL for zero under TRY)
+- ``{0}`` an argument, ``{*}`` all, ``{type}`` the result's Spark type
+- ``{int:0}`` clamped to INT, ``{divisor:0}`` a divisor (NULL for zero under TRY)
 - ``{0 names}`` and ``{0 body}`` the parts of a lambda
-- ``{fail:CODE:message}`` Trino's error; ``$0`` in the message is the argument's text
-- ``{distinct}`` and ``{rows}`` DISTINCT, FILTER and OVER of an aggregate
+- ``{fail:CODE:message}`` Trino's error; ``$0`` is the argument's text
+- ``{distinct}`` and ``{rows}`` DISTINCT, FILTER and OVER
 
 A template of DuckDB SQL has ``{0}``, ``{*}``, ``{type}`` and ``{fail:CODE:message}``, or is ``{pattern}`` for regular
-expressions.
-SQL with ``|`` between spaces must be in a fragment. Functions that are in no table are refused.
+expressions. SQL with ``|`` between spaces must be in a fragment.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ class Overload:
     """One signature of a function.
 
     Args:
-        parameters: type patterns as in the table.
+        parameters: type patterns.
         result: the pattern of the result type.
-        spark: the Spark SQL template; empty for a refused signature.
+        spark: the Spark SQL template, unless refused.
         variadic: the last parameter may repeat.
-        constraints: Trino's constraints on type variables, as in its errors.
+        constraints: Trino's constraints, as in its errors.
         refusal: the reason of a refusal.
-        special: a special case of a signature that follows; Trino does not list it.
-        duckdb: the DuckDB SQL template; empty if pages cannot compute it.
+        special: Trino does not list it; it precedes the general signature.
+        duckdb: the DuckDB SQL template, if pages can compute it.
     """
 
     name: str
@@ -73,7 +72,7 @@ class Overload:
 
     @property
     def reflected(self) -> bool:
-        """Whether Spark calls Java for it, and therefore considers it nondeterministic."""
+        """Whether Spark calls Java for it."""
         return "reflect(" in self.spark
 
     @property
@@ -87,12 +86,12 @@ class Overload:
 
     @property
     def shown(self) -> str:
-        """The signature as in Trino's errors: type variables are in lower case, with exceptions."""
+        """The signature as in Trino's errors."""
         constraints = self.constraints if self._in_capitals else ", ".join(sorted(self.constraints.split(", ")))
         return f"{self.name}({self.as_shown(', '.join(self.parameters))}) {constraints}".rstrip()
 
     def as_shown(self, types: str) -> str:
-        """Return types of the signature as Trino lists them."""
+        """Return types as Trino lists them."""
         if not self._in_capitals:
             types = re.sub(r"\b[A-Z]\b", lambda variable: variable[0].lower(), types)
         return re.sub(r"\b(time|timestamp)\(6\)", r"\1(p)", types)
@@ -128,7 +127,6 @@ def _row(line: str) -> Overload:
 
 
 def _expanded(template: str, fragments: Mapping[str, str]) -> str:
-    """Replace names by the shared parts, recursively."""
     for _ in range(3):
         for name, part in fragments.items():
             template = template.replace(f"{{{name}}}", part)
@@ -161,7 +159,7 @@ def rows_of(text: str) -> tuple[Overload, ...]:
 
 
 def overloads(name: str) -> tuple[Overload, ...]:
-    """Return the signatures of a function; empty for an unknown one.
+    """Return the signatures of a function.
 
     >>> [str(overload) for overload in overloads("starts_with")]
     ['starts_with(varchar(x), varchar(y))']
@@ -198,7 +196,7 @@ def known() -> tuple[str, ...]:
 
 
 def listed() -> list[tuple[str, Overload]]:
-    """Return all supported signatures, with the kinds of their functions."""
+    """Return all supported signatures with their functions' kinds."""
     tables = (("scalar", SCALARS), ("aggregate", AGGREGATES), ("window", WINDOWS))
     entries = (
         (function_kind, entry) for function_kind, table in tables for entries in _table(table).values() for entry in entries
@@ -207,7 +205,7 @@ def listed() -> list[tuple[str, Overload]]:
 
 
 def signatures(name: str) -> str:
-    """List a function's signatures as Trino's errors do; empty for functions that Trino lacks.
+    """List a function's signatures as Trino's errors do.
 
     >>> signatures("to_unixtime")
     'to_unixtime(timestamp(p) with time zone)'

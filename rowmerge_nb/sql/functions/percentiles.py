@@ -1,8 +1,7 @@
-"""``approx_percentile``: Trino's digest of a group's values, exactly for up to 1260 values.
+"""``approx_percentile`` by Trino's digest.
 
-Trino's centroids are means with weights; close neighbors are merged. Up to 1260 values, it merges once. Beyond, merging depends
-on the
-order of rows; answers are exact here.
+It merges close values into centroids, means with weights: once up to 1260 values. Beyond, the order of rows matters, and answers
+are exact here.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _COUNTED: Final = (
 
 
 def _rows(value: str, weight: str, share_argument: int, last: int) -> str:
-    """Write a group's values, weights and shares, without rows with a NULL argument."""
+    """Write a group's values, weights and shares; rows with NULL are omitted."""
     missing = " OR ".join(f"{{{index}}} IS NULL" for index in range(last + 1))
     return not_empty(f"IF({missing}, NULL, named_struct('m', {value}, 'w', {weight}, 'p', {{{share_argument}}}))")
 
@@ -99,7 +98,7 @@ _EXACT: Final = (
 
 
 def _answered(rows: str, shares: str, answer: str) -> str:
-    """Write the answer over a group's rows ``l``: ``o`` in order, ``n`` their weight, ``k`` the digest."""
+    """Write an answer over rows ``l``: ``o`` in order, ``n`` their weight, ``k`` the digest."""
     ordered = "sort_array(transform(l, r -> struct(r.m, r.w)))"
     steps = bound({"o": ordered, "n": "aggregate(l, 0D, (s, r) -> s + r.w)"}, answer)
     return bound({"l": rows}, f"IF(l IS NULL, NULL, {bound({'a': shares}, steps)})")
@@ -110,20 +109,20 @@ _DIGEST: Final = f"IF(size(o) > {_LARGEST_BUFFER}, NULL, {_CENTROIDS})"
 
 
 def _percentile(rows: str, shown: str) -> str:
-    """Write the percentile of one share, the last row's."""
+    """Write the percentile of the last row's share."""
     answer = bound({"k": _DIGEST, "p": "a"}, shown.format(_OF_GROUP))
     return _answered(rows, "element_at(l, -1).p", f"IF(a BETWEEN 0 AND 1, {answer}, {_OUTSIDE})")
 
 
 def _percentiles(rows: str, shown: str) -> str:
-    """Write the percentiles of several shares, the first row's."""
+    """Write the percentiles of the first row's shares."""
     each = shown.format(_OF_GROUP)
     checked = f"CASE WHEN p IS NULL THEN {_UNKNOWN} WHEN p BETWEEN 0 AND 1 THEN {each} ELSE {_OUTSIDE} END"
     return _answered(rows, "l[0].p", bound({"k": _DIGEST}, f"transform(a, p -> {checked})"))
 
 
 def _quantile(rows: str, shown: str) -> str:
-    """Write a percentile by Trino's other digest, which is exact for small groups."""
+    """Write a percentile by Trino's other digest, exact for small groups."""
     return _answered(rows, "element_at(l, -1).p", f"IF(a BETWEEN 0 AND 1, {bound({'p': 'a'}, shown.format(_EXACT))}, {_OUTSIDE})")
 
 

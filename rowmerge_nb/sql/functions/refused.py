@@ -1,4 +1,4 @@
-"""Trino's functions that this engine refuses, with the reasons for errors and documentation."""
+"""Trino's functions that this engine refuses, with reasons."""
 
 from __future__ import annotations
 

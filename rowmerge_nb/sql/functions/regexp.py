@@ -1,4 +1,4 @@
-"""Regular expressions; patterns are Java's here, see `rowmerge_nb.sql.spark.joni_patterns`."""
+"""Regular expressions; see `rowmerge_nb.sql.spark.joni_patterns`."""
 
 from __future__ import annotations
 

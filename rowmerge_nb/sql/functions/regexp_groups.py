@@ -1,4 +1,4 @@
-"""Static analysis of a regular expression's groups, and of its errors."""
+"""Static analysis of regular expressions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PLACES: Final = frozenset("bBAZzGkK123456789")
 
 @dataclass
 class Group:
-    """A capturing group: whether it takes part in every match, and whether it may be empty."""
+    """A capturing group: whether every match has it, and whether it may be empty."""
 
     certain: bool = True
     may_be_empty: bool = False
@@ -54,11 +54,7 @@ class _Open:
 
 
 class Structure:
-    """The groups of a pattern, built part by part.
-
-    Attributes:
-        groups: the capturing groups in order.
-    """
+    """The groups of a pattern, built part by part."""
 
     def __init__(self) -> None:
         self.groups: list[Group] = []
@@ -80,12 +76,12 @@ class Structure:
         return part.all_need and (part.needs or self._last)
 
     def atom(self, *, takes: bool = True) -> None:
-        """Add a character or a position."""
+        """Add a character or position."""
         self._opened[-1].needs = self._opened[-1].needs or self._last
         self._last, self._repeated, self._closed = takes, False, []
 
     def opening(self, text: str) -> None:
-        """Add an opening parenthesis, with its modifiers."""
+        """Add an opening parenthesis."""
         self.atom(takes=False)
         captures = Group() if text == "(" or re.fullmatch(r"\(\?<\w+>", text) else None
         self.groups += [captures] if captures else []
@@ -109,7 +105,7 @@ class Structure:
         self._last, self._closed = False, []
 
     def repeated(self, *, optional: bool) -> None:
-        """Add a quantifier of the last part."""
+        """Add a quantifier."""
         if not self._repeated and optional:
             self._last = False
             self._uncertain(self._closed)
@@ -133,7 +129,7 @@ class Structure:
             self.atom(takes=text not in {"^", "$"} and match["escaped"] not in _PLACES)
 
     def end(self, *, extended: bool) -> None:
-        """End the pattern; in an extended one nothing is certain, since blanks and comments are ignored."""
+        """End the pattern; in an extended one nothing is certain."""
         if self._opened[0].alternatives:
             self._uncertain(self._opened[0].inside)
         if extended:
@@ -148,7 +144,7 @@ class Structure:
 
 
 def structure(pattern: str) -> Structure:
-    r"""Analyze the groups of a pattern: one in an alternation or an optional part need not take part in a match.
+    r"""Analyze the groups of a pattern.
 
     >>> [group.certain for group in structure(r"(\d+)-(x)?").groups], [group.certain for group in structure("(a)|(b)").groups]
     ([True, False], [False, False])
@@ -171,7 +167,6 @@ def structure(pattern: str) -> Structure:
 
 
 def _behind_class(pattern: str, position: int) -> int:
-    """Return the end of a character class, which may be nested."""
     depth = 1
     for match in re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?|\]|.", re.DOTALL).finditer(pattern, position):
         first = match.start() == position or (match.start() == position + 1 and pattern[position] == "^")
@@ -203,7 +198,7 @@ _SAID: Final = {
 
 
 def in_trinos_words(java: str) -> str:
-    """Return Trino's message for one of Java's, or Java's own.
+    """Translate Java's message into Trino's, if known.
 
     >>> in_trinos_words("Unclosed group")
     'end pattern with unmatched parenthesis'
@@ -234,7 +229,7 @@ def diagnosis(pattern: str) -> str:
 
 
 def is_wrong(pattern: str) -> bool:
-    r"""Return whether a pattern is certainly invalid for every engine.
+    r"""Return whether every engine certainly refuses a pattern.
 
     >>> is_wrong("(a"), is_wrong(r"\p{Greek}(a)")
     (True, False)

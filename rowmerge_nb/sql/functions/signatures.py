@@ -1,4 +1,4 @@
-"""Resolution of function calls by the types of their arguments."""
+"""Resolution of function calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LITERAL: Final = re.compile(r"(varchar|char|decimal)\([a-z](?:,[a-z])?\)")
 
 @dataclass(frozen=True)
 class Resolved:
-    """A matching overload, the types that arguments are coerced to, and the type of the result."""
+    """A matching overload with concrete types."""
 
     overload: Overload
     arguments: tuple[Type, ...]
@@ -28,7 +28,7 @@ class Resolved:
 
 
 def resolve(name: str, arguments: Sequence[Type]) -> Resolved | None:
-    """Return the matching signature: an exact one, else the first one that coercions reach.
+    """Return the matching signature: an exact one, else the first that coercions reach.
 
     Lambdas have the type ``Type("function")``.
 
@@ -52,7 +52,6 @@ def resolve(name: str, arguments: Sequence[Type]) -> Resolved | None:
 
 
 def _special(name: str, general: Resolved) -> Resolved:
-    """Return the special case for exactly these types, or the signature itself."""
     for overload in overloads(name):
         resolved = _bind(overload, general.arguments) if overload.special else None
         if resolved is not None and resolved.arguments == general.arguments:
@@ -61,7 +60,7 @@ def _special(name: str, general: Resolved) -> Resolved:
 
 
 def candidates(name: str, arguments: Sequence[Type]) -> list[Resolved]:
-    """Return the signatures with different results between which an untyped NULL leaves the choice open.
+    """Return the signatures with different results that match an untyped NULL.
 
     A signature is preferred to others that its arguments coerce to, varchar to char.
 
@@ -82,7 +81,6 @@ def candidates(name: str, arguments: Sequence[Type]) -> list[Resolved]:
 
 
 def _is_narrower(first: Resolved, second: Resolved) -> bool:
-    """Return whether only the first signature's arguments coerce to the second one's."""
     return _bind(second.overload, first.arguments) is not None and _bind(first.overload, second.arguments) is None
 
 
@@ -106,7 +104,7 @@ def _bind(overload: Overload, arguments: Sequence[Type]) -> Resolved | None:
 
 
 def _reaches(source: Type, target: Type) -> bool:
-    """Return whether a type coerces to another; a lambda by its result, except for an untyped NULL."""
+    """Return whether a type coerces; a lambda by its result, except for an untyped NULL."""
     if source.base == "function" and source.parameters and target.parameters:
         source_result, target_result = source.parameters[-1], target.parameters[-1]
         return can_coerce(source_result, target_result) and (source_result != UNKNOWN or target_result == UNKNOWN)
@@ -115,17 +113,11 @@ def _reaches(source: Type, target: Type) -> bool:
 
 @functools.cache
 def _ordered(constraints: str) -> tuple[str, ...]:
-    """Return the type variables that must be orderable."""
     return tuple(part.split(":")[0] for part in constraints.split(", ") if part.endswith(":orderable"))
 
 
 def lambda_parameters(name: str, arguments: Sequence[Type], index: int) -> Sequence[Type] | None:
-    """Return the types of a lambda's parameters as determined by the other arguments, or None.
-
-    Args:
-        name: the function's name.
-        arguments: the types of all arguments; lambdas that are not analyzed yet are ``Type("function")``.
-        index: the index of the lambda.
+    """Return the types of a lambda's parameters, determined by the other arguments, or None.
 
     >>> from rowmerge_nb.spi.types import INTEGER, array_of
     >>> [str(kind) for kind in lambda_parameters("transform", [array_of(INTEGER), Type("function")], 1)]
@@ -142,7 +134,7 @@ def lambda_parameters(name: str, arguments: Sequence[Type], index: int) -> Seque
 
 
 def _match(pattern: str, sql_type: Type, variables: dict[str, Type]) -> bool:
-    """Bind the pattern's variables so that the type coerces to it."""
+    """Bind the pattern's variables so that the type coerces."""
     if _VARIABLE.fullmatch(pattern):
         common = common_type(variables[pattern], sql_type) if pattern in variables else sql_type
         if common is None or sql_type.base == "function":
@@ -181,7 +173,7 @@ _PASSING_ON: Final = frozenset(
 
 
 def _match_lambda(result: str, sql_type: Type, variables: dict[str, Type]) -> bool:
-    """Match a lambda's result against a variable, which it binds unless other arguments have."""
+    """Match a lambda's result with a variable, which it may bind."""
     if not sql_type.parameters:
         return True
     if result in variables:
@@ -190,7 +182,7 @@ def _match_lambda(result: str, sql_type: Type, variables: dict[str, Type]) -> bo
 
 
 def _is_lenient(target: Type) -> bool:
-    """Return whether any precision or length matches; an explicit length of varchar must match."""
+    """Return whether any precision or length matches."""
     return target.base in {"timestamp", "timestamp with time zone", "time"} or (
         target.base == "varchar" and not target.parameters
     )
@@ -235,7 +227,7 @@ def _result(pattern: str, variables: Mapping[str, Type], arguments: Sequence[Typ
 
 @functools.cache
 def _named(pattern: str) -> Type:
-    """Return the type of a name; a type that this engine lacks is only its name."""
+    """Return the type of a name; an unsupported one is only its name."""
     try:
         return parse_type(pattern)
     except ValueError:
@@ -243,7 +235,7 @@ def _named(pattern: str) -> Type:
 
 
 def is_absent(sql_type: Type) -> bool:
-    """Return whether the type is, or contains, one that only Trino has.
+    """Return whether the type contains one that only Trino has.
 
     >>> is_absent(Type("geometry")), is_absent(VARCHAR)
     (True, False)
@@ -275,7 +267,7 @@ _LONGEST: Final = 2**31 - 1
 
 
 def _text_of(length: Callable[..., int]) -> Callable[[Sequence[Type]], Type]:
-    """Return the rule for text whose length depends on the arguments' lengths; unbounded text has the maximum."""
+    """Return the rule for text with a length from the arguments' lengths."""
 
     def result(arguments: Sequence[Type]) -> Type:
         lengths = [
@@ -328,7 +320,7 @@ def _shown_result(entry: Overload) -> str:
 
 
 def listed_functions() -> list[tuple[str, str, str, str, bool, str]]:
-    """Return all signatures as SHOW FUNCTIONS does: name, result, arguments, kind, deterministic, description.
+    """Return the rows of SHOW FUNCTIONS.
 
     >>> next(row for row in listed_functions() if row[0] == "abs")
     ('abs', 'bigint', 'bigint', 'scalar', True, '')

@@ -86,17 +86,16 @@ url_decode(varchar(x)) -> varchar(x) | IF({0} RLIKE {bad escape}, {fail escape},
 
 
 def _quoted(argument: int) -> str:
-    """Write an argument as a literal regular expression."""
     return rf"concat('\\Q', replace({{{argument}}}, '\\E', '\\E\\\\E\\Q'), '\\E')"
 
 
 def _in_message(template: str) -> str:
-    """Write Spark SQL as a part of an error's message, where ``$0`` is the first argument."""
+    """Write SQL as a part of a message, with ``$0`` for the argument."""
     return template.replace("{0}", "$0").replace("{1}", "$1").replace("{2}", "$2")
 
 
 def _shortened(number: str) -> str:
-    """Write a bigint with a unit and three digits; negative numbers have two decimals."""
+    """Write a bigint with a unit and three digits."""
     branches, value = [], f"CAST({number} AS DOUBLE)"
     for unit in ("", "K", "M", "B", "T", "Q"):
         rounded_number = f"format_number({value}, CASE WHEN {value} < 10 THEN '#.##' WHEN {value} < 100 THEN '#.#' ELSE '#' END)"

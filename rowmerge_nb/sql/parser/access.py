@@ -1,4 +1,4 @@
-"""The grammar of roles, privileges and owners, which is parsed for its syntax errors, and then refused."""
+"""The grammar of roles, privileges and owners, which is parsed and refused."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ class AccessReader(MergeReader):
     """Parses and refuses GRANT, REVOKE, DENY, the statements of roles, and SET AUTHORIZATION."""
 
     def _refuse_later(self, start: int, message: str | None = None, hint: str | None = None) -> None:
-        """Record a refusal, which is raised after the statement is parsed, at the token ``start``.
-
-        By default, the message names the words parsed since ``start``.
-        """
+        """Record a refusal at the token ``start``; by default, the message has the words since then."""
         words = " ".join(token.word for token in self.tokens[start : self.index])
         message = message or f"The statement {words} is not supported by this engine"
         self.refused(ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.tokens[start].span))
@@ -30,7 +27,6 @@ class AccessReader(MergeReader):
         self.fail()
 
     def _take_refused(self) -> None:
-        """Take the first word of a statement about privileges, and record the refusal."""
         self.take()
         self._refuse_later(self.index - 1, hint=NO_USERS)
 
@@ -74,7 +70,7 @@ class AccessReader(MergeReader):
         self._on_object("TO", is_on_taken=not all_of_them)
 
     def _on_object(self, before: str, *, is_on_taken: bool, grants: bool = False) -> NoReturn:
-        """Parse the object of privileges, and the principals behind the word ``before``."""
+        """Parse the object of privileges, and the principals."""
         if not is_on_taken:
             self.expect("ON")
         self._object(before)
@@ -86,7 +82,7 @@ class AccessReader(MergeReader):
         self._refuse_read()
 
     def _privileges(self, end: str = "", *, has_all: bool = True) -> tuple[tuple[st.Identifier, ...], bool]:
-        """Parse privileges or roles; the flag is true for ALL PRIVILEGES."""
+        """Parse privileges or roles; the flag means ALL PRIVILEGES."""
         if has_all and self.accept("ALL"):
             self.note("','", "'ON'", *([f"'{end}'"] if end == "TO" else []))
             self.expect("PRIVILEGES")
@@ -101,7 +97,6 @@ class AccessReader(MergeReader):
         return self.identifier() if token is None else st.Identifier(token.text, token.span)
 
     def _object(self, before: str) -> None:
-        """Parse the object of privileges, whose type may be any word."""
         self.note("'SCHEMA'")
         is_name = self.ahead().word == before and (not before or self.at_identifier(self.ahead(2)))
         if self.at("TABLE") or (self.at_identifier() and self.at_identifier(self.ahead()) and not is_name):
@@ -137,7 +132,6 @@ class AccessReader(MergeReader):
             self._principal()
 
     def _in_catalog(self, *words: str) -> NoReturn:
-        """Parse ``IN catalog``, or ``FROM catalog`` in SHOW, and end the statement."""
         if self.accept(*words, "IN"):
             self.identifier()
         self._refuse_read()
@@ -185,7 +179,7 @@ class AccessReader(MergeReader):
         self._refuse_read()
 
     def _accept_if(self, *words: str) -> bool:
-        """Accept ``IF EXISTS`` or ``IF NOT EXISTS``; IF may also be a name."""
+        """Accept ``IF EXISTS`` or ``IF NOT EXISTS``, unless IF is a name."""
         if self.token.word != "IF" or self.ahead().word != words[0]:
             self.note("'IF'")
             return False
@@ -196,5 +190,5 @@ class AccessReader(MergeReader):
 
 
 def _ends(option: str) -> tuple[str, ...]:
-    """Return the words that may follow the names of a REVOKE with this option."""
+    """Return what may follow the names of a REVOKE."""
     return {"ADMIN": ("FROM",), "GRANT": ("ON",)}.get(option, ("FROM", "ON"))

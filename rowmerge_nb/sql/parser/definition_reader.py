@@ -68,7 +68,7 @@ def read_type(name: s.TypeName) -> Type:
     """Return the type of a type name.
 
     Raises:
-        AnalysisError: at the name; TYPE_MISMATCH "Unknown type: ...", or an invalid precision.
+        AnalysisError: TYPE_MISMATCH "Unknown type: ...", or an invalid precision.
     """
     # Imported here: types load Arrow, which completion does not need.
     from rowmerge_nb.spi.types import parse_type
@@ -96,7 +96,7 @@ class DefinitionReader(AccessReader):
         raise ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.token.span, len(self.token.text))
 
     def _refuse_clause(self, statement: str) -> None:
-        """Record the refusal of a clause; syntax errors come first."""
+        """Record a refusal; syntax errors come first."""
         self.refused(
             ParseError(
                 f"{self.token.word} of {statement} is not supported by this engine", code="NOT_SUPPORTED", hint="Leave it out."
@@ -104,7 +104,7 @@ class DefinitionReader(AccessReader):
         )
 
     def _second(self, first: str, *words: str) -> None:
-        """Take the second word of a form; for another word, Trino reports the first one, which could be part of a dotted name."""
+        """Take a second word; Trino reports a wrong one at the first, which could be a dotted name."""
         if self.token.word not in words:
             self.restart()
             self.note("'.'", f"'{first}'")
@@ -167,7 +167,7 @@ class DefinitionReader(AccessReader):
         return st.CreateTable(*self.whole(), name, (), aliases, {}, if_not_exists, query, with_data)
 
     def _create_columns(self) -> tuple[tuple[st.Identifier, ...], tuple[st.ColumnDefinition | st.LikeTable, ...]]:
-        """Parse column names (CREATE TABLE AS) or columns with types; one token of lookahead decides."""
+        """Parse names (CREATE TABLE AS) or columns, by one token of lookahead."""
         if not self.accept("("):
             return (), ()
         if self.at_identifier() and self.ahead().word in {",", ")"}:
@@ -189,7 +189,7 @@ class DefinitionReader(AccessReader):
             self.restart()
 
     def _element(self, *behind_name: str) -> st.ColumnDefinition | st.LikeTable:
-        """Parse a column of CREATE TABLE, or LIKE."""
+        """Parse a column or LIKE."""
         like = self.accept("LIKE")
         if like is None:
             return self._column(*behind_name)[0]
@@ -200,12 +200,7 @@ class DefinitionReader(AccessReader):
         return st.LikeTable(like.span, name, option is not None and option.word == "INCLUDING")
 
     def _column(self, *behind_name: str, added: bool = False) -> tuple[st.ColumnDefinition, tuple[st.Identifier, ...]]:
-        """Parse a column, and the names before its own: in ALTER TABLE, the path to a field.
-
-        Args:
-            behind_name: other tokens that could follow its name.
-            added: the column is one of ALTER TABLE.
-        """
+        """Parse a column, and in ALTER TABLE (``added``) the path before its name."""
         *within, name = self._path()
         if added or not behind_name:
             self.restart()
@@ -234,7 +229,7 @@ class DefinitionReader(AccessReader):
     def _type_of_column(
         self, column: st.Identifier, type_name: s.TypeName, name_span: st.Span, hint: str | None = None
     ) -> Type | AnalysisError:
-        """Return the type of a column, or its error, which is raised after the table is looked up."""
+        """Return a column's type, or its error, which is raised later."""
         message, code = f"Unknown type '{formatted_type(type_name.text)}' for column '{column.text}'", "COLUMN_TYPE_UNKNOWN"
         try:
             column_type = read_type(type_name)
@@ -281,7 +276,7 @@ class DefinitionReader(AccessReader):
         return assigned
 
     def _assigned_properties(self, object_kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
-        """Parse ``name = value, ...`` as values (None for DEFAULT, an error if not constant) and the spans of the names."""
+        """Parse ``name = value, ...`` as values and the places of names; None for DEFAULT, an error if not constant."""
         properties: dict[str, Any] = {}
         spans: dict[str, st.Span] = {}
         while True:
@@ -301,7 +296,7 @@ class DefinitionReader(AccessReader):
                 return properties, spans
 
     def _property_value(self, value: s.Expression) -> Any:
-        """Return a constant as a Python value; a bare word (``paradigm = DELETE_ROW_...``) is text."""
+        """Return a constant; a bare word (``paradigm = DELETE_ROW_...``) is text."""
         if isinstance(value, s.Name) and len(value.parts) == 1:
             return value.parts[0].text
         if isinstance(value, s.ArrayConstructor):
@@ -457,7 +452,6 @@ class DefinitionReader(AccessReader):
         return st.TableExecute(name, tuple(arguments), self.expression() if self.accept("WHERE") else None)
 
     def _call_arguments(self) -> list[st.CallArgument]:
-        """Parse arguments and the closing parenthesis."""
         arguments = [self._call_argument()]
         self.restart()
         while self.accept(","):
@@ -528,7 +522,7 @@ class DefinitionReader(AccessReader):
         return st.CreateSchema(*self.whole(), name, if_not_exists, spans)
 
     def _create_elsewhere(self, start: int) -> NoReturn:
-        """Parse CREATE CATALOG and CREATE FUNCTION, which are refused; only the name of the function is parsed."""
+        """Parse and refuse CREATE CATALOG and CREATE FUNCTION; only the function's name is parsed."""
         what = self.take().word
         if what == "FUNCTION":
             self._refuse_now(
@@ -548,7 +542,6 @@ class DefinitionReader(AccessReader):
         self._refuse_now(start, "CREATE CATALOG is not supported by the static catalog store", "CREATE CATALOG")
 
     def _drop_elsewhere(self, start: int) -> NoReturn:
-        """Parse DROP CATALOG and DROP FUNCTION, which are refused."""
         what = self.take().word
         self._accept_if("EXISTS")
         name = self.identifier() if what == "CATALOG" else self.table_name()
@@ -569,7 +562,6 @@ class DefinitionReader(AccessReader):
     # -- materialized views, which are refused --------------------------------------------------------------------
 
     def _refuse_materialized(self, start: int) -> None:
-        """Record the refusal of a statement on a materialized view."""
         self._refuse_later(start, "Materialized views are not supported by this engine", _NOT_MATERIALIZED)
 
     def _create_materialized(self, start: int) -> NoReturn:
@@ -620,7 +612,7 @@ class DefinitionReader(AccessReader):
         return st.Show(*self.whole(), "COLUMNS", self.table_name())
 
     def at_prepared_description(self) -> bool:
-        """Return whether DESCRIBE INPUT or DESCRIBE OUTPUT begins here. INPUT and OUTPUT can be table names."""
+        """Return whether DESCRIBE INPUT or OUTPUT begins here; these can be table names."""
         return self.token.word == "DESCRIBE" and self.ahead().word in {"INPUT", "OUTPUT"} and self.at_identifier(self.ahead(2))
 
     def _show(self) -> st.Statement:

@@ -53,7 +53,7 @@ class ExpressionReader(PrimaryReader):
         return self._predicate()
 
     def _predicate(self) -> s.Expression:
-        """Parse a value and at most one predicate; predicates do not chain."""
+        """Parse a value and at most one predicate."""
         start = self.index
         value = self.value()
         word = self.token
@@ -147,7 +147,7 @@ class ExpressionReader(PrimaryReader):
     # -- values ---------------------------------------------------------------------------------------------------
 
     def value(self) -> s.Expression:
-        """Parse a value; || binds loosest, then + and -, then * / %, then signs, then AT TIME ZONE."""
+        """Parse a value: || binds loosest, then + -, then * / %, then signs, then AT TIME ZONE."""
         return self._chained(self._sum, "||")
 
     def _sum(self) -> s.Expression:
@@ -157,7 +157,7 @@ class ExpressionReader(PrimaryReader):
         return self._chained(self._signed, *_MULTIPLICATION)
 
     def _chained(self, term: Callable[[], s.Expression], *operators: str) -> s.Expression:
-        """Parse a left-associative chain of operators."""
+        """Parse a left-associative chain."""
         start = self.index
         first = term()
         steps: list[s.Step] = []
@@ -205,7 +205,6 @@ class ExpressionReader(PrimaryReader):
         return value
 
     def _zone(self) -> s.Expression:
-        """Parse a zone: a text literal or an interval."""
         if self.token.kind not in STRINGS and self.token.word != "INTERVAL":
             self.note("'INTERVAL'", "<string>")
             self.fail()

@@ -34,7 +34,7 @@ class FunctionReader(QueryReader):
         return replace(query, functions=tuple(functions))
 
     def at_functions(self) -> bool:
-        """Return whether WITH FUNCTION begins here, rather than a query of WITH with this name."""
+        """Return whether WITH FUNCTION begins here, rather than a query of that name."""
         return self.token.word == "WITH" and self.ahead().word == "FUNCTION" and self.at_identifier(self.ahead(2))
 
     def _function(self) -> s.FunctionDefinition:
@@ -80,7 +80,7 @@ class FunctionReader(QueryReader):
         return self.identifier(), self.type_name()
 
     def _characteristics(self) -> set[str]:
-        """Parse the characteristics of a function, each at most once; they are identified by their first words."""
+        """Parse the characteristics of a function, each at most once."""
         characteristics: set[str] = set()
         while self.token.word in _CHARACTERISTICS:
             start = self.token

@@ -9,14 +9,11 @@ if TYPE_CHECKING:
 
 
 class JsonPathError(ValueError):
-    """The text is not a valid path for Trino."""
+    """Trino refuses the path."""
 
 
 def path_tokens(path: str) -> list[str]:
-    """Split a path into keys and indexes.
-
-    Raises:
-        JsonPathError: Trino refuses the path.
+    """Split a path into keys and indexes, or raise JsonPathError.
 
     >>> path_tokens('$.store["book list"][0]')
     ['store', 'book list', '0']

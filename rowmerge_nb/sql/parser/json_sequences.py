@@ -33,17 +33,17 @@ _VALUES: Final = "{'+', '(', '$', '@', 'false', 'last', '-', 'null', 'true', DEC
 
 
 class PathSyntaxError(ValueError):
-    """The text is not a path; ``offset`` is the position of the error."""
+    """A syntax error at an offset."""
 
     def __init__(self, message: str, offset: int) -> None:
-        """Report what is wrong, and where."""
+        """Report an error."""
         super().__init__(message)
         self.message = message
         self.offset = offset
 
 
 class PathRefusedError(ValueError):
-    """A part of a path that this engine does not support; with ``everywhere``, neither does Trino, whose message it is."""
+    """An unsupported part of a path; with ``everywhere``, Trino refuses it too."""
 
     def __init__(self, part: str, *, everywhere: bool = False) -> None:
         """Name the part."""
@@ -52,11 +52,7 @@ class PathRefusedError(ValueError):
 
 
 def parse_path(text: str) -> JsonPath:
-    """Parse a path.
-
-    Raises:
-        PathSyntaxError: Trino refuses it.
-        PathRefusedError: only this engine refuses it.
+    """Parse a path, or raise PathSyntaxError or PathRefusedError.
 
     >>> parse_path('lax $.a[last]').root
     Walk(begin=Document(), steps=(Member(key='a'), Subscripts(ranges=(Range(first=(0, True), last=(0, True)),))))
@@ -147,7 +143,7 @@ class _PathReader:
         return t.Walk(self._plain(begin), tuple(steps)) if steps else begin
 
     def _plain(self, part: t.Part) -> t.Part:
-        """Refuse numbers that are decimals in Trino: here numbers are integers and doubles."""
+        """Refuse decimals of Trino: here numbers are integers and doubles."""
         if isinstance(part, t.Literal) and _DECIMAL.fullmatch(part.item):
             self.refuse(f"the decimal {part.item}, which is no side of a comparison")
         return part
@@ -277,7 +273,7 @@ class _PathReader:
         return predicate
 
     def _enclosed(self) -> t.Part | None:
-        """Parse a predicate in parentheses; return None if they enclose a value."""
+        """Parse a predicate in parentheses, or return None for a value."""
         begin = self.index
         try:
             predicate = self._delimited()
@@ -319,7 +315,7 @@ class _PathReader:
         return number, from_last
 
     def _whole(self, *, negative: bool, from_last: bool) -> int:
-        """Parse a number as an index; a fraction is rounded after the addition."""
+        """Parse an index; fractions are rounded after the addition."""
         number = Decimal(self.word)
         # The rounding of negative halves would depend on the sign of the whole index, and on its type.
         if number > _LARGEST or (negative and number % 1 == _HALF):

@@ -53,7 +53,7 @@ class SimpleReader(Reader):
         return s.Literal(token.span, literal_kind, digits)
 
     def string(self) -> str:
-        """Take a text, with or without escapes (``U&'...'``), and return its value."""
+        """Take a text and return its value."""
         if self.token.kind is Kind.STRING:
             return self.take().string
         literal = self._coded_literal()
@@ -123,7 +123,7 @@ class SimpleReader(Reader):
     # -- types ----------------------------------------------------------------------------------------------------
 
     def type_name(self) -> s.TypeName:
-        """Parse a type; ``array<t>``, ``map<k, v>`` and ``t array`` are old spellings of ``array(t)`` and ``map(k, v)``."""
+        """Parse a type; ``array<t>``, ``map<k, v>`` and ``t array`` are old spellings."""
         start = self.index
         if not self.at_identifier():
             self.note("<type>")

@@ -1,4 +1,4 @@
-"""Parses MERGE; with ``dialect="extended"``, also the forms of PostgreSQL, Spark and others."""
+"""Parses MERGE; the extended dialect has forms of PostgreSQL, Spark and others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rowmerge_nb.sql.tree import syntax as s
 
 @dataclass(frozen=True)
 class _Action:
-    """The part after THEN: ``head`` ends with the operation, ``star`` is the ``*`` of SET * and INSERT *."""
+    """The part after THEN: its operation, and the ``*`` of SET * and INSERT *."""
 
     operation: Operation
     head: st.Span
@@ -22,14 +22,14 @@ class _Action:
 
 
 class MergeReader(FunctionReader):
-    """Parses the clauses of MERGE and the SET list of UPDATE."""
+    """Parses MERGE and the SET list of UPDATE."""
 
     def whole(self) -> tuple[str, st.Span]:
-        """Return the text and the span of the whole statement."""
+        """Return the whole statement's text and span."""
         return self.text, st.Span.within(self.text, 0, len(self.text))
 
     def merge(self, named: tuple[s.NamedQuery, ...] = ()) -> st.Merge:
-        """Parse a MERGE; ``named`` are the queries of a preceding WITH."""
+        """Parse a MERGE behind the queries of a WITH."""
         self.take()
         evolution = self._accept_evolution()
         self.expect("INTO")
@@ -47,7 +47,6 @@ class MergeReader(FunctionReader):
         return st.Merge(*self.whole(), target, alias, source, on, tuple(clauses), returning, named, evolution)
 
     def _accept_evolution(self) -> st.Span | None:
-        """Accept WITH SCHEMA EVOLUTION (extended dialect), and return its span."""
         start = self.index
         return self.span_from(start) if self.extended and self.accept_all("WITH", "SCHEMA", "EVOLUTION") else None
 
@@ -56,7 +55,7 @@ class MergeReader(FunctionReader):
         return self.select_items() if self.extended and self.accept("RETURNING") else ()
 
     def target(self) -> st.TableName:
-        """Parse the name of the target table."""
+        """Parse the target's name."""
         return self.table_name()
 
     def _aliased_target(self) -> tuple[st.TableName, st.Identifier | None]:

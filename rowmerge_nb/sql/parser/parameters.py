@@ -1,4 +1,4 @@
-"""The values of ``?``: they are inserted into the statement's text before it is parsed, and are thus visible."""
+"""The values of ``?``, which are inserted into the text before it is parsed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ _MOST_SHOWN: Final = 60
 
 
 def parameter(value: object) -> str:
-    """Format a Python value as SQL.
-
-    Raises:
-        AnalysisError: INVALID_PARAMETER_USAGE for a value without an SQL type.
+    """Format a Python value as SQL; AnalysisError INVALID_PARAMETER_USAGE if it has no type.
 
     >>> parameter("it's"), parameter(-5)
     ("'it''s'", '(-5)')
@@ -45,8 +42,8 @@ class Place:
 
     Args:
         span: its place.
-        row_count: the clause whose row count it is: ``LIMIT``, ``OFFSET`` or ``FETCH FIRST``; else ``""``.
-        clause: the begin of that clause, or the ``?`` itself.
+        row_count: ``LIMIT``, ``OFFSET``, ``FETCH FIRST``, or ``""`` if it is not a row count.
+        clause: the begin of that clause.
     """
 
     span: Span
@@ -80,15 +77,14 @@ class Filled:
 
     Args:
         text: the resulting text.
-        pieces: per piece its offset in the text, its offset in the statement, and the number of the value (None for the
-            statement's own text).
+        pieces: per piece its offset in the text and in the statement, and the number of the value, if it is one.
     """
 
     text: str
     pieces: tuple[tuple[int, int, int | None], ...]
 
     def origin(self, offset: int) -> tuple[int, int | None, int]:
-        """Return the origin of a character: its offset in the statement, the number of a value, and the offset in the value.
+        """Return a character's offset in the statement, the number of its value, and the offset in the value.
 
         >>> with_parameters("SELECT ?, x", ["12345"]).origin(14)
         (10, None, 0)
@@ -100,10 +96,7 @@ class Filled:
 
 
 def with_parameters(text: str, values: Sequence[str]) -> Filled:
-    """Insert values, as SQL, into a statement.
-
-    Raises:
-        AnalysisError: INVALID_PARAMETER_USAGE for a wrong number of values.
+    """Insert values (SQL texts) into a statement; INVALID_PARAMETER_USAGE for a wrong number.
 
     >>> with_parameters("SELECT '?' LIMIT ?", ["5"]).text
     "SELECT '?' LIMIT 5"

@@ -1,4 +1,4 @@
-"""What the grammar allows at a place of an unfinished statement, and which tables are visible there."""
+"""What the grammar allows at a place of an unfinished statement, and the tables visible there."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MORE: Final = {
 
 
 class Slot(Enum):
-    """The kind of name that a place allows."""
+    """The kind of name at a place."""
 
     TARGET = "a table that can be changed"
     TABLE = "a table, a view or a schema"
@@ -60,9 +60,9 @@ class Place:
     Args:
         words: the possible keywords, in upper case.
         slots: the possible kinds of names.
-        relations: the tables, subqueries and aliases whose columns are visible, those of the innermost query first.
-        target: the table that the statement changes or creates, or the procedure that it calls.
-        named: the queries of WITH, in order.
+        relations: the visible relations, innermost query first.
+        target: the table that the statement changes, or the procedure that it calls.
+        named: the queries of WITH.
     """
 
     words: frozenset[str]
@@ -73,13 +73,13 @@ class Place:
 
 
 def place(before: str, after: str = "", *, qualified: bool = False, extended: bool = False) -> Place:
-    """Return what the grammar allows between two parts of a statement's text.
+    """Return what the grammar allows between two parts of a text.
 
     Args:
-        before: the text up to the unfinished name or word.
-        after: the text behind it, which may have the tables of a SELECT.
-        qualified: a part of the name precedes, as in ``t.``, so keywords are impossible.
-        extended: include the forms of the extended dialect.
+        before: the text up to the unfinished word.
+        after: the text behind it, which may name tables.
+        qualified: a qualifier precedes, as in ``t.``, so keywords are impossible.
+        extended: include the extended dialect.
 
     >>> sorted(place("MERGE INTO t USING s ON t.a = s.a WHEN ").words)
     ['MATCHED', 'NOT']
@@ -104,7 +104,6 @@ def place(before: str, after: str = "", *, qualified: bool = False, extended: bo
 
 
 def _is_refused(text: str, *, extended: bool) -> bool:
-    """Return whether a statement with this beginning is an unsupported one of Trino's."""
     reader = StatementReader(text, extended=extended)
     try:
         with room():
@@ -135,7 +134,7 @@ class _Frame:
 
 
 class _Watching(StatementReader):
-    """Parses a statement and records what the grammar allows at one token."""
+    """Records what the grammar allows at one token."""
 
     def __init__(self, text: str, cursor: int, *, extended: bool) -> None:
         super().__init__(text, extended=extended, runs=Runs.ENDS)
@@ -154,7 +153,6 @@ class _Watching(StatementReader):
         return self.index == self._watched
 
     def _see(self) -> None:
-        """Record the queries around the place, from the innermost to a closed one."""
         if self.seen is None:
             self.seen = []
             for frame in reversed(self._frames):
@@ -172,7 +170,7 @@ class _Watching(StatementReader):
 
     @contextmanager
     def _names(self, slot: Slot | None) -> Iterator[None]:
-        """Set the kind of plain names within the context."""
+        """Set the kind of plain names."""
         self._slots.append(slot)
         try:
             yield

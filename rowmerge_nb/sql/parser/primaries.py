@@ -1,4 +1,4 @@
-"""Parses operands: names, calls, constructors, and parentheses."""
+"""Parses operands."""
 
 # The table of methods belongs to the class.
 # ruff: noqa: SLF001
@@ -32,7 +32,7 @@ _AFTER_QUERY: Final = frozenset({")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "
 
 
 class PrimaryReader(WindowReader):
-    """Parses expressions without operators."""
+    """Parses operands: names, calls, constructors, parentheses."""
 
     def query(self) -> s.QueryNode:
         """Parse a query."""
@@ -54,8 +54,8 @@ class PrimaryReader(WindowReader):
 
         Args:
             runs: accept long runs of literals.
-            only_name: a first name may turn out to be something else.
-            subscript: the first item may turn out to be a subscript.
+            only_name: the first name may be something else.
+            subscript: the first item may be a subscript.
         """
         read = self._expression_or_run if runs else self.expression
         first = self.index
@@ -75,7 +75,7 @@ class PrimaryReader(WindowReader):
         return self.literals() if self.token.kind is Kind.LITERALS else self.expression()
 
     def _subscripted(self) -> None:
-        """Refuse what follows a possible subscript: ARRAY is not reserved."""
+        """Refuse what follows a possible subscript, as ARRAY is not reserved."""
         if self.noted("<predicate>"):
             self.unnote("'AND'", "'OR'", "<predicate>")
             self.note("']'")
@@ -88,10 +88,10 @@ class PrimaryReader(WindowReader):
             self.restart()
 
     def query_follows(self, *, opened: bool = False, behind: int = 0) -> bool:
-        """Return whether a query begins here, behind any opening parentheses.
+        """Return whether a query begins here, behind any parentheses.
 
         Args:
-            opened: the parenthesis around the query has been taken; ``((SELECT 1), 2)`` is a list then.
+            opened: a parenthesis has been taken; ``((SELECT 1), 2)`` is a list then.
             behind: the number of tokens to skip.
         """
         count = behind
@@ -110,7 +110,7 @@ class PrimaryReader(WindowReader):
     # -- primaries ------------------------------------------------------------------------------------------------
 
     def primary(self) -> s.Expression:
-        """Parse an operand: a literal, a name, a call, or parentheses."""
+        """Parse an operand."""
         start, token = self.index, self.token
         if token.kind in LITERALS:
             self.take()
@@ -128,7 +128,7 @@ class PrimaryReader(WindowReader):
         return self._named(start)
 
     def _parenthesised(self, start: int) -> s.Expression | None:
-        """Parse a subquery, a row, the parameters of a lambda, or an expression in parentheses."""
+        """Parse a subquery, a row, a lambda, or an expression in parentheses."""
         if self._lambda_follows():
             return self._lambda(start)
         if self.query_follows():
@@ -327,7 +327,7 @@ class PrimaryReader(WindowReader):
         return s.Interval(self.span_from(start), sign is not None and sign.word == "-", value, first, last)
 
     def _position(self, start: int) -> s.Expression | None:
-        """Parse ``POSITION(a IN b)``; with a comma it is a plain function."""
+        """Parse ``POSITION(a IN b)``, or a call with a comma."""
         if self.ahead().word != "(":
             return None
         self.take()
@@ -343,7 +343,7 @@ class PrimaryReader(WindowReader):
         return s.Call(self.span_from(start), "strpos", (haystack, needle))
 
     def _substring(self, start: int) -> s.Expression | None:
-        """Parse ``SUBSTRING(a FROM b)``; without FROM it is a plain function."""
+        """Parse ``SUBSTRING(a FROM b)``, or a call without FROM."""
         if self.ahead().word != "(" or not self._has_from(start + 2):
             return None
         self.take()
@@ -358,7 +358,7 @@ class PrimaryReader(WindowReader):
         return s.Call(self.span_from(start), "substr", tuple(arguments))
 
     def _has_from(self, index: int) -> bool:
-        """Return whether FROM precedes the comma or parenthesis that ends the expression at a token."""
+        """Return whether FROM precedes the end of an expression."""
         depth = 0
         for position in range(index, len(self.tokens)):
             word = self.tokens[position].word
@@ -421,7 +421,7 @@ class PrimaryReader(WindowReader):
         return s.Call(self.span_from(start), "listagg", arguments, distinct, order_by=order_by, filter=condition, window=window)
 
     def _truncated(self) -> tuple[s.Expression, ...]:
-        """Parse ON OVERFLOW of LISTAGG: the filler of TRUNCATE, and whether the omitted values are counted."""
+        """Parse ON OVERFLOW of LISTAGG: the filler of TRUNCATE, and WITH COUNT."""
         self.expect("OVERFLOW")
         if self.expect("ERROR", "TRUNCATE").word == "ERROR":
             return ()
@@ -457,7 +457,7 @@ class PrimaryReader(WindowReader):
     # -- names and calls --------------------------------------------------------------------------------------
 
     def _named(self, start: int) -> s.Expression:
-        """Parse a lambda, a call, a typed literal (``DATE '...'``), or a name."""
+        """Parse a lambda, a call, a typed literal, or a name."""
         following = self.ahead()
         if following.word == "->":
             parameter = self.identifier()
@@ -575,7 +575,7 @@ _FORMS: Final = {
 
 
 def _wrong_form(call: s.Call) -> str | None:
-    """Return the error of a call of such a function, or None."""
+    """Return the error of a call, or None."""
     least, most, message = _FORMS[call.name]
     if len(call.arguments) < least or (most is not None and len(call.arguments) > most):
         return message

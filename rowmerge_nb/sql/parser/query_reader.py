@@ -42,7 +42,7 @@ class QueryReader(ExpressionReader):
         return self.query_behind(start, named, recursive=recursive)
 
     def accept_with(self, *, is_statement: bool = False) -> tuple[tuple[s.NamedQuery, ...], bool]:
-        """Accept a WITH, and return its queries and whether it is RECURSIVE."""
+        """Accept a WITH; return its queries and whether it is RECURSIVE."""
         if self.token.word != "WITH":
             return (), False
         self.deeper()
@@ -55,7 +55,7 @@ class QueryReader(ExpressionReader):
         return named, recursive
 
     def query_behind(self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False) -> s.QueryNode:
-        """Parse a query after its WITH; ``start`` is the query's first token."""
+        """Parse a query after its WITH, which begins at ``start``."""
         self.deeper()
         query = self._without_with(start, named, recursive=recursive)
         self.depth -= 1
@@ -91,7 +91,7 @@ class QueryReader(ExpressionReader):
         return count
 
     def _limit(self) -> tuple[int | None, Span | None, bool]:
-        """Parse LIMIT or FETCH: the number of rows, the place of FETCH, and WITH TIES."""
+        """Parse LIMIT or FETCH: the row count, the place of FETCH, and WITH TIES."""
         start = self.index
         if self.accept("LIMIT"):
             return (None if self.accept("ALL") else self._row_count()), None, False
@@ -211,7 +211,6 @@ class QueryReader(ExpressionReader):
         return s.SelectItem(self.span_from(start), value, alias)
 
     def _starred(self, start: int) -> s.AllColumns | None:
-        """Accept ``t.*`` and ``s.t.*`` by lookahead."""
         count = 0
         while self.at_identifier(self.ahead(count)) and self.ahead(count + 1).word == ".":
             count += 2
@@ -230,7 +229,6 @@ class QueryReader(ExpressionReader):
         return s.AllColumns(self.span_from(start), target, self._field_names())
 
     def _field_names(self) -> tuple[Identifier, ...]:
-        """Parse ``AS (names)`` behind a star."""
         if not self.accept("AS"):
             return ()
         self.restart()
@@ -247,7 +245,6 @@ class QueryReader(ExpressionReader):
         return relation
 
     def _group_by(self) -> tuple[tuple[s.Expression, ...] | None, s.GroupingSets | None]:
-        """Parse GROUP BY: its expressions, and several sets if any."""
         start = self.index
         if not self.accept_all("GROUP", "BY"):
             return None, None
@@ -287,7 +284,7 @@ class QueryReader(ExpressionReader):
         return tuple(items), s.GroupingSets(tuple(sets), frozenset(columns), distinct) if several else None
 
     def _keys_follow(self) -> bool:
-        """Return whether keys follow ALL, rather than ALL being a key."""
+        """Return whether keys follow ALL."""
         following = self.ahead()
         if following.kind in {Kind.SYMBOL, Kind.END}:
             return following.text in {"(", "+", "-", "?"}
@@ -308,7 +305,7 @@ class QueryReader(ExpressionReader):
         return sets
 
     def _grouping_set(self, items: list[s.Expression]) -> tuple[int, ...]:
-        """Parse ``()``, ``(a, b)`` or an expression; expressions are added to ``items``, and their indexes returned."""
+        """Parse a set; its expressions are added to ``items``, and their indexes returned."""
         first = len(items)
         if self.token.word == "(" and self.ahead().word == ")":
             self.take()
@@ -328,7 +325,7 @@ class QueryReader(ExpressionReader):
     # -- relations ------------------------------------------------------------------------------------------------
 
     def relation(self) -> s.Relation:
-        """Parse a relation with its joins; a further ON belongs to the MERGE around it."""
+        """Parse a relation with its joins; a further ON belongs to MERGE."""
         start = self.index
         self.deeper()
         left = self._sampled()
@@ -513,7 +510,6 @@ class QueryReader(ExpressionReader):
         return s.Unnest(self.span_from(start), items, ordinality)
 
     def _parenthesised_relation(self, start: int) -> s.Relation:
-        """Parse ``(query)`` or ``(relation)``."""
         if self.query_follows():
             self.take()
             query = self.query()
@@ -527,12 +523,10 @@ class QueryReader(ExpressionReader):
 
 
 def _rolled_up(sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the prefixes of the sets, longest first."""
     return [tuple(chain.from_iterable(sets[:count])) for count in range(len(sets), -1, -1)]
 
 
 def _cubed(sets: list[tuple[int, ...]], items: list[s.Expression]) -> list[tuple[int, ...]]:
-    """Return all subsets of the sets, without repetitions."""
     once = list({frozenset(_called(items[index]) for index in some_set): some_set for some_set in sets}.values())
     return [
         tuple(chain.from_iterable(combination)) for count in range(len(once), -1, -1) for combination in combinations(once, count)

@@ -1,4 +1,4 @@
-"""Parses statements; expressions and queries are parsed by the base classes."""
+"""Parses statements."""
 
 # The table of methods belongs to the class; Reader.fail never returns.
 # ruff: noqa: SLF001, RET503
@@ -66,9 +66,7 @@ _FORMATS: Final = ("TEXT", "GRAPHVIZ", "JSON")
 
 
 def split_statements(text: str) -> tuple[tuple[str, int], ...]:
-    r"""Split a cell at its semicolons into statements with their offsets.
-
-    Literals, quoted names and comments are not split. Empty statements and comments around statements are omitted.
+    r"""Split a cell at its semicolons into statements with their offsets, without surrounding comments.
 
     >>> split_statements("SELECT ';';  -- one; two\n SELECT 2 ;")
     (("SELECT ';'", 0), ('SELECT 2', 26))
@@ -90,7 +88,7 @@ def parse(text: str, *, dialect: str = "trino") -> st.Statement:
 
     Args:
         text: the statement.
-        dialect: ``trino``, or ``extended`` for forms of MERGE that other engines have and Trino refuses.
+        dialect: ``trino``, or ``extended`` for forms of MERGE that Trino refuses.
 
     Raises:
         ParseError: SYNTAX_ERROR with Trino's message and position.
@@ -110,7 +108,7 @@ def parse(text: str, *, dialect: str = "trino") -> st.Statement:
 
 
 def _read(text: str, read: Callable[[StatementReader], Read], *, extended: bool = False, runs: Runs = Runs.WHOLE) -> Read:
-    """Parse a text with long runs of literals as single tokens, and again without them on an error."""
+    """Parse a text with runs of literals as single tokens, and on an error without."""
     reader = StatementReader(text, extended=extended, runs=runs)
     try:
         result = read(reader)
@@ -126,7 +124,7 @@ def _read(text: str, read: Callable[[StatementReader], Read], *, extended: bool 
 
 
 def parse_query(text: str) -> s.QueryNode:
-    """Parse a query by itself, as stored in views.
+    """Parse a query.
 
     >>> parse_query("SELECT 1").limit is None
     True
@@ -135,7 +133,7 @@ def parse_query(text: str) -> s.QueryNode:
 
 
 def parse_expression(text: str) -> s.Expression:
-    """Parse an expression by itself.
+    """Parse an expression.
 
     >>> parse_expression("t.customer = 'Dave'").operator
     '='
@@ -145,7 +143,7 @@ def parse_expression(text: str) -> s.Expression:
 
 
 class StatementReader(DefinitionReader):
-    """Parses whole statements; completion extends it."""
+    """Parses whole statements."""
 
     def statement(self) -> st.Statement:
         """Parse a statement by its first word."""
@@ -221,7 +219,7 @@ class StatementReader(DefinitionReader):
         return st.Insert(*self.whole(), target, columns, inserted, self.accept_returning())
 
     def _inserted_columns(self) -> tuple[Identifier, ...]:
-        """Accept the columns of INSERT; a query may begin with a parenthesis too."""
+        """Accept the columns of INSERT, unless a query begins."""
         self.index += 1
         self.note("'('", "'SELECT'", "'TABLE'", "'VALUES'")
         self.index -= 1
@@ -261,14 +259,14 @@ class StatementReader(DefinitionReader):
         return st.Explain(*self.whole(), inner, explain_type, form)
 
     def _at_analyze(self) -> bool:
-        """Return whether ANALYZE belongs to EXPLAIN; before a table name it is a statement."""
+        """Return whether ANALYZE belongs to EXPLAIN."""
         following = self.ahead()
         return self.token.word == "ANALYZE" and (
             following.word in {*READERS, *_STATEMENTS, "(", "SELECT", "TABLE", "VALUES", "VERBOSE"} or following.kind is Kind.END
         )
 
     def _explained(self) -> st.Statement:
-        """Parse the explained statement with its own text and positions."""
+        """Parse the explained statement with its own positions."""
         start = self.token.span.start
         end = next((t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text))
         if self.token.word == "EXPLAIN":

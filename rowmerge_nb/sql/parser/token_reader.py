@@ -1,4 +1,4 @@
-"""The cursor over tokens that all readers share, and its errors."""
+"""The cursor over tokens, and its errors."""
 
 from __future__ import annotations
 
@@ -55,26 +55,26 @@ _NO_NAMES: dict[Kind | str, str] = {
 
 
 def is_mismatch(error: ParseError) -> bool:
-    """Return whether the error is about an unexpected token, rather than a literal, a name or a refused form."""
+    """Return whether the error is about an unexpected token."""
     return error.message.startswith("mismatched input")
 
 
 class Reader:
     """A cursor over the tokens of one statement.
 
-    Errors list the tokens that readers asked for at the farthest position, as in Trino, so alternatives can be tried safely.
+    As in Trino, errors list the tokens expected at the farthest position, so alternatives can be tried safely.
 
-    Trino's parser looks ahead if one token does not decide, and reports errors there (``undecided`` counts such open choices).
-    Elsewhere it gives up an optional part with an error, and reports the part's first token (`give_up`).
+    Where Trino looks ahead (``undecided`` counts open choices), errors are reported there. Elsewhere an optional part with an
+    error is given up, and its first token reported (`give_up`).
     """
 
     def __init__(self, text: str, *, extended: bool = False, runs: Runs = Runs.TOKENS) -> None:
-        """Start at the first token of a text.
+        """Start at the first token.
 
         Args:
             text: the text.
-            extended: accept forms that Trino does not have.
-            runs: the treatment of long runs of literals.
+            extended: accept the extended dialect.
+            runs: the treatment of runs of literals.
         """
         self.text = text
         self.extended = extended
@@ -98,11 +98,7 @@ class Reader:
         self._refused: RowMergeError | None = None
 
     def deeper(self) -> None:
-        """Enter a nesting level; the caller decreases ``depth`` afterwards.
-
-        Raises:
-            ParseError: the nesting is too deep.
-        """
+        """Enter a nesting level, or raise ParseError; the caller decreases ``depth`` afterwards."""
         self.depth += 1
         if self.depth > DEEPEST:
             raise too_deep()
@@ -115,56 +111,56 @@ class Reader:
         return self.tokens[self.index]
 
     def ahead(self, count: int = 1) -> Token:
-        """Return the token ``count`` positions after the next one."""
+        """Return a later token."""
         return self.tokens[min(self.index + count, len(self.tokens) - 1)]
 
     def note(self, *labels: str) -> None:
-        """Record possible tokens."""
+        """Record expected tokens."""
         if self.index > self._farthest:
             self._farthest, self._expected, self._looked = self.index, set(), set()
         if self.index == self._farthest:
             self._expected.update(labels)
 
     def note_looked(self, *labels: str) -> None:
-        """Record possible tokens while the interpretation is open."""
+        """Record expected tokens while the choice is open."""
         self.note(*labels)
         if self.index == self._farthest:
             self._looked.update(labels)
 
     def noted(self, label: str) -> bool:
-        """Return whether this is recorded as possible."""
+        """Return whether this is expected."""
         return self._farthest == self.index and label in self._expected
 
     def unnote(self, *labels: str) -> None:
-        """Remove possible tokens."""
+        """Remove expected tokens."""
         self._expected.difference_update(labels)
 
     def restart(self) -> None:
-        """Forget possible tokens: at a mandatory choice, Trino lists only its own words."""
+        """Forget expected tokens, as Trino does at a mandatory choice."""
         self._farthest, self._expected, self._looked = self.index, set(), set()
         self._behind = -1
 
     def give_up(self, index: int) -> None:
-        """Return to the first token of an optional part that cannot be parsed."""
+        """Return to the start of an optional part."""
         self.index = index
         self._wrong_name = None
         self.restart()
 
     def at(self, *words: str) -> bool:
-        """Return whether the next token is one of these; otherwise record them as possible."""
+        """Return whether the next token is one of these, which become expected."""
         if self.token.word in words:
             return True
         self.note(*_labels(words))
         return False
 
     def accept(self, *words: str) -> Token | None:
-        """Take the next token if it is one of these."""
+        """Take one of these tokens, if it is next."""
         if not self.at(*words):
             return None
         return self.take()
 
     def accept_all(self, *words: str) -> bool:
-        """Take a sequence of words or nothing; the first one decides."""
+        """Take a sequence of words, or nothing; the first one decides."""
         if not self.accept(words[0]):
             return False
         for word in words[1:]:
@@ -178,17 +174,13 @@ class Reader:
         return token
 
     def expect(self, *words: str) -> Token:
-        """Take the next token, which must be one of these."""
+        """Take one of these tokens."""
         return self.accept(*words) or self.fail()
 
     def close(self, word: str, *, is_decided: bool = True) -> Token:
-        """Take the word that ends a part which could continue.
+        """Take the word that ends a part.
 
-        Like Trino, errors list alternatives to this word; of consecutive calls the first counts.
-
-        Args:
-            word: the word.
-            is_decided: the interpretation is clear, not only by this word.
+        Errors list alternatives to this word; of consecutive calls the first counts. ``is_decided``: the choice is already made.
         """
         start, labels = self.index, self._expected - self._looked if self._farthest == self.index else set()
         token = self.accept(word) or self._fail(is_decided=is_decided and not self.undecided)
@@ -200,11 +192,11 @@ class Reader:
 
     @property
     def is_behind_closed(self) -> bool:
-        """Return whether `close` has taken the last token."""
+        """Return whether `close` took the last token."""
         return self._behind == self.index
 
     def expect_end(self) -> None:
-        """Require the end of the statement."""
+        """Require the end."""
         if self.token.kind is not Kind.END:
             self.note("<EOF>")
             self._fail(is_decided=True)
@@ -216,7 +208,7 @@ class Reader:
     # -- names ----------------------------------------------------------------------------------------------------
 
     def at_identifier(self, token: Token | None = None) -> bool:
-        """Return whether a token, by default the next one, can be a name."""
+        """Return whether a token, by default the next, can be a name."""
         token = token or self.token
         if token.kind is Kind.WORD:
             return token.word not in RESERVED
@@ -235,12 +227,12 @@ class Reader:
         return Identifier(token.name, token.span)
 
     def check_names(self) -> None:
-        """Raise the errors of invalid names, once the interpretation is clear: lookahead has other errors first."""
+        """Raise errors of names, once the choice is made."""
         if self._wrong_name is not None and not self.undecided:
             raise self._wrong_name
 
     def at_alias(self) -> bool:
-        """Return whether an alias begins here; LIMIT, OFFSET, FETCH and WINDOW may be names unless they begin their clause."""
+        """Return whether an alias begins here; LIMIT, OFFSET, FETCH and WINDOW can be names."""
         word, following = self.token.word, self.ahead()
         if word == "RETURNING" and self._is_before_returning:
             return False
@@ -252,7 +244,7 @@ class Reader:
 
     @contextmanager
     def before_returning(self) -> Iterator[None]:
-        """Within the context, RETURNING may follow a query and is not an alias."""
+        """Within the context, RETURNING is not an alias."""
         self._is_before_returning = self.extended
         try:
             yield
@@ -267,7 +259,7 @@ class Reader:
         return None
 
     def identifiers(self) -> tuple[Identifier, ...]:
-        """Take a comma-separated list of names."""
+        """Take names, comma-separated."""
         names = [self.identifier()]
         while self.accept(","):
             names.append(self.identifier())
@@ -282,7 +274,7 @@ class Reader:
         return names
 
     def table_name(self) -> TableName:
-        """Take a table's name; Trino reports more than three parts after parsing."""
+        """Take a table's name; Trino reports too many parts after parsing."""
         start = self.index
         parts = [self.identifier()]
         while self.accept("."):
@@ -292,12 +284,12 @@ class Reader:
     # -- places and errors ----------------------------------------------------------------------------------------
 
     def span_from(self, start: int) -> Span:
-        """Return the span from token ``start`` to the last one taken."""
+        """Return the span from ``start`` to the last token."""
         first, last = self.tokens[start].span, self.tokens[max(self.index - 1, start)].span
         return Span(first.start, last.end, first.line, first.column)
 
     def error(self, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
-        """Raise a ParseError, with a position if there is a span."""
+        """Raise a ParseError."""
         if span is None:
             raise ParseError(message, hint=hint)
         raise ParseError(message, hint=hint).at(span)
@@ -307,13 +299,13 @@ class Reader:
         self._wrong = self._wrong or ParseError(message, hint=hint).at(span)
 
     def refused(self, error: RowMergeError) -> None:
-        """Record an error of a valid statement; syntax errors come first, and unsupported features last."""
+        """Record an error, to be raised after syntax errors; unsupported features come last."""
         if self._refused is None or (self._refused.code == "NOT_SUPPORTED" != error.code):
             self._refused = error
 
     @property
     def refuses(self) -> bool:
-        """Return whether the text so far is refused, however it continues."""
+        """Return whether the text is refused, however it continues."""
         return self._refused is not None and self._refused.code == "NOT_SUPPORTED"
 
     def check(self) -> None:
@@ -323,7 +315,7 @@ class Reader:
                 raise error
 
     def failed_at(self, index: int) -> bool:
-        """Return whether this is the token of the error."""
+        """Return whether the error is at this token."""
         return self._farthest == index
 
     def fail(self) -> NoReturn:

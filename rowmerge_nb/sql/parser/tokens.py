@@ -1,4 +1,4 @@
-"""The tokens of Trino's SQL and their positions."""
+"""The tokens of Trino's SQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rowmerge_nb.sql.tree.statements import Span
 
 
 class Kind(Enum):
-    """The kinds of tokens that the grammar distinguishes."""
+    """The kinds of tokens."""
 
     WORD = "word"
     QUOTED = "quoted identifier"
@@ -35,8 +35,7 @@ class Kind(Enum):
 class Runs(Enum):
     """The treatment of long runs of literals behind VALUES and IN.
 
-    One token per run is enough for parsing. Error messages need separate tokens, of which the first and last part of a run
-    suffice.
+    One token per run is enough for parsing; errors need the separate tokens of its first and last part.
     """
 
     WHOLE = "one token"
@@ -158,7 +157,7 @@ _NUMBERS: Final = frozenset({"integer", "decimal", "double"})
 
 @dataclass(frozen=True)
 class Token:
-    r"""A token: its kind, its text as written, and its position.
+    r"""A token and its position.
 
     >>> tokenize('t."Key"')[2].name
     'Key'
@@ -170,32 +169,31 @@ class Token:
 
     @cached_property
     def word(self) -> str:
-        """The text in upper case, or ``""`` if it cannot be a keyword."""
+        """The text in upper case, if it can be a keyword."""
         return self.text.upper() if self.kind is Kind.WORD else self.text if self.kind is Kind.SYMBOL else ""
 
     @property
     def name(self) -> str:
-        """The identifier without quotes."""
+        """The unquoted identifier."""
         return self.text[1:-1].replace('""', '"') if self.kind is Kind.QUOTED else self.text
 
     @property
     def string(self) -> str:
-        """The value of a string literal without escapes."""
+        """The value of a plain string literal."""
         return self.text[self.text.index("'") + 1 : -1].replace("''", "'")
 
 
 def tokenize(text: str, runs: Runs = Runs.TOKENS) -> tuple[Token, ...]:
-    """Split a text into tokens without spaces and comments; the last one is of kind END.
+    """Split a text into tokens and an END.
 
-    Characters that begin no token become one token of kind UNKNOWN with the first of them as its text. An unclosed comment
-    becomes two symbols.
+    Characters that begin no token form one of kind UNKNOWN. An unclosed comment becomes two symbols.
 
     Args:
         text: the text.
         runs: the treatment of long runs of literals.
 
     Raises:
-        ParseError: parentheses and brackets are nested too deeply.
+        ParseError: parentheses are nested too deeply.
 
     >>> [token.text for token in tokenize("a <> 'it''s' -- no more")]
     ['a', '<>', "'it''s'", '']
@@ -262,7 +260,7 @@ class _Tokenizer:
     # -- runs of literals -------------------------------------------------------------------------------------------
 
     def _look(self, token: Token) -> None:
-        """Check whether a part of a list of literals may begin behind a token."""
+        """Check whether literals may begin behind a token."""
         if token.text == "(":
             self.depth += 1
             if len(self.found) > 1 and self.found[-2].word == "IN":
@@ -279,7 +277,6 @@ class _Tokenizer:
             self.begins_part = token.span.end >= self.no_run_before
 
     def _run(self, offset: int) -> int:
-        """Accept a run of literals."""
         self.begins_part = False
         end = find_run(self.text, offset, rows=self.lists[-1][1])
         if end <= offset:

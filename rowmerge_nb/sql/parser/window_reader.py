@@ -36,12 +36,12 @@ class WindowReader(SimpleReader):
         return self.window_specification(start)
 
     def over_follows(self, count: int) -> bool:
-        """Return whether OVER begins at a number of tokens behind this one."""
+        """Return whether OVER begins ``count`` tokens later."""
         following = self.ahead(count + 1)
         return self.ahead(count).word == "OVER" and (following.word == "(" or self.at_identifier(following))
 
     def window_specification(self, start: int) -> s.Window:
-        """Parse ``([name] [PARTITION BY ...] [ORDER BY ...] [frame])``; ``start`` is its first token."""
+        """Parse ``([name] [PARTITION BY ...] [ORDER BY ...] [frame])``."""
         self.expect("(")
         name = None
         is_name = self.token.word == "PARTITION" and self.ahead().word != "BY"

@@ -1,6 +1,6 @@
-"""Arithmetic in Spark SQL with Trino's checks, and operands in the messages.
+"""Arithmetic in Spark SQL with Trino's checks and messages.
 
-An operation that may fail is tried first; the message repeats its operands without checks, so texts do not grow exponentially.
+An operation is tried first; its message repeats the operands without checks, so texts do not grow exponentially.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def arithmetic(node: e.Apply, texts: Sequence[str], raw: Sequence[str] | None, f
     """Write an operation.
 
     Args:
-        node: the operation; its detail is the operator.
+        node: its detail is the operator.
         texts: the operands.
-        raw: the operands without checks; None to write the operation without checks too.
+        raw: the operands without checks; None for no checks at all.
         fail: writes a failure.
         safe: return NULL on failure (TRY).
     """
@@ -88,7 +88,7 @@ def _checked(node: e.Apply, attempt: str, raw: Sequence[str] | None, fail: Calla
 def _division(
     node: e.Apply, operator: str, texts: Sequence[str], raw: Sequence[str] | None, fail: Callable[..., str], *, safe: bool
 ) -> str:
-    """Write a quotient or a remainder. Under TRY, division by zero and overflow yield NULL."""
+    """Write a quotient or a remainder; under TRY, failures yield NULL."""
     left, right = texts
     name = spark_type(node.type)
     guarded = divisor(right, safe=safe)
@@ -113,7 +113,7 @@ def _division(
 
 
 def divisor(text: str, *, safe: bool) -> str:
-    """Write a divisor: under TRY zero becomes NULL, for which Spark does not fail.
+    """Write a divisor; under TRY zero becomes NULL.
 
     >>> divisor("x", safe=True), divisor("x", safe=False)
     ('nullif(x, 0)', 'x')
@@ -122,14 +122,14 @@ def divisor(text: str, *, safe: bool) -> str:
 
 
 def _may_overflow(kinds: Sequence[tuple[int, int]], result: Type) -> bool:
-    """Return whether a quotient can exceed the precision of Trino's type, or of Spark's intermediate type."""
+    """Return whether a quotient can exceed Trino's type, or Spark's intermediate type."""
     (p1, s1), (p2, s2) = kinds
     precision = p1 + s2 + max(s2 - s1, 0)
     return precision > result.parameters[0] or p1 - s1 + s2 + max(6, s1 + p2 + 1) > MAX_PRECISION
 
 
 def negation(node: e.Apply, text: str, raw: str | None, fail: Callable[..., str], *, safe: bool) -> str:
-    """Write the negation of a number or an interval; see `arithmetic`."""
+    """Write a negation; see `arithmetic`."""
     sql_type = node.type
     if sql_type.base == "decimal" and sql_type.parameters[0] > ROUNDED_DIGITS:
         return once(lambda x: _negated_as_text(x, sql_type), text)
@@ -163,7 +163,7 @@ def absolute(text: str, sql_type: Type) -> str:
 
 
 def _float_division(operator: str, left: str, right: str, sql_type: Type) -> str:
-    """Write a quotient or remainder of doubles: Spark's ANSI mode refuses division by zero, unlike IEEE 754 and Trino."""
+    """Write a division of doubles; Spark's ANSI mode refuses zero, unlike IEEE 754 and Trino."""
     name = spark_type(sql_type)
     if operator == "%":
         return f"CASE WHEN {right} = 0 THEN IF({left} IS NULL, NULL, CAST('NaN' AS {name})) ELSE ({left} % {right}) END"
@@ -178,17 +178,17 @@ def _float_division(operator: str, left: str, right: str, sql_type: Type) -> str
 
 
 def interval_micros(text: str) -> str:
-    """Write the microseconds of an interval of days to seconds."""
+    """Write the microseconds of a day interval."""
     return f"unix_micros({_EPOCH} + {text})"
 
 
 def from_interval_micros(number: str) -> str:
-    """Write the interval of days to seconds with a number of microseconds."""
+    """Write a day interval from microseconds."""
     return f"CAST(timestamp_micros({number}) - {_EPOCH} AS INTERVAL DAY TO SECOND)"
 
 
 def interval_months(text: str) -> str:
-    """Write the months of an interval of years to months."""
+    """Write the months of a year interval."""
     return f"(extract(YEAR FROM {text}) * 12 + extract(MONTH FROM {text}))"
 
 
@@ -207,7 +207,6 @@ def _moment(operator: str, texts: tuple[str, str], operand_types: Sequence[Type]
 
 
 def _difference(left: str, right: str, sql_type: Type) -> str:
-    """Write the milliseconds between two moments."""
     if sql_type.base == "date":
         return f"CAST({left} - {right} AS INTERVAL DAY TO SECOND)"
     return from_interval_micros(rounded(f"({micros(left, sql_type)} - {micros(right, sql_type)})", 3))
@@ -238,7 +237,7 @@ def _shifted(operator: str, moment: str, interval: str, sql_type: Type, by: Type
 
 
 def _scaled(operator: str, value: str, number: str, sql_type: Type, result: Type, fail: Callable[..., str]) -> str:
-    """Write the product of an interval and a number, truncated to milliseconds or months."""
+    """Write an interval times a number, truncated to milliseconds or months."""
     units = f"({interval_micros(value)} div 1000)" if result == INTERVAL_DAY else interval_months(value)
     product = (
         f"{units} * {number}" if is_integer(sql_type) and operator == "*" else f"CAST({units} {operator} {number} AS BIGINT)"

@@ -1,8 +1,7 @@
-"""Prints long runs of operators as loops, since Spark's parser and optimizer recurse once per operator.
+"""Prints long runs of operators as loops, since Spark's parser and optimizer recurse per operator.
 
-A loop is an `aggregate` over the numbers of its parts, a few dozen operators each. As in a written-out run, operators apply from
-left to
-right, NULL ends the computation, and the first error is raised. If an operator changes the type, a new loop begins.
+A loop is an `aggregate` over numbered parts of a few dozen operators each. Order, NULL and the first error are those of the run.
+If an operator changes the type, a new loop begins.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ def chain_text(node: e.Apply, write: Write, *, is_tried: bool) -> str:
 
     Args:
         node: the chain.
-        write: returns the texts of an expression, with and without checks, for those of the value so far.
+        write: returns an expression's texts, with and without checks, for those of the value so far.
         is_tried: operators return NULL on failure.
 
     Raises:
-        ParseError: it is too long to be written out and has a subquery, which Spark allows in no loop.
+        ParseError: it is too long to be written out, and a subquery excludes loops.
     """
     first, *steps = node.arguments
     texts = write(first, "", "")
@@ -83,7 +82,7 @@ def _written_out(texts: tuple[str, str], steps: Sequence[e.Typed], write: Write)
 
 
 def _looped(texts: tuple[str, str], steps: Sequence[e.Typed], write: Write, most: int) -> tuple[str, str]:
-    """Write a loop over parts of ``most`` operators, nested if there are too many parts."""
+    """Write a loop over parts of ``most`` operators, nested if needed."""
     length = most if len(steps) <= most * _MOST_PARTS else _MOST_PARTS * most
     parts = [steps[start : start + length] for start in range(0, len(steps), length)]
     within = (_VALUE, _VALUE)

@@ -1,4 +1,4 @@
-"""Columns of SELECT lists in Spark SQL, including maps, which Spark neither groups nor compares."""
+"""Columns of SELECT lists in Spark SQL."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def names(columns: Iterable[e.Column]) -> str:
 
 
 def item(text: str, symbol: str) -> str:
-    """Write a value with an alias, unless it is the column of that name.
+    """Write a value with an alias if needed.
 
     >>> item("`a`", "a"), item("`a`", "b")
     ('`a`', '`a` AS `b`')
@@ -30,12 +30,12 @@ def item(text: str, symbol: str) -> str:
 
 
 def restored(column: e.Column, symbol: str) -> str:
-    """Write a column with maps restored from entries; see `rowmerge_nb.sql.spark.maps`. ``symbol`` is its current name."""
+    """Write the column ``symbol`` with its maps restored; see `rowmerge_nb.sql.spark.maps`."""
     return item(print_spark(e.as_maps(e.Column(entries_type(column.type), symbol), column.type)), column.symbol)
 
 
 def output(column: e.Column, value: e.Typed, *, distinct: bool) -> str:
-    """Write a column of a SELECT list; ``distinct`` makes its values comparable: instants, and entries for maps."""
+    """Write a column of a SELECT list; ``distinct`` makes it comparable."""
     symbol = backquoted(column.symbol)
     if value.type == UNKNOWN:
         # A column that is always NULL needs a type. An aggregate is written, since it reduces the rows.

@@ -1,4 +1,4 @@
-"""Comparison in Spark SQL: NaN, NULL within rows, arrays and maps, and unordered types."""
+"""Comparison in Spark SQL: NaN, and NULL within nested values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NESTED: Final = frozenset({"array", "map", "row"})
 
 
 def compared(operator: str, left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> str:
-    """Write a comparison of two values of a type; a NULL that leaves the result open makes it NULL."""
+    """Write a comparison; a NULL that leaves the result open makes it NULL."""
     value = f"({left} {operator} {right})"
     if is_float(sql_type):
         return _nan_aware(operator, left, right, value)
@@ -32,7 +32,7 @@ def compared(operator: str, left: str, right: str, sql_type: Type, fail: Callabl
 
 
 def _nan_aware(operator: str, left: str, right: str, value: str) -> str:
-    """Write a comparison where NaN equals nothing; in Spark, NaN equals NaN and exceeds all numbers."""
+    """Write a comparison where NaN equals nothing; in Spark it equals itself and exceeds all numbers."""
     if operator in {"<", "<="}:
         return f"IF(isnan({right}) AND {left} IS NOT NULL, false, {value})"
     if operator in {">", ">="}:
@@ -68,14 +68,7 @@ _ORDER, _PAIR = backquoted("$order"), backquoted("$pair")
 def ordered(left: str, right: str, sql_type: Type, fail: Callable[..., str], *, nan_first: bool = False) -> str:
     """Write the order of two values that are not NULL: -1, 0 or 1.
 
-    The first parts that differ decide. A NULL before them is an error.
-
-    Args:
-        left: the first value.
-        right: the second value.
-        sql_type: their type.
-        fail: writes a failure.
-        nan_first: NaN precedes all numbers instead of following them.
+    The first parts that differ decide; a NULL before them is an error. With ``nan_first``, NaN precedes all numbers.
     """
     if sql_type.base == "row":
         order = "0"
@@ -103,7 +96,6 @@ def _parts_ordered(
 
 
 def _then(order: str, rest: str) -> str:
-    """Write the order of the first parts, or that of the rest if they are equal."""
     return order if rest == "0" else f"transform(array({order}), {_ORDER} -> IF({_ORDER} <> 0, {_ORDER}, {rest}))[0]"
 
 
@@ -120,20 +112,13 @@ def _maps(left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> st
 
 
 def has_key(text: str, key: str, sql_type: Type, fail: Callable[..., str]) -> str:
-    """Write whether a map has a key; keys with NaN never match."""
+    """Write whether a map has a key; NaN never matches."""
     contains = f"map_contains_key({text}, {key})"
     return f"({contains} AND {compared('=', key, key, sql_type, fail)})" if any(map(is_float, parts_of(sql_type))) else contains
 
 
 def certain_keys(keys: str, sql_type: Type, fail: Callable[..., str], format_key: Callable[[str, Type], str]) -> str:
-    """Write the keys of MAP, of which one with a NULL in it is an error.
-
-    Args:
-        keys: their array.
-        sql_type: their type.
-        fail: writes a failure.
-        format_key: writes a key for a failure.
-    """
+    """Write the keys of MAP; one that contains a NULL is an error. ``format_key`` writes a key for the message."""
     unknown = _with_null("k", sql_type)
     if unknown is None:
         return keys
@@ -142,7 +127,7 @@ def certain_keys(keys: str, sql_type: Type, fail: Callable[..., str], format_key
 
 
 def _with_null(text: str, sql_type: Type) -> str | None:
-    """Write whether a value that is not NULL contains a NULL; None if its type cannot."""
+    """Write whether a value contains a NULL; None if it cannot."""
 
     def holes(part: str, sql_type: Type) -> str:
         inner = _with_null(part, sql_type)
@@ -161,15 +146,7 @@ ELEMENT_SEARCHES: Final = frozenset({"contains", "array_position", "array_remove
 
 
 def element_search(name: str, array: str, element: str, sql_type: Type, fail: Callable[..., str]) -> str:
-    """Write the search for a row, array or map in an array; an element whose equality is unknown is an error.
-
-    Args:
-        name: one of `ELEMENT_SEARCHES`.
-        array: the array.
-        element: the value to find.
-        sql_type: its type.
-        fail: writes a failure.
-    """
+    """Write one of `ELEMENT_SEARCHES` for a nested element; an element whose equality is unknown is an error."""
     unknown = fail("NOT_SUPPORTED", f"'{name} does not support arrays with elements that are null or contain null'")
     same = compared("=", "`$element`", element, sql_type, fail)
     places = (
@@ -190,6 +167,6 @@ def element_search(name: str, array: str, element: str, sql_type: Type, fail: Ca
 
 
 def distinct(left: str, right: str, sql_type: Type, *, negated: bool) -> str:
-    """Write IS DISTINCT FROM, or with ``negated`` IS NOT DISTINCT FROM."""
+    """Write IS [NOT] DISTINCT FROM."""
     left, right = (as_entries(side, sql_type) for side in (left, right))
     return f"({left} <=> {right})" if negated else f"(NOT ({left} <=> {right}))"

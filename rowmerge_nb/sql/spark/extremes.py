@@ -1,4 +1,4 @@
-"""Order in Spark SQL: MAX, MAX_BY, ARRAY_SORT, ARRAY_MAX, GREATEST and their like, and ORDER BY in aggregates."""
+"""MAX, MAX_BY, ARRAY_SORT, ARRAY_MAX, GREATEST and their like, and ORDER BY in aggregates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def extreme(name: str, texts: Sequence[str], key: Type, call_text: str, rows: st
 
     Args:
         name: the function.
-        texts: its arguments: values, the compared value, and optionally the number of results.
+        texts: values, the compared value, and optionally the number of results.
         key: the type of the compared value.
         call_text: the call from the table of functions.
         rows: FILTER and OVER.
@@ -47,7 +47,7 @@ def extreme(name: str, texts: Sequence[str], key: Type, call_text: str, rows: st
 
 
 def _several(name: str, texts: Sequence[str], key: Type, rows: str, fail: Callable[..., str]) -> str:
-    """Write the N greatest or least values in order, equal ones as they come, or NULL without any."""
+    """Write the N greatest or least values in order, or NULL."""
     *_, compares, count = texts
     ascending = name.startswith("min")
     key_and_value = f"named_struct('k', {compares if ascending else _nan_lowest(compares, key)}, 'v', {texts[0]})"
@@ -67,7 +67,7 @@ def _several(name: str, texts: Sequence[str], key: Type, rows: str, fail: Callab
 
 
 def _nan_lowest(text: str, sql_type: Type) -> str:
-    """Write a value in whose Spark order NaN precedes all numbers."""
+    """Write a value in whose order NaN comes first."""
     if is_float(sql_type):
         return f"IF({text} IS NULL, NULL, named_struct('number', NOT isnan({text}), 'value', {text}))"
     if sql_type.base == "array":
@@ -81,21 +81,13 @@ def _nan_lowest(text: str, sql_type: Type) -> str:
 
 
 def sorted_array(text: str, element: Type, fail: Callable[..., str]) -> str:
-    """Write ARRAY_SORT of arrays or rows: NULL is last, and a NULL within compared values is an error."""
+    """Write ARRAY_SORT of nested values: NULL is last, and within a value it is an error."""
     order = ordered("a", "b", element, fail)
     return f"array_sort({text}, (a, b) -> CASE WHEN a IS NULL THEN IF(b IS NULL, 0, 1) WHEN b IS NULL THEN -1 ELSE {order} END)"
 
 
 def greater(name: str, left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> str:
-    """Write the greatest or least of two arrays or rows that are not NULL; NaN is neither beside a number.
-
-    Args:
-        name: ``"greatest"`` or ``"least"``.
-        left: the first value, returned if both are equal.
-        right: the second value.
-        sql_type: their type.
-        fail: writes a failure.
-    """
+    """Write GREATEST or LEAST (``name``) of two nested values that are not NULL; NaN loses against a number."""
     most = name == "greatest"
     order = ordered(right, left, sql_type, fail, nan_first=most)
     return f"IF({order} {'>' if most else '<'} 0, {right}, {left})"
@@ -106,17 +98,15 @@ _BEST, _NEXT = backquoted("$found"), backquoted("$next")
 
 
 def extreme_element(name: str, text: str, element: Type, fail: Callable[..., str]) -> str:
-    """Write ARRAY_MAX or ARRAY_MIN of arrays or rows: NULL if an element is NULL."""
+    """Write ARRAY_MAX or ARRAY_MIN of nested values, NULL if an element is NULL."""
     better = greater("greatest" if name == "array_max" else "least", _BEST, _NEXT, element, fail)
     return f"IF(exists({text}, x -> x IS NULL), NULL, aggregate({text}, get({text}, 0), ({_BEST}, {_NEXT}) -> {better}))"
 
 
 def ordered_list(template: str, keys: Sequence[tuple[str, bool, bool]]) -> str:
-    """Return the template of a listing aggregate (a ``collect_list`` of structs with the value as ``v``) with ORDER BY.
+    """Add ORDER BY to the template of a listing aggregate, a ``collect_list`` of structs with the value as ``v``.
 
-    Args:
-        template: the template.
-        keys: per key its text, whether it descends, and whether NULL is first.
+    Keys are a text, whether it descends, and whether NULL is first.
     """
     order = "0"
     for index, (_, descending, nulls_first) in reversed(list(enumerate(keys))):

@@ -1,8 +1,7 @@
-r"""Regular expressions: patterns of Joni, Trino's engine, as patterns of Java, Spark's engine.
+r"""Patterns of Joni, Trino's regular expressions, as patterns of Java, Spark's.
 
-Joni reads ``\w``, ``\d`` and ``\s`` as ASCII, but ``\b`` and POSIX classes (``[[:alpha:]]``) as Unicode. Java's flag ``u``
-compares letters
-as Unicode, ``d`` makes ``\n`` the only line end. Java counts in UTF-16, so an empty match could split a character beyond U+FFFF.
+Joni reads ``\w``, ``\d`` and ``\s`` as ASCII, but ``\b`` and POSIX classes as Unicode. Java's flag ``u`` compares letters as
+Unicode, ``d`` makes ``\n`` the only line end. In Java's UTF-16, an empty match could split a character beyond U+FFFF.
 """
 
 from __future__ import annotations
@@ -62,7 +61,6 @@ class _Reader:
         self.has_lines = _LINES.search(pattern) is not None
 
     def read(self) -> tuple[str, bool]:
-        """Return the pattern for Java, and whether it may match nothing."""
         while self.position < len(self.pattern):
             if self.pattern[self.position] == "[":
                 self.output.append(self.character_class())
@@ -113,7 +111,6 @@ class _Reader:
         return letter if letter.isalnum() and letter not in _KNOWN_ESCAPES else f"\\{letter}"
 
     def character_class(self) -> str:
-        """Translate a class of characters, including nested ones."""
         opening = re.compile(r"\[\^?\]?").match(self.pattern, self.position)
         assert opening is not None
         start = opening[0]
@@ -235,7 +232,7 @@ _POSIX_OUTSIDE: Final = rf"(?s)\A(?:(?!{_ANY_POSIX})(?:{_PART}))*+{_ANY_POSIX}"
 
 
 def _with_posix(pattern_sql: str) -> str:
-    """Write the translation of nested POSIX classes in a pattern that is not a literal."""
+    """Write the translation of nested POSIX classes in a computed pattern."""
     for name in _POSIX:
         for posix_name in (name, f"^{name}"):
             posix_regex, java = rf"(?<!\\)\[:{re.escape(posix_name)}:\]", _set(posix_name).replace("\\", r"\\")
@@ -245,12 +242,9 @@ def _with_posix(pattern_sql: str) -> str:
 
 
 def pattern_text(node: e.Typed, text: str, *, safe: bool = False) -> str:
-    """Write a pattern in Spark SQL; one that is not a literal is translated per row, without POSIX classes outside of brackets.
+    """Write a pattern; a computed one is translated per row, without POSIX classes outside of brackets.
 
-    Args:
-        node: the pattern.
-        text: its Spark SQL.
-        safe: return NULL for an invalid pattern.
+    With ``safe``, an invalid pattern is NULL.
     """
     if isinstance(node, e.Constant):
         if safe and node.value is not None and is_wrong(node.value):
@@ -277,12 +271,7 @@ def pattern_text(node: e.Typed, text: str, *, safe: bool = False) -> str:
 
 
 def with_missing(node: e.Apply, text: str) -> str:
-    """Write a matched group: NULL if it took no part in the match, for which Spark has an empty text.
-
-    Args:
-        node: the call of REGEXP_EXTRACT or REGEXP_EXTRACT_ALL with a group.
-        text: Spark's result.
-    """
+    """Write a group's match ``text``, with NULL instead of Spark's empty text if it took no part."""
     pattern, group = node.arguments[1:]
     while isinstance(group, e.Apply) and group.name == "cast":
         (group,) = group.arguments
@@ -295,12 +284,7 @@ def with_missing(node: e.Apply, text: str) -> str:
 
 
 def replaced_by_lambda(pattern: str, texts: Sequence[str]) -> str:
-    """Write REGEXP_REPLACE with a lambda. Neither the pattern nor its optional groups may match an empty text.
-
-    Args:
-        pattern: the pattern as written.
-        texts: the text, the Java pattern and the lambda, as Spark SQL.
-    """
+    """Write REGEXP_REPLACE with a lambda; neither the pattern nor its optional groups may match nothing."""
     text, regex, function = texts
 
     def write(value: str) -> str:

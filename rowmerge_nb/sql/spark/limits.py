@@ -1,4 +1,4 @@
-"""ORDER BY, OFFSET and LIMIT in Spark SQL, and FETCH FIRST WITH TIES, which Spark lacks."""
+"""ORDER BY, OFFSET, LIMIT and WITH TIES in Spark SQL."""
 
 from __future__ import annotations
 
@@ -29,15 +29,7 @@ def tail(keys: tuple[Sort, ...], query: Selected | Ordered) -> str:
 
 
 def with_ties(text: str, columns: str, keys: tuple[Sort, ...], query: Selected | Ordered, new_name: Callable[[str], str]) -> str:
-    """Write the query of the first rows, and of those with the keys of the last one.
-
-    Args:
-        text: the query of all rows.
-        columns: the resulting columns.
-        keys: sort keys over columns of ``text``.
-        query: has the row counts.
-        new_name: returns an unused name.
-    """
+    """Write WITH TIES, which Spark lacks: the first rows of ``text``, and those with the keys of the last one."""
     rank, number = backquoted(new_name("rank")), backquoted(new_name("number"))
     order, offset = f"OVER (ORDER BY {sort_keys(keys)})", query.offset
     ranked = f"SELECT *, rank() {order} AS {rank}, row_number() {order} AS {number} FROM ({text})"

@@ -1,4 +1,4 @@
-"""Lookup in a long list in Spark SQL: the list is one literal, an array of buckets.
+"""Lookup in a long list: one literal, an array of buckets.
 
 Spark has no set type, and takes minutes to plan IN over a hundred thousand literals.
 """
@@ -58,7 +58,7 @@ _KEY_TYPES: Final = {pa.int64(): "BIGINT", pa.float64(): "DOUBLE"}
 
 
 def _key(text: str, sql_type: Type) -> str:
-    """Write a value as it is looked up: a bigint, a double or a text."""
+    """Write a value for lookup: a bigint, a double or a text."""
     if is_integer(sql_type):
         return f"CAST({text} AS BIGINT)"
     if is_float(sql_type):
@@ -80,7 +80,7 @@ def _key(text: str, sql_type: Type) -> str:
 
 
 def _keys(values: pa.Array, sql_type: Type) -> tuple[pa.Array, npt.NDArray[np.int64]]:
-    """Return the values as they are looked up, and the numbers that select their buckets."""
+    """Return the values for lookup, and the numbers that select their buckets."""
     if is_float(sql_type):
         keys = values.cast(pa.float64())
         doubles = keys.to_numpy()
@@ -105,7 +105,6 @@ def _keys(values: pa.Array, sql_type: Type) -> tuple[pa.Array, npt.NDArray[np.in
 
 
 def _bucket(key: str, key_type: str, count: int) -> str:
-    """Write the number of a value's bucket."""
     if key_type == "STRING":
         return f"CAST(pmod(crc32(CAST({key} AS BINARY)), {count}L) AS INT)"
     if key_type == "DOUBLE":
@@ -114,7 +113,6 @@ def _bucket(key: str, key_type: str, count: int) -> str:
 
 
 def _buckets(keys: pa.Array, numbers: npt.NDArray[np.int64], count: int) -> str:
-    """Return the buckets as JSON."""
     order = np.argsort(numbers, kind="stable")
     ends = np.searchsorted(numbers[order], np.arange(count + 1))
     sorted_keys = keys.take(pa.array(order)).to_pylist()

@@ -1,4 +1,4 @@
-"""Conversion of maps, which Spark neither groups nor compares, into sorted arrays of entries, and back."""
+"""Maps, which Spark neither groups nor compares, as sorted arrays of entries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def as_entries(text: str, sql_type: Type) -> str:
-    """Write a value with arrays of sorted entries in place of maps; NULL equals NULL, and NaN equals NaN, as in Trino's groups.
+    """Write a value with sorted entries instead of maps; NULL equals NULL, and NaN NaN, as in Trino's groups.
 
     >>> from rowmerge_nb.spi.types import BIGINT, VARCHAR, Type
     >>> as_entries("`m`", Type("map", (VARCHAR, BIGINT)))
@@ -35,7 +35,7 @@ def as_entries(text: str, sql_type: Type) -> str:
 
 
 def as_maps(text: str, sql_type: Type) -> str:
-    """Write a value that `as_entries` has written with its maps again.
+    """Restore the maps of `as_entries`.
 
     >>> from rowmerge_nb.spi.types import BIGINT, VARCHAR, Type
     >>> as_maps("`m`", Type("map", (VARCHAR, BIGINT)))

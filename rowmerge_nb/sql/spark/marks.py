@@ -1,7 +1,6 @@
 """Marks that relate run-time errors to expressions.
 
-Errors raised by us carry the number of their expression. Spark's own errors have a position in the SQL text, where comments mark
-expressions.
+Our errors carry the number of their expression. Spark's errors have a position in the SQL, where comments mark expressions.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|/\*(?P<number>\d*)\*/", r
 
 
 def marked(text: str, origin: Origin) -> str:
-    """Mark an expression's text, and its errors that have no number yet.
+    """Mark an expression's text, and its unnumbered errors.
 
     >>> from rowmerge_nb.sql.tree.statements import Span
     >>> from rowmerge_nb.sql.typed.expressions import Origin

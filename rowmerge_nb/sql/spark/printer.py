@@ -1,4 +1,4 @@
-"""Prints typed expressions as Spark SQL with Trino's semantics (ANSI mode, session time zone UTC)."""
+"""Prints typed expressions as Spark SQL (ANSI mode, session time zone UTC)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _SUFFIX: Final = {"tinyint": "Y", "smallint": "S", "integer": "", "bigint": "L"}
 
 
 def print_spark(node: e.Typed, *, safe: bool = False) -> str:
-    """Print an expression with marks that locate its errors; ``safe`` returns NULL where it would fail (TRY).
+    """Print an expression with marks that locate its errors; ``safe`` returns NULL on failure (TRY).
 
     >>> from rowmerge_nb.spi.types import BOOLEAN, INTEGER
     >>> print_spark(e.Apply(BOOLEAN, "=", (e.Column(INTEGER, "a"), e.Constant(INTEGER, "1"))))
@@ -62,7 +62,7 @@ def print_spark(node: e.Typed, *, safe: bool = False) -> str:
 
 
 def sort_keys(keys: tuple[e.Sort, ...]) -> str:
-    """Print sort keys, always with NULLS FIRST or LAST, since Spark's default differs from Trino's."""
+    """Print sort keys; Spark's default for NULL differs from Trino's."""
     return ", ".join(
         f"{print_spark(key.value)} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
         for key in keys
@@ -85,7 +85,7 @@ class _Printer:
         return text if node.origin is None else marked(text, node.origin)
 
     def plain(self, node: e.Typed) -> str:
-        """Print an expression without a mark."""
+        """Print without a mark."""
         if isinstance(node, e.Variable):
             return self.so_far[self.unchecked] if node.name == e.SO_FAR else node.name
         if isinstance(node, e.Function):
@@ -103,7 +103,7 @@ class _Printer:
         return self._evaluated_once(writer, node) if self.volatile else writer(self, node)
 
     def _evaluated_once(self, writer: Callable[[_Printer, e.Apply], str], node: e.Apply) -> str:
-        """Print an operation, with volatile values that its text repeats bound to lambda parameters."""
+        """Print an operation; volatile values that its text repeats are bound to parameters."""
         call = shared_call(node)
         if call is not None:
             value = self.text(call)
@@ -141,10 +141,7 @@ class _Printer:
     # -- operators ------------------------------------------------------------------------------------------------
 
     def raw(self, nodes: tuple[e.Typed, ...], texts: list[str]) -> list[str] | None:
-        """Return operands without checks, for positions where they were computed before; None if not applicable.
-
-        Long ones and subqueries are not repeated in messages; Spark's own check reports the error.
-        """
+        """Return operands without checks, computed before; None for long ones and subqueries, which messages do not repeat."""
         if self.unchecked or self.safe or any(len(text) > _SHORT or "(SELECT " in text for text in texts):
             return None
         return _Printer(safe=False, volatile=self.volatile, unchecked=True, so_far=self.so_far).all(nodes)
@@ -400,7 +397,7 @@ class _Printer:
 
 
 def _in_query(value: str, query: str, column: e.Column) -> str:
-    """Write IN over a query; Spark's IN is false instead of NULL outside of WHERE, so NULLs are tested explicitly."""
+    """Write IN over a query, with tests for NULL: Spark's IN is false instead of NULL outside of WHERE."""
     unknown = f"{value} IS NULL AND EXISTS ({query})"
     holes = f"EXISTS (SELECT 1 FROM ({query}) WHERE {backquoted(column.symbol)} IS NULL)"
     return f"CASE WHEN {value} IN ({query}) THEN true WHEN ({unknown}) OR {holes} THEN NULL ELSE false END"
@@ -418,7 +415,7 @@ _TAKING_NULL: Final = frozenset({"repeat"})
 
 
 def _null_first(overload: Overload, arguments: tuple[e.Typed, ...]) -> str:
-    """Return a function's template that checks for NULL before it can refuse other arguments."""
+    """Return a template that tests for NULL before it can refuse other arguments."""
     open_ = [i for i, value in enumerate(arguments) if not (isinstance(value, e.Constant) and value.value is not None)]
     if "{fail:" not in overload.spark or len(arguments) < 2 or not open_ or overload.name in _TAKING_NULL:
         return overload.spark
@@ -429,7 +426,7 @@ _OVER_SETS: Final = frozenset({"count", "sum", "avg", "approx_distinct"})
 
 
 def _over_set(node: e.Aggregate, text: str, over: str) -> str:
-    """Write COUNT, SUM or AVG with DISTINCT over a window, which Spark lacks, by a set of values."""
+    """Write COUNT, SUM or AVG with DISTINCT over a window by a set, since Spark lacks it."""
     values = f"collect_set({text}){over}"
     if node.name in {"count", "approx_distinct"}:
         return f"CAST(size({values}) AS BIGINT)"
@@ -450,10 +447,7 @@ _MARK: Final = re.compile(r"\{(\*|type|absolute|certain keys|rows|distinct|fail:
 
 
 def _message(template: str, texts: list[str], sql_type: Type) -> list[str]:
-    """Return the parts of an error's message.
-
-    ``$0`` is an argument, ``$(...)`` is Spark SQL over arguments, ``$key(...)`` the same for a map's key.
-    """
+    """Return the parts of a message: ``$0`` an argument, ``$(...)`` Spark SQL over arguments, ``$key(...)`` a map's key."""
     parts: list[str] = []
     plain = ""
     offset = 0
@@ -489,7 +483,7 @@ _INTEGER_LITERAL: Final = re.compile(r"(?:CAST\()?\(?(-?\d{1,9})L?\)?(?: AS BIGI
 
 
 def _as_int(text: str) -> str:
-    """Write a bigint for an INT parameter of Spark, clamped to its range."""
+    """Write a bigint clamped to INT."""
     literal = _INTEGER_LITERAL.fullmatch(text)
     if literal:
         return f"({literal[1]})" if literal[1].startswith("-") else literal[1]
@@ -550,14 +544,13 @@ _CONSTANTS: Final[dict[str, Callable[[Type, str], str]]] = {
 
 
 def _plain_pattern(node: e.Typed, text: str) -> str:
-    r"""Write a LIKE pattern without escape characters: Spark's default is the backslash, Trino has none."""
+    r"""Write a LIKE pattern without escapes; Spark's default is the backslash."""
     if isinstance(node, e.Constant) and node.value is not None:
         return e.text_literal(node.value.replace("\\", "\\\\"))
     return f"replace({text}, '\\\\', '\\\\\\\\')"
 
 
 def _escaped_pattern(pattern: str, mark: str) -> str:
-    r"""Write a LIKE pattern with Spark's escape character, the backslash."""
     private = "'\ue0de'"
     doubled = f"IF({mark} = '\\\\', {pattern}, replace({pattern}, '\\\\', '\\\\\\\\'))"
     marked = f"replace({doubled}, concat({mark}, {mark}), {private})"
@@ -565,7 +558,7 @@ def _escaped_pattern(pattern: str, mark: str) -> str:
 
 
 def _logical(printer: _Printer, node: e.Apply) -> str:
-    """Write AND or OR; a long run of equalities of one column becomes a list, which Spark looks up."""
+    """Write AND or OR; a long run of equalities of one column becomes a list for lookup."""
     texts: list[str] = []
     for column, run in groupby(node.arguments, lambda term: _listed_column(node.name, term)):
         terms = tuple(run)
@@ -578,7 +571,7 @@ def _logical(printer: _Printer, node: e.Apply) -> str:
 
 
 def _listed_column(logical: str, term: e.Typed) -> e.Column | None:
-    """Return the column of ``column = constant`` among terms of OR, or ``column <> constant`` among terms of AND."""
+    """Return the column of a comparison with a constant that can be in a list."""
     if not (isinstance(term, e.Apply) and term.name == ("=" if logical == "or" else "<>")):
         return None
     left, right = term.arguments
@@ -592,7 +585,7 @@ def _listed_column(logical: str, term: e.Typed) -> e.Column | None:
 
 
 def _extreme(printer: _Printer, node: e.Apply) -> str:
-    """Write GREATEST or LEAST: NULL if an argument is NULL, unlike in Spark, and NaN only without numbers."""
+    """Write GREATEST or LEAST: NULL if an argument is NULL, and NaN only without numbers."""
     texts = printer.all(node.arguments)
     if len(texts) == 1:
         return texts[0]
@@ -611,7 +604,6 @@ def _extreme(printer: _Printer, node: e.Apply) -> str:
 
 
 def _grouping(printer: _Printer, node: e.Apply) -> str:
-    """Write GROUPING: a bit per column, the first one highest."""
     bits = [f"grouping({text})" for text in printer.all(node.arguments)]
     return f"CAST({' + '.join(f'{bit} * {2**position}' for position, bit in enumerate(reversed(bits)))} AS INT)"
 

@@ -1,4 +1,4 @@
-"""Prints typed trees of queries as Spark SQL. Symbols are the column names."""
+"""Prints typed queries as Spark SQL; symbols are the column names."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def print_query(query: q.Query, symbols: Sequence[str] | None = None) -> str:
 
 
 def subquery_text(node: e.Subquery) -> str:
-    """Print the query of a subquery: one column, or any number for EXISTS.
+    """Print a subquery: one column, or any number for EXISTS.
 
     >>> from rowmerge_nb.spi.types import BIGINT
     >>> from rowmerge_nb.sql.typed.readings import subquery
@@ -78,7 +78,7 @@ def _cast(text: str, columns: Sequence[e.Column], types: Sequence[Type]) -> str:
 
 
 def _entries(text: str, columns: Sequence[e.Column]) -> str:
-    """Write a query with arrays of entries instead of maps; see `rowmerge_nb.sql.spark.maps`."""
+    """Write a query with entries instead of maps; see `rowmerge_nb.sql.spark.maps`."""
     if not any(has_map(column.type) for column in columns):
         return text
     items = (item(print_spark(e.as_entries(column)), column.symbol) for column in columns)
@@ -86,17 +86,15 @@ def _entries(text: str, columns: Sequence[e.Column]) -> str:
 
 
 class _QueryPrinter:
-    """Prints one query. Generated names begin with ``$``, unlike symbols."""
+    """Prints one query; generated names begin with ``$``."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
 
     def new_name(self, base: str) -> str:
-        """Return an unused name."""
         return f"${base}{next(self._numbers)}"
 
     def query(self, node: q.Query) -> str:
-        """Write a complete query."""
         match node:
             case q.Selected():
                 relation = None if node.source is None else self.relation(node.source)
@@ -122,7 +120,7 @@ class _QueryPrinter:
         return f"SELECT {names(q.columns_of(node))} FROM {self.relation(node)}"
 
     def relation(self, node: q.Query, *, outer: bool = False) -> str:
-        """Write a query in FROM; with ``outer``, an empty UNNEST returns a row of NULL, as in a LEFT JOIN."""
+        """Write a query in FROM; with ``outer``, an empty UNNEST returns a row of NULL."""
         if isinstance(node, q.Joined):
             return self._join(node)
         alias = backquoted(self.new_name("r"))
@@ -151,7 +149,7 @@ class _QueryPrinter:
         return f"(SELECT {', '.join(items)} FROM {text}) AS {backquoted(self.new_name('r'))}"
 
     def _sides(self, node: q.Joined) -> tuple[str, str, e.Typed | None]:
-        """Return both sides and the condition; parts that Spark considers nondeterministic become columns of a side."""
+        """Return both sides and the condition; nondeterministic parts become columns of a side."""
         left = self.relation(node.left)
         right = self.relation(node.right, outer=node.kind == "LEFT")
         if isinstance(node.right, q.Joined) and not node.right.shared:
@@ -168,7 +166,7 @@ class _QueryPrinter:
         return texts[0], texts[1], condition
 
     def _with_columns(self, relation: str, values: Sequence[e.Typed]) -> tuple[str, list[tuple[e.Typed, e.Typed]]]:
-        """Return a relation with values as additional columns, and each value with its column."""
+        """Return a relation with additional columns, and each value with its column."""
         pairs: list[tuple[e.Typed, e.Typed]] = []
         items = []
         for value in dict.fromkeys(values):
@@ -213,7 +211,7 @@ class _QueryPrinter:
         return f"SELECT {'DISTINCT ' if node.distinct else ''}* FROM ({' UNION ALL '.join(texts)})"
 
     def _failing(self, node: q.Failing) -> str:
-        """Count the rows first: Spark would push down a condition that reads no column."""
+        """Count rows first: Spark would push down a condition without columns."""
         number = self.new_name("count")
         failure = e.Apply(BOOLEAN, "fail", (), (node.code, node.message))
         is_counted = e.Apply(BOOLEAN, ">=", (e.Column(BIGINT, number), e.Constant(BIGINT, "0")))
@@ -240,7 +238,6 @@ def _symbols(query: q.Query) -> frozenset[str]:
 
 
 def _view_rows(view: str, columns: Sequence[e.Column]) -> str:
-    """Write the query of a view, whose columns are ``c0``, ``c1``, ..."""
     items = ", ".join(f"c{index} AS {backquoted(column.symbol)}" for index, column in enumerate(columns))
     return f"SELECT {items} FROM {backquoted(view)}"
 
@@ -254,7 +251,7 @@ def _sequence(node: q.Generated) -> str:
 
 
 def _form(form: q.Form, node: q.Valued) -> str:
-    """Write the query of the rows of one form, with their numbers if any."""
+    """Write the rows of one form, with their numbers if any."""
     if form.view and form.values == form.constants:
         return _view_rows(form.view, form.constants)
     items = [item(print_spark(value), column.symbol) for column, value in zip(node.columns, form.values, strict=True)]

@@ -1,4 +1,4 @@
-"""SELECT in Spark SQL. Features that Spark lacks become queries below or around the SELECT."""
+"""SELECT in Spark SQL; missing features become queries below or around it."""
 
 from __future__ import annotations
 
@@ -25,31 +25,20 @@ _ONE_ROW: Final = "(SELECT 1)"
 
 
 def select_text(query: q.Selected, relation: str | None, new_name: Callable[[str], str]) -> str:
-    """Write a SELECT.
-
-    Args:
-        query: the SELECT.
-        relation: the text of FROM; None without FROM.
-        new_name: returns an unused name with this prefix.
-    """
+    """Write a SELECT; ``relation`` is the text of FROM, if any."""
     return _Select(query, relation, new_name).text()
 
 
 @dataclass(frozen=True)
 class _Total:
-    """The row of a grand total over no rows.
-
-    Args:
-        mark: the column that is true for rows of the source.
-        condition: selects the resulting groups; ``""`` for all.
-    """
+    """The row of a grand total over no rows: a mark of the source's rows, and the condition of resulting groups."""
 
     mark: e.Typed
     condition: str
 
 
 class _Select:
-    """The state of printing a SELECT: source, keys and expressions change from step to step."""
+    """The state of printing a SELECT."""
 
     def __init__(self, query: q.Selected, relation: str | None, new_name: Callable[[str], str]) -> None:
         self.query = query
@@ -83,7 +72,7 @@ class _Select:
         return [*values, query.having] if query.having is not None else values
 
     def _change(self, change: Callable[[e.Typed], e.Typed]) -> None:
-        """Change the expressions above rows or groups, with their origins retained."""
+        """Change expressions above rows or groups."""
 
         def changed(value: e.Typed) -> e.Typed:
             new = change(value)
@@ -102,7 +91,7 @@ class _Select:
             self._change(lambda value: e.replaced(value, pairs))
 
     def _compute_below(self) -> None:
-        """Compute maps and seemingly nondeterministic calls, which Spark neither groups nor aggregates, in a query below."""
+        """Compute maps and nondeterministic calls, which Spark neither groups nor aggregates, in a query below."""
         values = _computed_below(self.keys or (), self._values())
         if not values:
             return
@@ -125,7 +114,7 @@ class _Select:
     def _add_total(self, sets: q.Sets, keys: tuple[e.Typed, ...]) -> _Total | None:
         """Add a row of NULLs, so that a grand total of no rows has a group.
 
-        Aggregates skip that row by its mark, and groups without other rows are dropped, except for the total.
+        Aggregates skip it by its mark, and other groups without real rows are dropped.
         """
         texts = _set_texts(sets, keys)
         if all(texts):
@@ -170,7 +159,7 @@ class _Select:
         self.query = replace(self.query, having=None)
 
     def _number_groups(self) -> None:
-        """Turn frames of GROUPS, which Spark lacks, into frames of RANGE over group numbers."""
+        """Turn frames of GROUPS, which Spark lacks, into RANGE over group numbers."""
         windows = [part for value in self._values() for part in e.walk(value) if isinstance(part, e.Windowed)]
         pairs: list[tuple[e.Typed, e.Typed]] = []
         numbers = []
@@ -189,7 +178,7 @@ class _Select:
     def _hide_keys(self) -> list[str]:
         """Sort by additional columns where needed, and return them.
 
-        Spark sorts neither by window functions nor by subqueries. WITH TIES needs all keys as columns.
+        Spark sorts neither by window functions nor by subqueries. WITH TIES needs columns.
         """
         query = self.query
         outputs = {column.symbol for column, _ in query.outputs} if query.ties else None
@@ -236,7 +225,7 @@ def _is_grouping(part: e.Typed) -> bool:
 
 
 def _computed_below(keys: Sequence[e.Typed], values: Sequence[e.Typed]) -> list[e.Typed]:
-    """Return the keys and arguments of aggregates that must be columns below the groups."""
+    """Return the keys and arguments of aggregates that become columns below the groups."""
     aggregates = [part for value in values for part in e.outside_windows(value) if isinstance(part, e.Aggregate)]
     arguments = (part for call in aggregates for part in e.children(call) if not isinstance(part, e.Function))
     opaque = (value for value in (*keys, *arguments) if e.is_opaque(value) and not _reads_outer(value))
@@ -252,7 +241,7 @@ def _set_texts(sets: q.Sets, keys: tuple[e.Typed, ...]) -> list[frozenset[str]]:
 
 
 def _over_groups(value: e.Typed, computed: Sequence[tuple[e.Typed, e.Typed]]) -> e.Typed:
-    """Return an expression over groups as columns; the arguments of window functions become columns."""
+    """Return an expression over groups as columns; arguments of window functions become columns."""
     over = []
     for window in [part for part in e.walk(value) if isinstance(part, e.Windowed)]:
         inner = [(part, e.replaced(part, computed)) for part in e.children(window) if part is not window.function]
@@ -271,7 +260,7 @@ def _masked(values: Sequence[e.Typed], mark: e.Typed) -> list[tuple[e.Typed, e.T
 
 
 def _group_key(key: e.Typed) -> str:
-    """Write a key of GROUP BY; constants become expressions, since Spark takes numbers for positions."""
+    """Write a key of GROUP BY; a number would be a position."""
     return f"({print_spark(key)} IS NULL)" if isinstance(key, e.Constant) else print_spark(key)
 
 

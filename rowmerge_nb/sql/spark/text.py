@@ -1,4 +1,4 @@
-"""Helpers of printers: arguments that are written once, groups of a regular expression, failures."""
+"""Helpers of printers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIMPLE = re.compile(r"`(?:[^`]|``)+`|[\w.]+|\(- [\w.]+\)")
 
 
 def once(write: Callable[..., str], *texts: str) -> str:
-    """Write Spark SQL in which long arguments, if used repeatedly, are bound to lambda parameters.
+    """Write Spark SQL with long, repeated arguments bound to lambda parameters.
 
     >>> once(lambda x: f"IF({x} = 0, 1, {x})", "`a`")
     'IF(`a` = 0, 1, `a`)'
@@ -49,9 +49,9 @@ def groups(text: str, regex: str, count: int, write: Callable[[list[str]], str])
 
     Args:
         text: the text.
-        regex: the expression, as a Spark SQL literal. Only its last group may match the character U+001F.
+        regex: a Spark SQL literal; only its last group may match U+001F.
         count: the number of groups.
-        write: builds the result from the groups' texts; an unmatched group is empty.
+        write: builds the result; an unmatched group is empty.
 
     >>> groups("`a`", "'(.)-(.)'", 2, lambda g: f"concat({g[1]}, {g[0]})")
     "transform(array(split(regexp_replace(`a`, '(.)-(.)', '$1\\u001F$2'), '\\u001F', 2)), `$g` -> concat(`$g`[1], `$g`[0]))[0]"
@@ -64,7 +64,7 @@ def groups(text: str, regex: str, count: int, write: Callable[[list[str]], str])
 
 
 def fail(code: str, *message: str) -> str:
-    """Write Spark SQL that raises an error with Trino's code; the parts of the message are Spark SQL.
+    """Write Spark SQL that raises an error with Trino's code and a message of SQL parts.
 
     >>> from rowmerge_nb.sql.typed.expressions import text_literal
     >>> fail("DIVISION_BY_ZERO", text_literal("Division by zero"))

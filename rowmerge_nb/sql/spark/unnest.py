@@ -1,4 +1,4 @@
-"""UNNEST in Spark SQL: arrays and maps as one array of rows for Spark's generators."""
+"""UNNEST as one array of rows for Spark's generators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def unnested_rows(node: Unnested) -> str:
-    """Write the array of rows of UNNEST: arrays are zipped up to the longest; NULL counts as an empty array."""
+    """Write the rows of UNNEST: arrays zipped up to the longest; NULL is empty."""
     arrays, values = [], []
     for index, item in enumerate(node.items):
         text, is_map = print_spark(item), item.type.base == "map"
@@ -28,7 +28,7 @@ def unnested_rows(node: Unnested) -> str:
 
 
 def _field_names(sql_type: Type) -> list[str] | None:
-    """Return the names of fields that become columns; None for elements that are not rows."""
+    """Return the fields that become columns, if elements are rows."""
     if sql_type.base == "map":
         return ["key", "value"]
     element = sql_type.parameters[0]
@@ -36,7 +36,7 @@ def _field_names(sql_type: Type) -> list[str] | None:
 
 
 def _zipped(arrays: list[str]) -> str:
-    """Zip arrays into structs with the fields `0`, `1`, ...; Spark's own zip may use column names."""
+    """Zip arrays into structs with the fields `0`, `1`, ...; Spark's zip may use column names."""
     if len(arrays) == 1:
         return f"transform({arrays[0]}, x -> named_struct('0', x))"
     longest = f"greatest({', '.join(f'size({array})' for array in arrays)})"

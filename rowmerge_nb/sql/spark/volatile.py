@@ -1,7 +1,4 @@
-"""Volatile calls such as random(), which must be evaluated once although texts and trees repeat their arguments.
-
-A lambda's parameter holds a repeated value.
-"""
+"""Volatile calls such as random(), which must be evaluated once although texts and trees repeat them."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ def calls(text: str) -> int:
 
 
 def has_call(node: e.Typed) -> bool:
-    """Return whether an expression has a volatile call, subqueries included.
+    """Return whether an expression, or a subquery of it, has a volatile call.
 
     >>> has_call(e.Column(e.Type("double"), "a"))
     False
@@ -40,7 +37,7 @@ def _is_call(node: e.Typed) -> bool:
 
 
 def shared_call(node: e.Apply) -> e.Typed | None:
-    """Return a volatile call that occurs in several arguments, or None."""
+    """Return a volatile call that several arguments share."""
     calls_by_id: dict[object, e.Typed] = {}
     for argument in node.arguments:
         argument_calls = {_identity(part): part for part in _outer_calls(argument)}
@@ -61,12 +58,12 @@ def _outer_calls(node: e.Typed) -> Iterator[e.Typed]:
 
 
 def _identity(call: e.Typed) -> object:
-    """Return a key that is the same for repetitions of one call."""
+    """Return a key that repetitions of one call share."""
     return call.origin.number if call.origin is not None else id(call)
 
 
 def with_variable(node: e.Typed, call: e.Typed, variable: e.Variable) -> e.Typed:
-    """Return an expression with a variable instead of a call."""
+    """Replace a call by a variable."""
     if _is_call(node) and _identity(node) == _identity(call):
         return variable
     if not isinstance(node, e.Apply):

@@ -248,7 +248,7 @@ _DAY_UNITS: Final = ("DAY", "HOUR", "MINUTE", "SECOND")
 def interval_literal(node: Interval) -> Constant | None:
     """Return an interval in seconds or months; None if the text does not match the units.
 
-    >>> from rowmerge_nb.sql.parser import statements as parser
+    >>> from rowmerge_nb.sql.parser import statement_reader as parser
     >>> interval_literal(parser.parse("SELECT INTERVAL '1-2' YEAR TO MONTH").tree.body.items[0].value).value
     '14'
     """

@@ -1,4 +1,4 @@
-"""Casts to and from JSON, which is represented by its text without spaces."""
+"""Casts to and from JSON, a text without spaces."""
 
 # All writers of casts have one signature.
 # ruff: noqa: ARG001
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def to_json(text: str, source: Type, target: Type, safe: bool) -> str:
-    """Write the JSON text of a value, or NULL."""
+    """Write the JSON text of a value."""
     if source.base == "json":
         return text
     if source.base == "array":
@@ -56,7 +56,7 @@ def _name(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Write a JSON string: Spark's JSON array of it without the brackets."""
+    """Write a JSON string."""
     return escaped(f"regexp_replace(to_json(array({text})), '^.|.$', '')", where=text)
 
 
@@ -87,26 +87,18 @@ def _key(text: str, sql_type: Type) -> str:
 
 @dataclass(frozen=True)
 class _Cast:
-    """The outermost cast, which errors name: the target type and the whole value."""
+    """The outermost cast, for errors."""
 
     target: Type
     text: str
 
     def refusal(self, why: str) -> str:
-        """Write the failure of the whole cast because of a part; ``why`` is Spark SQL."""
+        """Write the failure of the whole cast; ``why`` is Spark SQL."""
         return fail("INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast to {self.target}."), why, r"'\n'", self.text)
 
 
 def from_json(text: str, target: Type, cast: Cast, *, safe: bool, around: _Cast | None = None) -> str | None:
-    """Write the cast of JSON to another type, or return None if unsupported.
-
-    Args:
-        text: the value.
-        target: the type.
-        cast: writes other casts; its last argument is ``safe``.
-        safe: return NULL on failure.
-        around: the outermost cast.
-    """
+    """Write the cast of JSON to another type, or return None if unsupported; ``cast`` writes other casts."""
     around = around or _Cast(target, text)
     # Text targets show numbers with a decimal point as doubles.
     source = AS_DOUBLES.replace("{0}", text) if any(part.base == "varchar" for part in leaves(target)) else text
@@ -149,7 +141,7 @@ def from_json(text: str, target: Type, cast: Cast, *, safe: bool, around: _Cast 
 
 
 def _with_keys(entries: str, key_type: Type, cast: Cast, *, safe: bool, around: _Cast) -> str:
-    """Write a map with member names cast to its key type; two of them may become equal."""
+    """Write a map with its member names cast; two of them may become equal."""
     key = cast("`$k`", VARCHAR, key_type, True)
     twice = "NULL" if safe else around.refusal("' Duplicate map keys are not allowed'")
     none = "NULL" if safe else around.refusal(_no_such("get(filter(map_keys(`$m`), `$k` -> " + key + " IS NULL), 0)", key_type))
@@ -160,12 +152,12 @@ def _with_keys(entries: str, key_type: Type, cast: Cast, *, safe: bool, around: 
 
 
 def _is_member_lost(value: str) -> str:
-    """Write the condition that a member, ``$e``, cannot be cast; under TRY_CAST, one makes the whole NULL."""
+    """Write whether a member ``$e`` cannot be cast; under TRY_CAST, one makes the whole NULL."""
     return f"coalesce(schema_of_variant(`$e`) <> 'VOID', false) AND {value} IS NULL"
 
 
 def _row(text: str, source: str, row_type: Type, cast: Cast, *, safe: bool, around: _Cast) -> str | None:
-    """Write a row from an object's members by name (ignoring case), or from an array's elements by position."""
+    """Write a row from an object's members by name (ignoring case), or from an array."""
     members, elements, lost_members, lost_elements = [], [], [], []
     for index, (name, part) in enumerate(zip(row_type.fields, row_type.parameters, strict=True)):
         inner = _part(part, cast, safe=safe, around=around)
@@ -197,7 +189,7 @@ def _row(text: str, source: str, row_type: Type, cast: Cast, *, safe: bool, arou
 
 
 def _unexpected(text: str, expected: str, around: _Cast, *, safe: bool) -> str:
-    """Write the failure for JSON of another kind than ``expected``, with its first token."""
+    """Write the failure for JSON of another kind, with its first token."""
     if safe:
         return "NULL"
     read = f"from_json(concat('{{\"v\":', {text}, '}}'), 'v STRING').v"
@@ -221,7 +213,7 @@ _NUMBER: Final = "'^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$'"
 
 
 def _no_such(text: str, target: Type) -> str:
-    """Write the reason of a nested cast's failure."""
+    """Write the reason of a nested failure."""
     if target.base == "decimal":
         return f"IF({text} RLIKE {_NUMBER}, {text_literal(f' Cannot cast input json to {_type_text(target)}')}, '')"
     return f"concat(' Cannot cast \\'', {text}, '\\' to {_WORDS.get(target.base, target.base.upper())}')"
@@ -238,7 +230,7 @@ def _part(target: Type, cast: Cast, *, safe: bool, around: _Cast) -> str | None:
 
 
 def _member(value: str, target: Type, cast: Cast, around: _Cast) -> str | None:
-    """Write a scalar within an array or object; its failure is one of the whole cast, with fewer details."""
+    """Write a scalar within an array or object, which fails as the whole cast."""
     attempt = _from_variant(value, target, cast, safe=True, around=around)
     if attempt is None:
         return None
@@ -265,7 +257,7 @@ def _member(value: str, target: Type, cast: Cast, around: _Cast) -> str | None:
 
 
 def _from_variant(value: str, target: Type, cast: Cast, *, safe: bool, around: _Cast, document: str = "") -> str | None:
-    """Write a scalar from a variant: text as CAST from varchar does, numbers rounded, true as 1."""
+    """Write a scalar from a variant: text as from varchar, numbers rounded, true as 1."""
     text = f"try_variant_get({value}, '$', 'string')"
     form = f"schema_of_variant({value})"
     container = f"{form} LIKE 'OBJECT%' OR {form} LIKE 'ARRAY%'"

@@ -1,8 +1,7 @@
-"""Casts between dates, times and timestamps, and helpers that date functions share.
+"""Casts between dates, times and timestamps, and helpers of date functions.
 
-A timestamp is a TIMESTAMP_NTZ of Spark. A timestamp with time zone is a TIMESTAMP or, if its values carry zones, a struct of an
-instant
-and a zone name. Spark's session zone is always UTC, so casts between its two types retain the microseconds.
+A timestamp is a TIMESTAMP_NTZ. A timestamp with time zone is a TIMESTAMP or, if its values carry zones, a struct of an instant
+and a zone. Spark's session zone is UTC, so casts between its types retain the microseconds.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ _DAY: Final = 86_400_000_000
 
 
 def instant_of(text: str, sql_type: Type) -> str:
-    """Write the instant, a TIMESTAMP of Spark, of a timestamp with time zone."""
+    """Write the instant of a timestamp with time zone."""
     return f"({text}).instant" if is_zoned(sql_type) else text
 
 
 def zone_of(text: str, sql_type: Type) -> str:
-    """Write the zone name of a timestamp with time zone."""
+    """Write the zone of a timestamp with time zone."""
     return f"({text}).zone" if is_zoned(sql_type) else "'UTC'"
 
 
 def local(text: str, sql_type: Type) -> str:
-    """Write the wall clock of a timestamp, a TIMESTAMP_NTZ of Spark, in its own zone if it has one."""
+    """Write the wall clock of a timestamp, in its own zone, as TIMESTAMP_NTZ."""
     if is_zoned(sql_type):
         return f"CAST(from_utc_timestamp(({text}).instant, ({text}).zone) AS TIMESTAMP_NTZ)"
     return text if sql_type.base == "timestamp" else f"CAST({text} AS TIMESTAMP_NTZ)"
@@ -45,7 +44,7 @@ def with_zone(moment: str, zone: str) -> str:
 
 
 def zoned_value(moment: str, zone: str) -> str:
-    """Write the struct of an instant and a zone; both fields are nullable, so that the struct can be NULL."""
+    """Write the struct of an instant and a zone; nullable fields let the struct be NULL."""
     return f"CAST(named_struct('instant', {moment}, 'zone', {zone}) AS STRUCT<`instant`: TIMESTAMP, `zone`: STRING>)"
 
 
@@ -57,14 +56,14 @@ def micros(text: str, sql_type: Type) -> str:
 
 
 def from_micros(number: str, sql_type: Type) -> str:
-    """Write a value of a type from its microseconds; times wrap around midnight."""
+    """Write a value from its microseconds; times wrap around midnight."""
     if sql_type.base == "time":
         return f"time_from_micros(pmod({number}, {_DAY}L))"
     return f"CAST(timestamp_micros({number}) AS TIMESTAMP_NTZ)" if sql_type.base == "timestamp" else f"timestamp_micros({number})"
 
 
 def rounded(number: str, precision: int) -> str:
-    """Write microseconds rounded half up to a precision of seconds."""
+    """Write microseconds rounded half up to a precision."""
     step = 10 ** (MOST_MICROSECONDS - precision)
     return number if step == 1 else f"({number} + {step // 2} - pmod({number} + {step // 2}, {step}))"
 
@@ -98,7 +97,7 @@ def _from_time(text: str, source: Type, target: Type) -> str:
 
 
 def _at_clock(clock: str, target: Type) -> str:
-    """Write the instant at which the session zone's clock shows this."""
+    """Write the instant of a wall clock in the session's zone."""
     zone, moment = text_literal(session_zone()), f"CAST({clock} AS TIMESTAMP)"
     return _zoned(moment if session_zone() == "UTC" else at_clock(moment, zone), zone, target)
 
@@ -119,7 +118,7 @@ def _zoned(text: str, zone: str, target: Type) -> str:
 
 
 def _with_precision(text: str, source: Type, target: Type) -> str:
-    """Write a value rounded to the target's precision; Spark's type is the target's already."""
+    """Write a value rounded to the target's precision."""
     if precision_of(source) <= precision_of(target):
         return text
     return from_micros(rounded(micros(text, target), precision_of(target)), target)

@@ -1,4 +1,4 @@
-"""Casts in Spark SQL with Trino's semantics: rounding half away from zero, range checks, error texts."""
+"""Casts in Spark SQL with Trino's rounding (half away from zero), range checks and errors."""
 
 # All writers of casts have one signature.
 # ruff: noqa: ARG001
@@ -40,7 +40,7 @@ _SHORT_DECIMAL: Final = 18
 
 
 def cast(text: str, source: Type, target: Type, *, safe: bool = False) -> str:
-    """Write the cast of a value between types; ``safe`` returns NULL on failure (TRY_CAST).
+    """Write a cast; ``safe`` returns NULL on failure (TRY_CAST).
 
     >>> from rowmerge_nb.spi.types import BIGINT, INTEGER
     >>> cast("`a`", INTEGER, BIGINT)
@@ -112,7 +112,7 @@ def _from_number(source: Type, target: Type) -> Callable[[str, Type, Type, bool]
 
 
 def _has_room(source: Type, decimal: Type) -> bool:
-    """Return whether a decimal type holds all values of a type. Trino's implicit casts may exceed it."""
+    """Return whether a decimal type holds all values of a type; Trino's implicit casts may not."""
     if is_float(source):
         return False
     (p1, s1), (p2, s2) = as_decimal(source).parameters, decimal.parameters
@@ -148,7 +148,7 @@ def _decimal_to_integer(text: str, source: Type, target: Type, safe: bool) -> st
 
 
 def _real_to_bigint(text: str, source: Type, target: Type, safe: bool) -> str:
-    """Write a cast that clamps; unlike Trino's cast of a double."""
+    """Write a cast that clamps, unlike a double's."""
     nan = _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast real NaN to bigint'")
     largest, lowest = 2**63 - 1, "(-9223372036854775807L - 1L)"
     return (
@@ -196,11 +196,10 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
 
 
 def _shortest(text: str, source: Type) -> str:
-    """Write the number with the fewest digits that represents a float; before Java 19, Java's own text may be longer.
+    """Write the shortest decimal form of a float; before Java 19, Java's own may be longer.
 
-    Every shorter text is among those tried, from 6 digits for a real and 15 for a double. For a real, Java knows the digits
-    exactly:
-    of two equally near ones the even one is chosen. Next to a power of two, the only match may be the one above.
+    Every shorter text is among those tried, from 6 digits for a real and 15 for a double. Java knows a real's digits exactly: of
+    two equally near ones the even one is chosen; next to a power of two, the only match may be the one above.
     """
     name, fewest, most = ("FLOAT", 6, 9) if source.base == "real" else ("DOUBLE", 15, 17)
 
@@ -243,7 +242,7 @@ def _nested(text: str, source: Type, target: Type, safe: bool) -> str:
 
 
 def _is_part_lost(before: str, after: str, source: Type, target: Type) -> str:
-    """Write the condition that a part became NULL."""
+    """Write whether a part became NULL."""
     if source.base == "array":
         return f"exists(zip_with({before}, {after}, (x, y) -> x IS NOT NULL AND y IS NULL), z -> z)"
     if source.base == "map":
@@ -279,7 +278,7 @@ def _nested_value(text: str, source: Type, target: Type, safe: bool) -> str:
 
 
 def shown(text: str, sql_type: Type) -> str:
-    """Write a value as errors show it, like Java's collections."""
+    """Write a value like Java's collections, for errors."""
     if sql_type.base == "array":
         return f"concat('[', array_join(transform({text}, x -> {_shown_part('x', sql_type.parameters[0])}), ', '), ']')"
     if sql_type.base == "row":
@@ -311,7 +310,7 @@ def _shown_part(text: str, sql_type: Type) -> str:
 
 
 def store(text: str, source: Type, target: Type) -> str:
-    """Write the cast of an assignment: too long a text fails unless only spaces are cut.
+    """Write the cast of an assignment, which cuts only spaces.
 
     >>> from rowmerge_nb.spi.types import VARCHAR
     >>> store("`a`", VARCHAR, VARCHAR)

@@ -1,6 +1,6 @@
-r"""Casts from and to text: accepted input, output formats, and errors.
+r"""Casts from and to text, with Trino's formats and errors.
 
-Regular expressions are within Spark SQL literals, so backslashes are doubled; braces are avoided.
+Regular expressions are in Spark SQL literals, so backslashes are doubled; braces are avoided.
 """
 
 # All writers of casts have one signature.
@@ -54,7 +54,7 @@ def _failure(safe: bool, code: str, *message: str) -> str:
 
 
 def _checked(attempt: str, text: str, message: str) -> str:
-    """Write a value, or an error if it is NULL because the cast failed."""
+    """Write an attempt, or an error if it fails."""
     return attempt if message == "NULL" else f"coalesce({attempt}, IF({text} IS NULL, NULL, {message}))"
 
 
@@ -62,7 +62,7 @@ def _checked(attempt: str, text: str, message: str) -> str:
 
 
 def from_text(target: Type) -> Writer:
-    """Return the writer of casts from text to a type."""
+    """Return the writer of casts from text."""
     if target.base in NUMBERS_IN_ERRORS:
         return _to_number
     if is_zoned(target):
@@ -140,7 +140,7 @@ def _to_date(text: str, source: Type, target: Type, safe: bool) -> str:
 
 
 def _trimmed(text: str) -> str:
-    """Write a text without surrounding white space, which is more than blanks."""
+    """Write a text without surrounding white space."""
     return f"trim(BOTH {text_literal(WHITE)} FROM {text})"
 
 
@@ -152,7 +152,7 @@ def _to_time(text: str, source: Type, target: Type, safe: bool) -> str:
 
 
 def _to_timestamp(text: str, source: Type, target: Type, safe: bool) -> str:
-    """Write a timestamp; a zone in the text is parsed and ignored, as in Trino."""
+    """Write a timestamp; as in Trino, a zone is checked and ignored."""
 
     def write(parts: list[str]) -> str:
         day, clock, zone = parts
@@ -189,19 +189,19 @@ def _moment(text: str, write: Callable[[list[str]], str], safe: bool) -> str:
 
 
 def _seconds(clock: str) -> str:
-    """Write a clock without fraction, since Spark takes six digits only, and with seconds, which it requires before a zone."""
+    """Write a clock with seconds, which Spark requires before a zone, and without its fraction."""
     return f"regexp_replace(coalesce(nullif(substring_index({clock}, '.', 1), ''), '00:00'), '^([^:]*:[^:]*)$', '$1:00')"
 
 
 def _fraction(clock: str, target: Type) -> str:
-    """Write the microseconds of a clock's fraction, rounded to the target's precision."""
+    """Write a fraction's microseconds, rounded to the target's precision."""
     digits = f"substring(regexp_extract({clock}, '[.]([0-9]+)', 1), 1, {_MOST_FRACTION})"
     exact = f"round(CAST(concat('0.0', {digits}) AS DECIMAL(38,{_MOST_FRACTION + 1})) * 10, {precision_of(target)})"
     return f"CAST({exact} * 1000000 AS BIGINT)"
 
 
 def canonical_zone(zone: str) -> str:
-    """Write a zone's canonical name: UTC for all its synonyms, and offsets with hours and minutes."""
+    """Write a zone's canonical name: UTC for its synonyms, offsets with hours and minutes."""
     return once(_canonical, zone)
 
 
@@ -217,7 +217,7 @@ def _canonical(zone: str) -> str:
 
 
 def is_zone(zone: str) -> str:
-    """Write whether a text is a zone name, or an offset that Java accepts; Spark knows more names than Trino."""
+    """Write whether a text is a zone or an offset; Spark knows more names than Trino."""
     is_known = f"try_cast(concat('2000-01-01 00:00:00 ', {zone}) AS TIMESTAMP) IS NOT NULL"
     return (
         f"CASE WHEN {zone} RLIKE '{_FROM_UTC}' THEN {zone} RLIKE '{DISTANCE}' "
@@ -226,7 +226,7 @@ def is_zone(zone: str) -> str:
 
 
 def is_too_far(zone: str) -> str:
-    """Write whether a canonical zone is an offset that no zone has."""
+    """Write whether a canonical offset is too large for a zone."""
     return f"({zone} RLIKE '^[+-]' AND substring({zone}, 2) > '14:00')"
 
 
@@ -254,7 +254,7 @@ _READERS: Final[dict[str, Writer]] = {
 
 
 def to_text(source: Type) -> Writer:
-    """Return the writer of casts from a type to text."""
+    """Return the writer of casts to text."""
     if is_float(source):
         return _float_to_text
     if source.base in {"timestamp", "timestamp with time zone", "time"}:
@@ -269,12 +269,12 @@ def to_text(source: Type) -> Writer:
 
 
 def shown_date(text: str) -> str:
-    """Write a date as Trino shows it: without a sign for years of more than four digits."""
+    """Write a date like Trino, without a sign for long years."""
     return f"ltrim('+', CAST({text} AS STRING))"
 
 
 def shown_moment(text: str, sql_type: Type) -> str:
-    """Write a time or a timestamp as Trino shows it."""
+    """Write a time or a timestamp like Trino."""
     precision = precision_of(sql_type)
     decimals = "." + "S" * precision if precision else ""
     if sql_type.base == "time":
@@ -315,7 +315,7 @@ def _scientific(text: str, number: str) -> str:
 
 
 def shown_double(text: str) -> str:
-    """Write a double as Trino shows it: 1.0 is 1.0E0, and 123456.789 is 1.23456789E5."""
+    """Write a double like Trino: 1.0E0, 1.23456789E5."""
     number_text = f"CAST(abs({text}) AS STRING)"
     # Decimal places are counted on the digits: "0.00120" has the digits 120 and the exponent -3.
     parts = (
@@ -330,7 +330,7 @@ def shown_double(text: str) -> str:
 
 
 def _shown_real(text: str) -> str:
-    """Write a real with up to seven digits; subnormal ones with the digits of their shortest text."""
+    """Write a real with up to seven digits."""
     number_text = f"format_string('%.6E', IF(abs({text}) < 1.17549435E-38D, CAST(CAST(abs({text}) AS STRING) AS DOUBLE), CAST(abs({text}) AS DOUBLE)))"
     digits = f"rtrim('0', substring({number_text}, 3, 6))"
     exponent = f"CAST(CAST(substring({number_text}, 10) AS INT) AS STRING)"
@@ -349,7 +349,7 @@ def _in_base_64(text: str) -> str:
 
 
 def fitting(text: str, source: Type, target: Type, safe: bool, plain: str | None = None) -> str:
-    """Write the text of a value, or an error if it is too long for the type; truncation would change the value."""
+    """Write a text, or an error if it is too long for the type."""
     if not target.parameters:
         return text
     length = target.parameters[0]

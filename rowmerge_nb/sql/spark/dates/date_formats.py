@@ -1,4 +1,4 @@
-"""Formatting of dates by pattern, in Spark SQL."""
+"""Formatting by pattern in Spark SQL."""
 
 from __future__ import annotations
 
@@ -41,13 +41,7 @@ _COMPUTED: Final = {
 
 
 def formatting(tokens: tuple[Token, ...], clock: str, zone: str, offset: str) -> str:
-    """Write Spark SQL that formats a timestamp.
-
-    Args:
-        tokens: the pattern.
-        clock: Spark SQL of the wall clock.
-        zone: Spark SQL of the zone's name.
-        offset: Spark SQL of the clock's offset from UTC in minutes.
+    """Format a timestamp, given Spark SQL of its wall clock, zone, and offset in minutes.
 
     Raises:
         KeyError: the pattern has the name of a zone other than UTC.
@@ -72,7 +66,7 @@ def formatting(tokens: tuple[Token, ...], clock: str, zone: str, offset: str) ->
 
 
 def _joined(tokens: tuple[Token, ...]) -> list[Token]:
-    """Return the tokens with adjacent literals joined: adjacent quotes would mean a quote character."""
+    """Join adjacent literals, since adjacent quotes mean a quote character."""
     result: list[Token] = []
     for token in tokens:
         if result and token.field == result[-1].field == "literal":

@@ -1,4 +1,4 @@
-"""Functions of dates, times and timestamps in Spark SQL: units, patterns, ISO 8601 and Unix time."""
+"""Date and time functions in Spark SQL."""
 
 # All writers have one signature.
 # ruff: noqa: ARG001
@@ -52,7 +52,7 @@ def _units(sql_type: Type) -> tuple[str, ...]:
 
 
 def _by_unit(write: Callable[..., str]) -> Writer:
-    """Return the writer of a function of a unit: one formula for a literal unit, else a CASE over all units."""
+    """Return the writer of a function of a unit: one formula, or a CASE over all units."""
 
     def chosen(node: e.Apply, fail: Callable[..., str], name: str, *texts: str) -> str:
         unit, sql_type = node.arguments[0], node.arguments[-1].type
@@ -93,7 +93,7 @@ def _truncated(name: str, text: str, sql_type: Type) -> str:
 
 
 def _added(node: e.Apply, fail: Callable[..., str], name: str, number: str, text: str) -> str:
-    """Write a moment moved by a number of units, which must be an integer."""
+    """Write a moment moved by units, whose number must be an integer."""
     moved = _by_unit(_moved)(node, fail, name, number, text)
     if node.arguments[-1].type.base in {"date", "time"} or not e.may_exceed_integer(node.arguments[1]):
         return moved
@@ -159,7 +159,7 @@ def _formatted(node: e.Apply, fail: Callable[..., str], text: str) -> str:
 
 
 def _formatted_exactly(node: e.Apply, fail: Callable[..., str], text: str) -> str:
-    """Write a moment with microseconds, which other pattern functions round to milliseconds."""
+    """Write a moment with microseconds; other pattern functions round."""
     return formatting(node.detail.key, local(text, node.arguments[0].type), "'UTC'", "0")
 
 
@@ -175,7 +175,6 @@ def _parsed(node: e.Apply, fail: Callable[..., str], text: str) -> str:
 
 
 def _iso_date_refused(text: str, fail: Callable[..., str]) -> str:
-    """Write the branch for a well-formed but invalid ISO date."""
     year, month, day = (f"CAST(substring({text}, {begin}, {length}) AS INT)" for begin, length in ((1, 4), (6, 2), (9, 2)))
     shaped = rf"{text} RLIKE '^[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]\\z'"
     names = f"elt({month}, {', '.join(map(e.text_literal, map(str.upper, month_name[1:])))})"
@@ -212,7 +211,7 @@ def _number(text: str, default: int) -> str:
 
 
 def _iso_day(parts: list[str]) -> tuple[str, list[tuple[str, str, str]]]:
-    """Return the date, and checks of its parts: number, name and range."""
+    """Return the date, and the number, name and range of its parts."""
     _, ordinal, week, *_ = parts
     y, o, w, e_, m, d = (_number(text, default) for text, default in zip(parts, (1970, 1, 1, 1, 1, 1), strict=True))
     fourth = f"make_date({y}, 1, 4)"
@@ -230,7 +229,7 @@ def _iso_day(parts: list[str]) -> tuple[str, list[tuple[str, str, str]]]:
 
 
 def _iso_checked(text: str, year: str, temporal_type: str, checks: list[tuple[str, str, str]], fail: Callable[..., str]) -> str:
-    """Write the branches that raise errors for parts out of range."""
+    """Write the branches for parts out of range."""
     far = fail(_CODE, "'Millis overflow: '", f"CAST({_number(year, 0)} * 31556952000L AS STRING)")
     branches = [f"WHEN abs({_number(year, 0)}) > {_FARTHEST_YEAR[temporal_type]} THEN {far}"]
     for number, name, bounds in checks:
@@ -296,13 +295,13 @@ def _to_iso8601(node: e.Apply, fail: Callable[..., str], text: str) -> str:
 
 
 def _odd_seconds(seconds: str) -> tuple[str, ...]:
-    """Return the error message for historical offsets with seconds."""
+    """Return the message about historical offsets with seconds."""
     offset_text = f"format_string('%02d:%02d:%02d', abs({seconds}) div 3600, abs({seconds}) div 60 % 60, abs({seconds}) % 60)"
     return "'Timezone with non-zero seconds offset cannot be rendered as ISO8601: '", f"IF({seconds} < 0, '-', '+')", offset_text
 
 
 def _from_unixtime(node: e.Apply, fail: Callable[..., str], text: str, *zone: str) -> str:
-    """Write a moment from seconds since 1970, with a zone by name or by hours and minutes."""
+    """Write a moment from Unix seconds, with a zone by name or by hours and minutes."""
     moment = once(lambda millis: _moment_of(millis, fail), once(_as_long, f"({text} * 1000)"))
     if not zone:
         return moment
@@ -313,20 +312,20 @@ def _from_unixtime(node: e.Apply, fail: Callable[..., str], text: str, *zone: st
 
 
 def _as_long(number: str) -> str:
-    """Write a number rounded as in Java: NaN is 0, and bigint's limits clamp."""
+    """Write a number rounded as in Java: NaN is 0, and bigint clamps."""
     near = f"CAST(floor({number} + 0.5D) AS BIGINT)"
     far = f"IF({number} > 0, 9223372036854775807, -9223372036854775807 - 1)"
     return f"CASE WHEN isnan({number}) THEN 0 WHEN abs({number}) < 9e18D THEN {near} WHEN {number} IS NOT NULL THEN {far} END"
 
 
 def _with_room(moment: str, fail: Callable[..., str]) -> str:
-    """Write a moment, or Trino's error if it is out of range for a type with a zone."""
+    """Write a moment, or an error out of the range for a type with a zone."""
     far = fail(_CODE, "'Millis overflow: '", f"CAST(unix_millis({moment}) AS STRING)")
     return f"IF(unix_millis({moment}) BETWEEN -{_MOST_MILLIS} AND {_MOST_MILLIS - 1} OR {moment} IS NULL, {moment}, {far})"
 
 
 def _moment_of(millis: str, fail: Callable[..., str]) -> str:
-    """Write the moment of milliseconds, for which Trino has 52 bits beside a zone."""
+    """Write the moment of milliseconds, which have 52 bits beside a zone."""
     far = fail(_CODE, "'Millis overflow: '", f"CAST({millis} AS STRING)")
     return f"CASE WHEN {millis} BETWEEN -{_MOST_MILLIS} AND {_MOST_MILLIS - 1} THEN timestamp_millis({millis}) WHEN {millis} IS NOT NULL THEN {far} END"
 

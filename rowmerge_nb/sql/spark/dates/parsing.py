@@ -1,4 +1,4 @@
-"""Parsing of dates by pattern: a regular expression splits the text, and fields are checked as Joda does."""
+"""Parsing by pattern: a regular expression splits the text, and fields are checked like Joda's."""
 
 from __future__ import annotations
 
@@ -54,7 +54,6 @@ _OF_DAYS: Final = frozenset({*_RANGES, "fraction", "halfday"})
 
 
 def _expression(token: Token) -> str:
-    """Return the regular expression of a token, without groups."""
     if token.field == "literal":
         # Escaped one by one: \Q..\E would end at an \E of the text.
         literal = "".join(f"\\{c}" if c in r"\.[]()*+?^$|{}" else c for c in token.text)
@@ -80,12 +79,7 @@ def _expression(token: Token) -> str:
 
 
 def malformed(tokens: tuple[str, ...], text: str) -> str:
-    """Write the message for a malformed text, with the position up to which it matches.
-
-    Args:
-        tokens: the regular expressions of the pattern's parts.
-        text: Spark SQL of the text.
-    """
+    """Write the message for a malformed text, with the position up to which the regular expressions ``tokens`` match."""
     prefix = ""
     for part in reversed(tokens):
         prefix = f"(?:{part}{prefix})?"
@@ -99,7 +93,7 @@ def malformed(tokens: tuple[str, ...], text: str) -> str:
 
 
 class _Fields:
-    """The fields of a pattern, each as Spark SQL over the text."""
+    """The fields of a pattern, as Spark SQL over the text."""
 
     def __init__(self, tokens: tuple[Token, ...], text: str) -> None:
         self.whole = text
@@ -123,12 +117,12 @@ class _Fields:
 
 
 def parsing(tokens: tuple[Token, ...], text: str, fail: Callable[..., str], *, pivot: int, zoned: bool) -> str:
-    """Write Spark SQL that parses a text.
+    """Parse a text by a pattern.
 
     Args:
         tokens: the pattern.
         text: Spark SQL of the text.
-        fail: writes a failure: Trino's code and the parts of the message.
+        fail: writes a failure.
         pivot: two-digit years are up to 50 years before it, and less than 50 after it.
         zoned: return a timestamp with the text's zone (UTC by default) instead of a wall clock.
     """
@@ -145,7 +139,6 @@ def parsing(tokens: tuple[Token, ...], text: str, fail: Callable[..., str], *, p
 
 
 def _checked(fields: _Fields, fail: Callable[..., str], pivot: int, *, zoned: bool) -> str:
-    """Write the value of the fields after range checks."""
     day = _day(fields, fail, pivot)
     checks: list[tuple[str, tuple[str, ...]]] = []
     hour, half = _hour(fields)
@@ -170,7 +163,6 @@ def _out_of_range(fields: _Fields, number: str, name: str, low: str, high: str) 
 
 
 def _day(fields: _Fields, fail: Callable[..., str], pivot: int) -> str:
-    """Write the date of the fields after range checks."""
     numbered_tokens = sorted((item for item in fields.numbered_tokens if item[1].field in _PARTS), key=_rank)
     steps = [(_part((number, token)), _value(token, fields.group_texts[number - 1], pivot)) for number, token in numbered_tokens]
     if steps and steps[0][0] not in _YEARS:
@@ -196,13 +188,12 @@ def _part(numbered_token: tuple[int, Token]) -> str:
 
 
 def _rank(numbered_token: tuple[int, Token]) -> int:
-    """Return a part's position among the others; a year and a week year count as equal."""
+    """Return a part's order; a year and a week year are equal."""
     part = _part(numbered_token)
     return _LARGEST_FIRST.index("year" if part == "week year" else part)
 
 
 def _value(token: Token, text: str, pivot: int) -> str:
-    """Write the number of a part."""
     part = _PARTS[token.field]
     if not token.is_number and part in _NAMES:
         shorts = ", ".join(f"'{name[:3].lower()}'" for name in _NAMES[part])
@@ -215,7 +206,7 @@ def _value(token: Token, text: str, pivot: int) -> str:
 
 
 def _checked_step(fields: _Fields, fail: Callable[..., str], part: str, value: str, date: str) -> str:
-    """Write a date with one part set and smaller ones reset, or an error if it is out of range."""
+    """Write a date with one part set and smaller ones reset; out of range is an error."""
     most = {
         "month": ("monthOfYear", "12"),
         "week": ("weekOfWeekyear", f"weekofyear(make_date(CAST(extract(YEAROFWEEK FROM {date}) AS INT), 12, 28))"),
@@ -231,7 +222,7 @@ def _checked_step(fields: _Fields, fail: Callable[..., str], part: str, value: s
 
 
 def _step(part: str, value: str, date: str, *, floor: bool) -> str:
-    """Write a date with one part set; with ``floor``, smaller ones are reset."""
+    """Write a date with one part set; ``floor`` resets smaller ones."""
     fourth = f"make_date({value}, 1, 4)"
     days_in_week_year = f"least(weekofyear({date}), weekofyear(make_date({value}, 12, 28))) * 7 - 7 + weekday({date})"
     moved = {
@@ -279,7 +270,6 @@ def _zoned(fields: _Fields, clock: str) -> str:
 
 
 def _zone_checks(fields: _Fields) -> list[tuple[str, tuple[str, ...]]]:
-    """Return checks for unknown zones and for offsets that no zone has."""
     checks: list[tuple[str, tuple[str, ...]]] = []
     if "zone" in fields:
         zone = fields.text("zone")

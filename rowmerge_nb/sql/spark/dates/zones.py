@@ -31,7 +31,6 @@ def _at_time_zone(node: Apply, fail: Callable[..., str], text: str, zone: str) -
 
 
 def _with_timezone(node: Apply, fail: Callable[..., str], text: str, zone: str) -> str:
-    """Write a zone's wall clock as a timestamp with that zone."""
     return with_zone(at_clock(f"CAST({text} AS TIMESTAMP)", zone), zone)
 
 
@@ -54,14 +53,14 @@ def _offset_name(node: Apply, fail: Callable[..., str], text: str) -> str:
 
 
 def offset_name(fail: Callable[..., str], minutes: str) -> str:
-    """Write the name of the zone with an offset from UTC in minutes."""
+    """Write the name of the zone with an offset in minutes."""
     name = f"concat(IF({minutes} < 0, '-', '+'), format_string('%02d:%02d', abs({minutes}) div 60, abs({minutes}) % 60))"
     far = fail(_CODE, f"concat('Invalid offset minutes ', CAST({minutes} AS STRING))")
     return f"CASE WHEN {minutes} = 0 THEN 'UTC' WHEN abs({minutes}) <= 840 THEN {name} WHEN {minutes} IS NOT NULL THEN {far} END"
 
 
 def offset_minutes(text: str, sql_type: Type) -> str:
-    """Write the offset of a wall clock from UTC in minutes."""
+    """Write a wall clock's offset from UTC in minutes."""
     if not is_zoned(sql_type):
         return "0L"
     return f"((unix_micros(CAST({local(text, sql_type)} AS TIMESTAMP)) - unix_micros({instant_of(text, sql_type)})) div 60000000)"

@@ -1,4 +1,4 @@
-"""JSON_EXTRACT, JSON_EXTRACT_SCALAR and JSON_SIZE in Spark SQL."""
+"""JSON_EXTRACT, JSON_EXTRACT_SCALAR and JSON_SIZE."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _QUOTED_NUMBERS: Final = rf"""regexp_replace({{0}}, '\\G((?:[^"0-9-]++|"(?:[^"\\
 
 
 def at_path(function: str, text: str, tokens: Sequence[str]) -> str:
-    """Write the Spark SQL of ``json_extract_scalar``, ``json_extract`` or ``json_size`` with the tokens of a path."""
+    """Write one of these functions with the tokens of a path."""
     # A number is an index of an array or a key of an object.
     choices = [[f"['{token}']", f"[{int(token)}]"] if token.isdecimal() else [f"['{token}']"] for token in tokens]
     paths = [f"${''.join(steps)}" for steps in itertools.product(*choices)]
@@ -37,7 +37,7 @@ def _read(text: str, paths: list[str]) -> str:
 
 
 def _scalar(text: str, paths: list[str]) -> str:
-    """Write a scalar; numbers become text first, so that Spark retains their digits."""
+    """Write a scalar; numbers become text first, to retain their digits."""
     quoted = _QUOTED_NUMBERS.replace("{0}", text)
     result = _read(quoted, paths)
     # Spark returns the word for a document that is null.

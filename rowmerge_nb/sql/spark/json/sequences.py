@@ -1,7 +1,7 @@
-"""The sequence of items at the end of an SQL/JSON path, in Spark SQL.
+"""The items at the end of an SQL/JSON path, in Spark SQL.
 
-An item is a text whose first character determines its type. Strings begin with a quotation mark (``"abc``), within JSON text too,
-since Spark's JSON functions would return the string "1" and the number 1 alike. A failure is an exclamation mark and a message.
+An item is a text whose first character determines its type. Strings begin with a quotation mark (``"abc``), even within JSON,
+since Spark's JSON functions do not distinguish "1" from 1. A failure is an exclamation mark and a message.
 """
 
 from __future__ import annotations
@@ -35,12 +35,9 @@ _EACH_LAST: Final = (
 
 
 def sequence(text: str, path: JsonPath, variables: Mapping[str, str] | None = None) -> str:
-    """Write the items at the end of a path as an array, with a failure as its only item; NULL if the text is not JSON.
+    """Write the items at the end of a path as an array, or a failure as its only item; NULL if the text is not JSON.
 
-    Args:
-        text: the document as Spark SQL, used three times.
-        path: the path.
-        variables: the items of the path's variables as Spark SQL; NULL if a text is not JSON.
+    ``text``, the document, is used three times; ``variables`` are arrays of items, NULL if not JSON.
     """
     marked = f"regexp_replace({text}, '{_STRING}', '\"\\\\\\\\\"$1\"')"
     # Text after the first value is ignored, as in Trino.
@@ -61,7 +58,6 @@ def sequence(text: str, path: JsonPath, variables: Mapping[str, str] | None = No
 
 
 def _is_chain(root: t.Part) -> bool:
-    """Return whether the path has only steps from the document."""
     plain = (t.Document, t.Walk, t.Member, t.Descendants, t.Subscripts, t.Range, t.Method)
     return all(isinstance(part, plain) for part in t.parts_of_path(root))
 
@@ -73,10 +69,7 @@ def _value(key: str) -> str:
 
 
 def _descendants(key: str) -> str:
-    """Write the values of a key in an item and its descendants.
-
-    Without recursion: for each level of the item's depth, every unvisited part is followed by its contents.
-    """
+    """Write the values of a key in an item and its descendants, level by level instead of recursively."""
     brackets = r"""regexp_replace(`$x`, '"(?:[^"\\\\]++|\\\\.)*+"|[^\\[\\]{}]', '')"""
     now = "`$d`.now + CASE WHEN `$c` IN ('[', '{') THEN 1 WHEN `$c` = '' THEN 0 ELSE -1 END"
     deeper = f"named_struct('now', {now}, 'most', greatest(`$d`.most, {now}))"
@@ -93,14 +86,14 @@ def _descendants(key: str) -> str:
 
 
 def _first_failure(items: str) -> str:
-    """Write items, or the first failure among them alone."""
+    """Write items, or their first failure."""
     failures = "filter(`$s`, `$x` -> startswith(`$x`, '!'))"
     whole = f"IF(exists(`$s`, `$x` -> startswith(`$x`, '!')), slice({failures}, 1, 1), `$s`)"
     return f"transform(array({items}), `$s` -> {whole})[0]"
 
 
 def _may_fail(part: t.Part) -> bool:
-    """Return whether there can be a failure among the items in lax mode."""
+    """Return whether items can be failures in lax mode."""
     if isinstance(part, t.Walk):
         return _may_fail(part.begin) or any(
             isinstance(step, t.Method) and step.name not in {"size", "type"} for step in part.steps
@@ -113,13 +106,7 @@ def _unfit(expected: str) -> str:
 
 
 class _Sequences:
-    """Writes items as arrays, and predicates as conditions.
-
-    Args:
-        strict: the mode.
-        document: the document's item, an array.
-        variables: the items of variables.
-    """
+    """Writes items as arrays, and predicates as conditions; the document and variables are arrays of items."""
 
     def __init__(self, strict: bool, document: str, variables: Mapping[str, str]) -> None:
         self.strict = strict
@@ -148,7 +135,7 @@ class _Sequences:
         return items
 
     def _each(self, items: str, result: str, *, failing: bool) -> str:
-        """Write the concatenated results of each item, or the first failure alone."""
+        """Write the concatenated results of each item, or the first failure."""
         if not failing:
             return f"flatten(transform({items}, `$x` -> {result}))"
         result_or_failure = f"IF(startswith(`$x`, '!'), array(`$x`), {result})"
@@ -208,7 +195,7 @@ class _Sequences:
         return self._numbers(items, *_ROUNDINGS[name])
 
     def _numbers(self, items: str, whole: str, fraction: str) -> str:
-        """Write what is made of numbers: of integers, and of doubles."""
+        """Write an operation on numbers, with formulas for integers and for doubles."""
         made = (
             f"CASE WHEN NOT {_IS_NUMBER.format('`$x`')} THEN {_unfit('NUMBER')} "
             f"WHEN `$x` RLIKE '{_FRACTION}' THEN transform(array(CAST(`$x` AS DOUBLE)), `$n` -> CAST({fraction} AS STRING)) "
@@ -255,7 +242,7 @@ class _Sequences:
     # -- predicates ---------------------------------------------------------------------------------------------------
 
     def condition(self, part: t.Part) -> str:
-        """Write a predicate: true, false or, where it cannot be told, NULL."""
+        """Write a predicate: true, false, or NULL for unknown."""
         if isinstance(part, t.Logical):
             return f"({self.condition(part.left)} {part.operator} {self.condition(part.right)})"
         if isinstance(part, t.Not):
@@ -281,14 +268,9 @@ class _Sequences:
         return self._any(part.left, part.right, pairs, nulls.get(part.operator, "false"), apart)
 
     def _any(self, left: t.Part, right: t.Part, pairs: str, certain: str, unknown: str) -> str:
-        """Write whether one of the pairs is true: in lax mode the first that is not false says so, in strict mode none may be unknown.
+        """Write whether a pair is true: in lax mode the first that is not false decides, in strict mode none may be unknown.
 
-        Args:
-            left: items.
-            right: others.
-            pairs: what is said of each pair.
-            certain: what makes it true in lax mode, whatever the pairs are.
-            unknown: what makes it unknown before any two scalars are compared.
+        In lax mode, ``certain`` makes it true in any case; ``unknown`` is tested before scalars are compared.
         """
         ours, theirs = (self._unwrapped(self.items(side)) for side in (left, right))
         first = "transform(array(filter(`$b`, `$x` -> `$x` IS NULL OR `$x`)), `$f` -> IF(size(`$f`) = 0, false, `$f`[0]))[0]"
@@ -312,7 +294,7 @@ _ROUNDINGS: Final = {
 
 
 def _in_range(result: str, *numbers: str) -> str:
-    """Write an integer as an item, or a failure if it exceeds the type of its operands, integer or bigint."""
+    """Write an integer as an item, or a failure above the type of its operands, integer or bigint."""
     small = " AND ".join(f"{number} BETWEEN -2147483648 AND 2147483647" for number in numbers)
     low, high = "-9223372036854775808BD", "9223372036854775807BD"
     return (
@@ -322,7 +304,7 @@ def _in_range(result: str, *numbers: str) -> str:
 
 
 def _compared(operator: str) -> str:
-    """Write the comparison of two items; NULL if they are not comparable."""
+    """Write the comparison of two items, NULL if impossible."""
     sign = "=" if operator == "==" else operator
     alike = {"==": "`$l` = `$r`", "<>": "`$l` <> `$r`"}.get(operator, "false")
     numbers = " AND ".join(_IS_NUMBER.format(side) for side in ("`$l`", "`$r`"))

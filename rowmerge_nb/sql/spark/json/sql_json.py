@@ -1,4 +1,4 @@
-"""The calls of SQL/JSON in Spark SQL."""
+"""Calls of SQL/JSON in Spark SQL."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _FAILED: Final = "size(`$s`) = 1 AND startswith(`$s`[0], '!')"
 
 
 def _failures(failure: Callable[..., str]) -> tuple[str, str]:
-    """Return the errors for text that is not JSON, and for a path that fails."""
+    """Return the errors for invalid JSON and for a failing path."""
     return failure("JSON_INPUT_CONVERSION_ERROR", text_literal(_INPUT)), failure(
         "PATH_EVALUATION_ERROR", "concat('path evaluation failed: ', substring(`$s`[0], 2))"
     )
@@ -99,7 +99,7 @@ def _value(node: Apply, failure: Failure, *texts: str) -> str:
 
 
 def _scalar(target: Type, failure: Callable[..., str]) -> str:
-    """Write the branches for one item: boolean, varchar, bigint or double, cast to the target type."""
+    """Write the branches for one item, cast to the target type."""
     item = "`$s`[0]"
     no_value = failure(text_literal(f"{_RESULT}JSON path found an item that cannot be converted to an SQL value"))
     whole = f"try_cast({item} AS BIGINT)"
@@ -209,7 +209,7 @@ def _joined(opening: str, parts: Sequence[str], closing: str) -> str:
 
 
 def _unequal(node: Apply, values: Sequence[str], whole: str, failure: Failure) -> str:
-    """Write a check for equal keys, unless the value of one of them is omitted."""
+    """Write a check for equal keys whose values are not omitted."""
     constructor: Constructed = node.detail.key
     keys = node.arguments[: constructor.keys]
     pairs = [(a, b) for a, b in combinations(range(constructor.keys), 2) if keys[a] == keys[b]]
