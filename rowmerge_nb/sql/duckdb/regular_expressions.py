@@ -53,7 +53,7 @@ class _Pattern:
         return character
 
     def alternatives(self, *, outermost: bool) -> tuple[str, bool]:
-        """Parse up to the end of a group; return the RE2 pattern, and whether it may be empty."""
+        """Parse a group; return its RE2 pattern, and whether it may be empty."""
         parts, may_be_empty = [], False
         while True:
             part, empty = self.sequence(outermost=outermost)

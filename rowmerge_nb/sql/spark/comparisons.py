@@ -1,4 +1,4 @@
-"""Comparison in Spark SQL: NaN, and NULL within nested values."""
+"""Comparison in Spark SQL."""
 
 from __future__ import annotations
 

@@ -67,7 +67,6 @@ def _several(name: str, texts: Sequence[str], key: Type, rows: str, fail: Callab
 
 
 def _nan_lowest(text: str, sql_type: Type) -> str:
-    """Write a value in whose order NaN comes first."""
     if is_float(sql_type):
         return f"IF({text} IS NULL, NULL, named_struct('number', NOT isnan({text}), 'value', {text}))"
     if sql_type.base == "array":

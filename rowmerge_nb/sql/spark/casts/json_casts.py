@@ -56,7 +56,6 @@ def _name(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Write a JSON string."""
     return escaped(f"regexp_replace(to_json(array({text})), '^.|.$', '')", where=text)
 
 

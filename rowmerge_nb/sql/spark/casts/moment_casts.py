@@ -97,7 +97,6 @@ def _from_time(text: str, source: Type, target: Type) -> str:
 
 
 def _at_clock(clock: str, target: Type) -> str:
-    """Write the instant of a wall clock in the session's zone."""
     zone, moment = text_literal(session_zone()), f"CAST({clock} AS TIMESTAMP)"
     return _zoned(moment if session_zone() == "UTC" else at_clock(moment, zone), zone, target)
 
@@ -118,7 +117,6 @@ def _zoned(text: str, zone: str, target: Type) -> str:
 
 
 def _with_precision(text: str, source: Type, target: Type) -> str:
-    """Write a value rounded to the target's precision."""
     if precision_of(source) <= precision_of(target):
         return text
     return from_micros(rounded(micros(text, target), precision_of(target)), target)

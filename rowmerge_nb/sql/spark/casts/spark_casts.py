@@ -242,7 +242,6 @@ def _nested(text: str, source: Type, target: Type, safe: bool) -> str:
 
 
 def _is_part_lost(before: str, after: str, source: Type, target: Type) -> str:
-    """Write whether a part became NULL."""
     if source.base == "array":
         return f"exists(zip_with({before}, {after}, (x, y) -> x IS NOT NULL AND y IS NULL), z -> z)"
     if source.base == "map":

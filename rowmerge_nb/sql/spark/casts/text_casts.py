@@ -140,7 +140,6 @@ def _to_date(text: str, source: Type, target: Type, safe: bool) -> str:
 
 
 def _trimmed(text: str) -> str:
-    """Write a text without surrounding white space."""
     return f"trim(BOTH {text_literal(WHITE)} FROM {text})"
 
 
@@ -194,7 +193,6 @@ def _seconds(clock: str) -> str:
 
 
 def _fraction(clock: str, target: Type) -> str:
-    """Write a fraction's microseconds, rounded to the target's precision."""
     digits = f"substring(regexp_extract({clock}, '[.]([0-9]+)', 1), 1, {_MOST_FRACTION})"
     exact = f"round(CAST(concat('0.0', {digits}) AS DECIMAL(38,{_MOST_FRACTION + 1})) * 10, {precision_of(target)})"
     return f"CAST({exact} * 1000000 AS BIGINT)"
@@ -330,7 +328,6 @@ def shown_double(text: str) -> str:
 
 
 def _shown_real(text: str) -> str:
-    """Write a real with up to seven digits."""
     number_text = f"format_string('%.6E', IF(abs({text}) < 1.17549435E-38D, CAST(CAST(abs({text}) AS STRING) AS DOUBLE), CAST(abs({text}) AS DOUBLE)))"
     digits = f"rtrim('0', substring({number_text}, 3, 6))"
     exponent = f"CAST(CAST(substring({number_text}, 10) AS INT) AS STRING)"

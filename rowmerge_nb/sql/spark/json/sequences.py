@@ -93,7 +93,6 @@ def _first_failure(items: str) -> str:
 
 
 def _may_fail(part: t.Part) -> bool:
-    """Return whether items can be failures in lax mode."""
     if isinstance(part, t.Walk):
         return _may_fail(part.begin) or any(
             isinstance(step, t.Method) and step.name not in {"size", "type"} for step in part.steps

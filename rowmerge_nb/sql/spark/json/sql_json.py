@@ -63,7 +63,6 @@ _FAILED: Final = "size(`$s`) = 1 AND startswith(`$s`[0], '!')"
 
 
 def _failures(failure: Callable[..., str]) -> tuple[str, str]:
-    """Return the errors for invalid JSON and for a failing path."""
     return failure("JSON_INPUT_CONVERSION_ERROR", text_literal(_INPUT)), failure(
         "PATH_EVALUATION_ERROR", "concat('path evaluation failed: ', substring(`$s`[0], 2))"
     )
@@ -204,7 +203,6 @@ def _key(text: str, failure: Callable[..., str]) -> str:
 
 
 def _joined(opening: str, parts: Sequence[str], closing: str) -> str:
-    """Join parts, omitting NULL."""
     return f"concat('{opening}', concat_ws(',', {', '.join(parts)}), '{closing}')" if parts else f"'{opening}{closing}'"
 
 
