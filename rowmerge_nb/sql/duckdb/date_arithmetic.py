@@ -92,7 +92,6 @@ def _no_unit(unit: e.Constant, texts: Sequence[str], sql_type: Type, fail: Calla
 
 
 def _thousandths(text: str, sql_type: Type) -> str:
-    """Write the UTC clock in milliseconds, the precision of patterns."""
     clock = f"CAST({text} AS TIMESTAMP)"
     return (
         clock

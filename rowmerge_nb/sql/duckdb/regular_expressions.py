@@ -73,7 +73,6 @@ class _Pattern:
         return pattern, may_be_empty
 
     def repetition(self, empty: bool) -> tuple[str, bool]:
-        """Parse a quantifier; return it, and whether it allows zero."""
         count_match = _COUNTED.match(self.text, self.position)
         if count_match:
             self.position = count_match.end()
@@ -219,7 +218,6 @@ def pattern_text(node: e.Apply, text: str) -> str:
 
 
 def _constant(node: e.Typed) -> str | None:
-    """Return the text of a constant, coerced or not."""
     while isinstance(node, e.Apply) and node.name == "cast":
         (node,) = node.arguments
     return node.value if isinstance(node, e.Constant) else None

@@ -44,7 +44,6 @@ _MICROS: Final = 6
 
 
 def _checked(attempt: str, text: str, message: str) -> str:
-    """Write an attempt, or an error if it fails."""
     return attempt if message == "NULL" else f"coalesce({attempt}, CASE WHEN {text} IS NOT NULL THEN {message} END)"
 
 
@@ -251,8 +250,6 @@ def _digits(text: str) -> str:
 
 
 def _scientific(text: str) -> str:
-    """Write a finite nonzero float in scientific form, with two digits at least."""
-
     def write(digits: str) -> str:
         two = f"printf('%.1e', CAST(abs({text}) AS DOUBLE))"
         short = f"substr({two}, 1, 3) || 'E' || CAST(CAST(substr({two}, 5) AS INTEGER) AS VARCHAR)"

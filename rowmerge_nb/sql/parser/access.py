@@ -16,7 +16,7 @@ class AccessReader(MergeReader):
     """Parses and refuses GRANT, REVOKE, DENY, the statements of roles, and SET AUTHORIZATION."""
 
     def _refuse_later(self, start: int, message: str | None = None, hint: str | None = None) -> None:
-        """Record a refusal at the token ``start``; by default, the message has the words since then."""
+        """Record a refusal at the token ``start``."""
         words = " ".join(token.word for token in self.tokens[start : self.index])
         message = message or f"The statement {words} is not supported by this engine"
         self.refused(ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.tokens[start].span))

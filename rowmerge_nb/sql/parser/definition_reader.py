@@ -189,7 +189,6 @@ class DefinitionReader(AccessReader):
             self.restart()
 
     def _element(self, *behind_name: str) -> st.ColumnDefinition | st.LikeTable:
-        """Parse a column or LIKE."""
         like = self.accept("LIKE")
         if like is None:
             return self._column(*behind_name)[0]

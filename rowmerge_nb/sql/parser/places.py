@@ -1,4 +1,4 @@
-"""What the grammar allows at a place of an unfinished statement, and the tables visible there."""
+"""What the grammar allows at a place of an unfinished statement."""
 
 from __future__ import annotations
 

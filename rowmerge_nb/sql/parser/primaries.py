@@ -128,7 +128,6 @@ class PrimaryReader(WindowReader):
         return self._named(start)
 
     def _parenthesised(self, start: int) -> s.Expression | None:
-        """Parse a subquery, a row, a lambda, or an expression in parentheses."""
         if self._lambda_follows():
             return self._lambda(start)
         if self.query_follows():
@@ -457,7 +456,6 @@ class PrimaryReader(WindowReader):
     # -- names and calls --------------------------------------------------------------------------------------
 
     def _named(self, start: int) -> s.Expression:
-        """Parse a lambda, a call, a typed literal, or a name."""
         following = self.ahead()
         if following.word == "->":
             parameter = self.identifier()
@@ -575,7 +573,6 @@ _FORMS: Final = {
 
 
 def _wrong_form(call: s.Call) -> str | None:
-    """Return the error of a call, or None."""
     least, most, message = _FORMS[call.name]
     if len(call.arguments) < least or (most is not None and len(call.arguments) > most):
         return message

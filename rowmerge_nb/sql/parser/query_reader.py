@@ -168,7 +168,6 @@ class QueryReader(ExpressionReader):
         return s.Select(self.span_from(start), distinct, items, relation, where, group_by, having, windows, grouping)
 
     def _behind_name(self) -> bool:
-        """Return whether the next token makes ALL a name."""
         following = self.ahead()
         if following.kind is Kind.SYMBOL:
             return following.text not in {"(", "+", "-", "*", "?"}
@@ -284,7 +283,6 @@ class QueryReader(ExpressionReader):
         return tuple(items), s.GroupingSets(tuple(sets), frozenset(columns), distinct) if several else None
 
     def _keys_follow(self) -> bool:
-        """Return whether keys follow ALL."""
         following = self.ahead()
         if following.kind in {Kind.SYMBOL, Kind.END}:
             return following.text in {"(", "+", "-", "?"}

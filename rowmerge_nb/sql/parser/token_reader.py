@@ -115,7 +115,7 @@ class Reader:
         return self.tokens[min(self.index + count, len(self.tokens) - 1)]
 
     def note(self, *labels: str) -> None:
-        """Record expected tokens."""
+        """Return a later token."""
         if self.index > self._farthest:
             self._farthest, self._expected, self._looked = self.index, set(), set()
         if self.index == self._farthest:

@@ -32,7 +32,7 @@ def compared(operator: str, left: str, right: str, sql_type: Type, fail: Callabl
 
 
 def _nan_aware(operator: str, left: str, right: str, value: str) -> str:
-    """Write a comparison where NaN equals nothing; in Spark it equals itself and exceeds all numbers."""
+    """Write a comparison where NaN equals nothing, unlike in Spark."""
     if operator in {"<", "<="}:
         return f"IF(isnan({right}) AND {left} IS NOT NULL, false, {value})"
     if operator in {">", ">="}:
@@ -142,7 +142,6 @@ def _with_null(text: str, sql_type: Type) -> str | None:
 
 
 ELEMENT_SEARCHES: Final = frozenset({"contains", "array_position", "array_remove"})
-"""Functions that search an array for an element."""
 
 
 def element_search(name: str, array: str, element: str, sql_type: Type, fail: Callable[..., str]) -> str:

@@ -58,7 +58,6 @@ _KEY_TYPES: Final = {pa.int64(): "BIGINT", pa.float64(): "DOUBLE"}
 
 
 def _key(text: str, sql_type: Type) -> str:
-    """Write a value for lookup: a bigint, a double or a text."""
     if is_integer(sql_type):
         return f"CAST({text} AS BIGINT)"
     if is_float(sql_type):

@@ -85,7 +85,6 @@ class _Printer:
         return text if node.origin is None else marked(text, node.origin)
 
     def plain(self, node: e.Typed) -> str:
-        """Print without a mark."""
         if isinstance(node, e.Variable):
             return self.so_far[self.unchecked] if node.name == e.SO_FAR else node.name
         if isinstance(node, e.Function):
@@ -103,7 +102,6 @@ class _Printer:
         return self._evaluated_once(writer, node) if self.volatile else writer(self, node)
 
     def _evaluated_once(self, writer: Callable[[_Printer, e.Apply], str], node: e.Apply) -> str:
-        """Print an operation; volatile values that its text repeats are bound to parameters."""
         call = shared_call(node)
         if call is not None:
             value = self.text(call)
@@ -483,7 +481,6 @@ _INTEGER_LITERAL: Final = re.compile(r"(?:CAST\()?\(?(-?\d{1,9})L?\)?(?: AS BIGI
 
 
 def _as_int(text: str) -> str:
-    """Write a bigint clamped to INT."""
     literal = _INTEGER_LITERAL.fullmatch(text)
     if literal:
         return f"({literal[1]})" if literal[1].startswith("-") else literal[1]
@@ -544,7 +541,6 @@ _CONSTANTS: Final[dict[str, Callable[[Type, str], str]]] = {
 
 
 def _plain_pattern(node: e.Typed, text: str) -> str:
-    r"""Write a LIKE pattern without escapes; Spark's default is the backslash."""
     if isinstance(node, e.Constant) and node.value is not None:
         return e.text_literal(node.value.replace("\\", "\\\\"))
     return f"replace({text}, '\\\\', '\\\\\\\\')"

@@ -166,7 +166,6 @@ class _QueryPrinter:
         return texts[0], texts[1], condition
 
     def _with_columns(self, relation: str, values: Sequence[e.Typed]) -> tuple[str, list[tuple[e.Typed, e.Typed]]]:
-        """Return a relation with additional columns, and each value with its column."""
         pairs: list[tuple[e.Typed, e.Typed]] = []
         items = []
         for value in dict.fromkeys(values):
@@ -251,7 +250,6 @@ def _sequence(node: q.Generated) -> str:
 
 
 def _form(form: q.Form, node: q.Valued) -> str:
-    """Write the rows of one form, with their numbers if any."""
     if form.view and form.values == form.constants:
         return _view_rows(form.view, form.constants)
     items = [item(print_spark(value), column.symbol) for column, value in zip(node.columns, form.values, strict=True)]

@@ -72,8 +72,6 @@ class _Select:
         return [*values, query.having] if query.having is not None else values
 
     def _change(self, change: Callable[[e.Typed], e.Typed]) -> None:
-        """Change expressions above rows or groups."""
-
         def changed(value: e.Typed) -> e.Typed:
             new = change(value)
             return new if new.origin is not None or value.origin is None else replace(new, origin=value.origin)
@@ -128,7 +126,6 @@ class _Select:
         return _Total(e.Column(BOOLEAN, mark), f"(bool_or({backquoted(mark)}) OR grouping_id() = {everything})")
 
     def _is_twofold(self, sets: q.Sets, keys: tuple[e.Typed, ...]) -> bool:
-        """Return whether groups need their own query: below window functions, and for repeated sets."""
         texts = _set_texts(sets, keys)
         return len(set(texts)) < len(texts) or any(
             isinstance(part, e.Windowed) for value in self._values() for part in e.walk(value)
@@ -251,7 +248,6 @@ def _over_groups(value: e.Typed, computed: Sequence[tuple[e.Typed, e.Typed]]) ->
 
 
 def _masked(values: Sequence[e.Typed], mark: e.Typed) -> list[tuple[e.Typed, e.Typed]]:
-    """Return the aggregates, each with a filter on marked rows."""
     calls = [part for value in values for part in e.outside_windows(value) if isinstance(part, e.Aggregate)]
     return [
         (call, replace(call, filter=mark if call.filter is None else e.Apply(BOOLEAN, "and", (mark, call.filter))))

@@ -49,7 +49,6 @@ def shared_call(node: e.Apply) -> e.Typed | None:
 
 
 def _outer_calls(node: e.Typed) -> Iterator[e.Typed]:
-    """Yield the volatile calls outside of lambdas, queries and aggregates."""
     if _is_call(node):
         yield node
     if isinstance(node, e.Apply):

@@ -159,7 +159,6 @@ def _formatted(node: e.Apply, fail: Callable[..., str], text: str) -> str:
 
 
 def _formatted_exactly(node: e.Apply, fail: Callable[..., str], text: str) -> str:
-    """Write a moment with microseconds; other pattern functions round."""
     return formatting(node.detail.key, local(text, node.arguments[0].type), "'UTC'", "0")
 
 
@@ -229,7 +228,6 @@ def _iso_day(parts: list[str]) -> tuple[str, list[tuple[str, str, str]]]:
 
 
 def _iso_checked(text: str, year: str, temporal_type: str, checks: list[tuple[str, str, str]], fail: Callable[..., str]) -> str:
-    """Write the branches for parts out of range."""
     far = fail(_CODE, "'Millis overflow: '", f"CAST({_number(year, 0)} * 31556952000L AS STRING)")
     branches = [f"WHEN abs({_number(year, 0)}) > {_FARTHEST_YEAR[temporal_type]} THEN {far}"]
     for number, name, bounds in checks:
@@ -295,7 +293,6 @@ def _to_iso8601(node: e.Apply, fail: Callable[..., str], text: str) -> str:
 
 
 def _odd_seconds(seconds: str) -> tuple[str, ...]:
-    """Return the message about historical offsets with seconds."""
     offset_text = f"format_string('%02d:%02d:%02d', abs({seconds}) div 3600, abs({seconds}) div 60 % 60, abs({seconds}) % 60)"
     return "'Timezone with non-zero seconds offset cannot be rendered as ISO8601: '", f"IF({seconds} < 0, '-', '+')", offset_text
 

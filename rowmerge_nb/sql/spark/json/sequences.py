@@ -63,7 +63,6 @@ def _is_chain(root: t.Part) -> bool:
 
 
 def _value(key: str) -> str:
-    """Write the value of a key, the last one of duplicates, as an array."""
     same = f"filter({_ENTRIES}, `$e` -> `$e`.key = {text_literal(chr(34) + key)})"
     return f"transform(slice({same}, -1, 1), `$e` -> coalesce(`$e`.value, 'null'))"
 
@@ -86,7 +85,6 @@ def _descendants(key: str) -> str:
 
 
 def _first_failure(items: str) -> str:
-    """Write items, or their first failure."""
     failures = "filter(`$s`, `$x` -> startswith(`$x`, '!'))"
     whole = f"IF(exists(`$s`, `$x` -> startswith(`$x`, '!')), slice({failures}, 1, 1), `$s`)"
     return f"transform(array({items}), `$s` -> {whole})[0]"
@@ -194,7 +192,6 @@ class _Sequences:
         return self._numbers(items, *_ROUNDINGS[name])
 
     def _numbers(self, items: str, whole: str, fraction: str) -> str:
-        """Write an operation on numbers, with formulas for integers and for doubles."""
         made = (
             f"CASE WHEN NOT {_IS_NUMBER.format('`$x`')} THEN {_unfit('NUMBER')} "
             f"WHEN `$x` RLIKE '{_FRACTION}' THEN transform(array(CAST(`$x` AS DOUBLE)), `$n` -> CAST({fraction} AS STRING)) "
