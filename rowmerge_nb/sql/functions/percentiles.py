@@ -108,22 +108,24 @@ _OF_GROUP: Final = f"IF(size(o) > {_LARGEST_BUFFER}, {_EXACT}, {_OF_DIGEST})"
 _DIGEST: Final = f"IF(size(o) > {_LARGEST_BUFFER}, NULL, {_CENTROIDS})"
 
 
-def _percentile(rows: str, shown: str) -> str:
+def _percentile(rows: str, template: str) -> str:
     """Write the percentile of the last row's share."""
-    answer = bound({"k": _DIGEST, "p": "a"}, shown.format(_OF_GROUP))
+    answer = bound({"k": _DIGEST, "p": "a"}, template.format(_OF_GROUP))
     return _answered(rows, "element_at(l, -1).p", f"IF(a BETWEEN 0 AND 1, {answer}, {_OUTSIDE})")
 
 
-def _percentiles(rows: str, shown: str) -> str:
+def _percentiles(rows: str, template: str) -> str:
     """Write the percentiles of the first row's shares."""
-    each = shown.format(_OF_GROUP)
+    each = template.format(_OF_GROUP)
     checked = f"CASE WHEN p IS NULL THEN {_UNKNOWN} WHEN p BETWEEN 0 AND 1 THEN {each} ELSE {_OUTSIDE} END"
     return _answered(rows, "l[0].p", bound({"k": _DIGEST}, f"transform(a, p -> {checked})"))
 
 
-def _quantile(rows: str, shown: str) -> str:
+def _quantile(rows: str, template: str) -> str:
     """Write a percentile by Trino's other digest, exact for small groups."""
-    return _answered(rows, "element_at(l, -1).p", f"IF(a BETWEEN 0 AND 1, {bound({'p': 'a'}, shown.format(_EXACT))}, {_OUTSIDE})")
+    return _answered(
+        rows, "element_at(l, -1).p", f"IF(a BETWEEN 0 AND 1, {bound({'p': 'a'}, template.format(_EXACT))}, {_OUTSIDE})"
+    )
 
 
 _ROUNDED: Final = bound(
@@ -133,8 +135,8 @@ _ROUNDED: Final = bound(
 )
 
 FRAGMENTS: Final = {
-    f"{weighed}{kind} {what}": write(_rows(_VALUES[kind], weight, asked, last), shown)
-    for kind, shown in (("bigint", _ROUNDED), ("double", "{}"))
+    f"{weighed}{base} {what}": write(_rows(_VALUES[base], weight, asked, last), template)
+    for base, template in (("bigint", _ROUNDED), ("double", "{}"))
     for weighed, weight, asked, last, what, write in (
         ("", "1D", 1, 1, "percentile", _percentile),
         ("", "1D", 1, 1, "percentiles", _percentiles),

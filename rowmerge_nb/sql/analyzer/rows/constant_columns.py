@@ -51,7 +51,7 @@ class UnfitConstant(Exception):
 class _Part:
     """The constants of one type, as texts."""
 
-    kind: Type
+    sql_type: Type
     rows: npt.NDArray[np.int64]
     texts: pa.StringArray
 
@@ -108,7 +108,7 @@ class ConstantColumn:
             return columns[0]
         starts = np.cumsum([0, *(column.count for column in columns)])
         parts = [
-            _Part(part.kind, part.rows + start, part.texts)
+            _Part(part.sql_type, part.rows + start, part.texts)
             for column, start in zip(columns, starts, strict=False)
             for part in column.parts
         ]
@@ -302,7 +302,7 @@ def _typed(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[_Pa
         index_in_part = np.full(len(constants), -1)
         index_in_part[part.rows] = np.arange(len(part.rows))
         indexes = index_in_part[inside]
-        parts.append(_Part(part.kind, rows[indexes >= 0], part.texts.take(pa.array(indexes[indexes >= 0]))))
+        parts.append(_Part(part.sql_type, rows[indexes >= 0], part.texts.take(pa.array(indexes[indexes >= 0]))))
     return parts, set(column.types)
 
 
@@ -321,12 +321,12 @@ _NUMBERS: Final = frozenset({"tinyint", "smallint", "integer", "bigint", "decima
 
 
 def _cast(part: _Part, sql_type: Type) -> pa.Array:
-    if is_exact(part.kind) and sql_type.base == "decimal":
+    if is_exact(part.sql_type) and sql_type.base == "decimal":
         return _as_decimals(part, sql_type)
-    if part.kind.base in _NUMBERS:
+    if part.sql_type.base in _NUMBERS:
         return pc.cast(part.texts, sql_type.arrow)
-    values = _READERS[part.kind.base](part.texts)
-    if part.kind.base in {"date", "timestamp"} and sql_type.base == "timestamp with time zone":
+    values = _READERS[part.sql_type.base](part.texts)
+    if part.sql_type.base in {"date", "timestamp"} and sql_type.base == "timestamp with time zone":
         return instants_of(pc.cast(values, pa.timestamp("us")), session_zone())
     return values.cast(sql_type.arrow)
 

@@ -163,11 +163,11 @@ class _Sequences:
     def _values(self, step: Member) -> str:
         if step.key is None:
             return _EACH_LAST
-        found = _value(step.key)
+        values = _value(step.key)
         if not self.strict:
-            return found
+            return values
         missing = text_literal(f"!structural error: missing member '{step.key}' in JSON object")
-        return f"transform(array({found}), `$f` -> IF(size(`$f`) = 0, array({missing}), `$f`))[0]"
+        return f"transform(array({values}), `$f` -> IF(size(`$f`) = 0, array({missing}), `$f`))[0]"
 
     # -- methods and numbers ------------------------------------------------------------------------------------------
 
@@ -176,8 +176,8 @@ class _Sequences:
             return self._each(items, f"array(concat('\"', lower({_KIND})))", failing=failing)
         if name == "size":
             other = _unfit("ARRAY") if self.strict else "array('1')"
-            found = f"array(CAST(size({_ELEMENTS}) AS STRING))"
-            return self._each(items, f"IF(startswith(`$x`, '['), {found}, {other})", failing=failing)
+            size_text = f"array(CAST(size({_ELEMENTS}) AS STRING))"
+            return self._each(items, f"IF(startswith(`$x`, '['), {size_text}, {other})", failing=failing)
         if name == "keyvalue":
             return self._keys_and_values(self._unwrapped(items))
         if name == "double":
@@ -217,7 +217,7 @@ class _Sequences:
             zero = f"{m} = 0"
         if part.operator == "/":
             whole = f"CAST({n} div {m} AS DECIMAL(38,0))"
-        found = (
+        outcome = (
             f"CASE WHEN startswith({a}, '!') THEN `$p`.l WHEN startswith({b}, '!') THEN `$p`.r "
             f"WHEN size(`$p`.l) <> 1 OR size(`$p`.r) <> 1 THEN {several} "
             f"WHEN NOT {_IS_NUMBER.format(a)} THEN transform(`$p`.l, `$x` -> {_unfit('NUMBER')}[0]) "
@@ -225,14 +225,14 @@ class _Sequences:
             f"WHEN concat({a}, {b}) RLIKE '{_FRACTION}' THEN array(CAST({doubles} AS STRING)) "
             f"WHEN {zero} THEN array('!') ELSE array({_in_range(whole, n, m)}) END"
         )
-        return f"transform(array(named_struct('l', {left}, 'r', {right})), `$p` -> {found})[0]"
+        return f"transform(array(named_struct('l', {left}, 'r', {right})), `$p` -> {outcome})[0]"
 
     def _keys_and_values(self, items: str) -> str:
         value = f"IF(startswith(`$k`.value, '\"'), {_json_string('`$k`.value')}, coalesce(`$k`.value, 'null'))"
         entry = f'concat(\'{{"\\\\"name":\', {_json_string("`$k`.key")}, \',"\\\\"value":\', {value}, \',"\\\\"id":\', CAST(`$i` AS STRING), \'}}\')'
         last = "filter(`$m`, (`$k`, `$j`) -> NOT exists(slice(`$m`, `$j` + 2, size(`$m`)), `$e` -> `$e`.key = `$k`.key))"
-        found = f"transform(array({_ENTRIES}), `$m` -> transform({last}, `$k` -> {entry}))[0]"
-        made = f"CASE WHEN startswith(`$x`, '!') THEN array(`$x`) WHEN startswith(`$x`, '{{') THEN {found} ELSE {_unfit('OBJECT')} END"
+        outcome = f"transform(array({_ENTRIES}), `$m` -> transform({last}, `$k` -> {entry}))[0]"
+        made = f"CASE WHEN startswith(`$x`, '!') THEN array(`$x`) WHEN startswith(`$x`, '{{') THEN {outcome} ELSE {_unfit('OBJECT')} END"
         return _first_failure(f"flatten(transform({items}, (`$x`, `$i`) -> {made}))")
 
     # -- predicates ---------------------------------------------------------------------------------------------------
@@ -246,8 +246,8 @@ class _Sequences:
         if isinstance(part, t.IsUnknown):
             return f"({self.condition(part.predicate)} IS NULL)"
         if isinstance(part, t.Exists):
-            found = f"IF({_FAILED.format('`$s`')}, NULL, size(`$s`) > 0)"
-            return f"transform(array({self.items(part.items)}), `$s` -> {found})[0]"
+            exists = f"IF({_FAILED.format('`$s`')}, NULL, size(`$s`) > 0)"
+            return f"transform(array({self.items(part.items)}), `$s` -> {exists})[0]"
         if isinstance(part, t.StartsWith):
             begins = "IF(startswith(`$l`, '\"') AND startswith(`$p`.r[0], '\"'), startswith(`$l`, `$p`.r[0]), NULL)"
             return self._any(part.whole, part.initial, f"transform(`$p`.l, `$l` -> {begins})", "false", "false")
