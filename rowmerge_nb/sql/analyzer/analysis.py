@@ -96,7 +96,7 @@ class TableBinding:
     @property
     def kind(self) -> str:
         """A noun for tables without a connector."""
-        return "a DataFrame of the notebook" if len(self.name) == 1 else "a table that tells of its catalog"
+        return "a DataFrame of the notebook" if len(self.name) == 1 else "a table of information_schema"
 
     @property
     def remedy(self) -> str:

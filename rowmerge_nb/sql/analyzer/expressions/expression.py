@@ -151,7 +151,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             near = self.scope.like(parts)
             hint = f"Did you mean '{near}'?" if near else None
             if len(parts) == 1 and (near is None or node.span.of(self.context.text).startswith('"')):
-                text = f"Text stands in single quotes: '{node.parts[0].text}'."
+                text = f"Text is written in single quotes: '{node.parts[0].text}'."
                 hint = f"{hint} {text}" if hint else text
             self.context.error("COLUMN_NOT_FOUND", f"Column '{full_name}' cannot be resolved", node.span, hint)
         if self.scope.blocked(match.depth):

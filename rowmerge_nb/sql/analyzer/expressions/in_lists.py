@@ -99,7 +99,7 @@ def _value_by_value(
             "NOT_SUPPORTED",
             f"IN over a list of {len(parts) - 1} values of type {common} is not supported by this engine: {_LONGEST} are the most",
             node.error_span,
-            "Cast what is looked for, for instance to varchar; or write IN (VALUES ...).",
+            "Cast the value, for instance to varchar, or write IN (VALUES ...).",
         )
     return e.Apply(BOOLEAN, "in", analyzer.comparable(parts, common), node.negated)
 

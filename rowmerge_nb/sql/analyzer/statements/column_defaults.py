@@ -86,7 +86,7 @@ def default_value(context: Context, table: a.TableBinding, column: ColumnMetadat
             _INVALID,
             f"Invalid default value for column '{column.name}' of '{table.qualified}': {reason}",
             span,
-            f"Its connector tells DEFAULT {column.default}.",
+            f"Its connector reports DEFAULT {column.default}.",
         )
     return context.stored(value, column.type)
 

@@ -130,7 +130,7 @@ class _MergeAnalyzer:
         if not context.tables.evolves_tables(target.catalog):
             context.error(
                 "NOT_SUPPORTED",
-                f"Catalog '{target.catalog}' cannot add columns in a MERGE: there columns and rows do not come by one commit",
+                f"Catalog '{target.catalog}' cannot add columns in a MERGE: its store does not commit columns and rows together",
                 span,
                 "Add the columns by ALTER TABLE ... ADD COLUMN, and leave WITH SCHEMA EVOLUTION out.",
             )

@@ -74,9 +74,9 @@ class RowConditions:
             equations = ", ".join(f"{name} = {value!r}" for name, value in columns.items())
             reason = error.message if isinstance(error, RowMergeError) else error
             raise AnalysisError(
-                f"Rows cannot be looked for by {equations}: {reason}",
+                f"Rows cannot be selected by {equations}: {reason}",
                 code="NOT_SUPPORTED",
-                hint="Give other columns, or the number of the source row.",
+                hint="Name other columns, or the number of the source row.",
             ) from error
 
     def _read(self, text: str, fields: tuple[ScopeField, ...]) -> Typed:
@@ -88,7 +88,7 @@ class RowConditions:
             )
             tree = analyzer.boolean(node, _BOOLEAN)
             if has_subquery(tree) or not is_deterministic(tree):
-                construct = "a subquery" if has_subquery(tree) else "what is another at every time"
+                construct = "a subquery" if has_subquery(tree) else "a nondeterministic function"
                 context.error(
                     "NOT_SUPPORTED", f"The condition of 'why' cannot have {construct}", node.span, "Compare columns with values."
                 )

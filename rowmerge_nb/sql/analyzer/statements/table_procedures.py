@@ -91,7 +91,7 @@ def _constraint(
     if not all(constraint_of(part, names).domains for part in conjuncts(condition)):
         context.error(
             "NOT_SUPPORTED",
-            f"WHERE of procedure {procedure.name} can only say which values single columns have",
+            f"WHERE of procedure {procedure.name} can only restrict single columns",
             where.error_span,
             _WHOLE,
         )
