@@ -1,1 +1,1 @@
-"""From the tree to meaning: names bound to tables and columns, expressions typed and coerced, errors as and where Trino reports them."""
+"""From the tree to meaning: names bound, expressions typed and coerced, errors as Trino reports them."""

@@ -1,7 +1,6 @@
-"""What a statement means: every name bound to a table or column, every expression typed and coerced.
+"""The meaning of a statement: names bound to tables and columns, expressions typed and coerced.
 
-This is what the planner gets; it knows neither Spark sessions nor connectors' insides. Queries are trees over *symbols*: names of columns
-that are unique within the statement.
+Queries are trees over *symbols*: column names that are unique within the statement.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class Rows(Protocol):
-    """Rows that stand in the statement itself."""
+    """Rows written in the statement itself."""
 
     def table(self) -> pa.Table:
-        """Return the rows; ExecutionError for a value that the type of its column cannot hold."""
+        """Return the rows; raise ExecutionError for a value that its column's type cannot hold."""
 
 
 def _by_none() -> bool:
@@ -45,26 +44,20 @@ def _by_none() -> bool:
 
 @dataclass(frozen=True)
 class TableBinding:
-    """A table that the statement names, as the catalog knows it, or a DataFrame of the notebook, or rows of constants.
+    """A table that the statement names: a catalog's, a DataFrame of the notebook, or rows of constants.
 
     Args:
-        display: the name as written in the statement.
-        catalog: catalog name; ``""`` for a DataFrame of the notebook, and for a table of ``information_schema``.
-        name: catalog, schema and table; of a DataFrame its name alone.
-        columns: the columns in table order.
-        view: the name under which Spark text speaks of this table; unique per binding within the engine. Its columns are ``c0``, ``c1``, ...
-        handle: the connector's handle; None for what no connector has.
-        metadata: the connector's metadata; None for a DataFrame.
-        dataframe: the DataFrame if it is one: Spark's own, or the rows of another one as Arrow has them; the rows of a table of ``information_schema``.
-        rows: the rows, where they are those of VALUES, which stand in the statement; what gives them may raise.
-        row_count: the exact number of rows where it is known without reading.
-        statistics: asks the connector for the size of the table.
-        deterministic: reading it twice within the statement gives the same rows.
-        is_read_by_tasks: asks whether every task can read it by itself, and each has the same rows in the same order.
-        version: the version of the table that the statement names; None for the table as it is.
-        hidden: columns that the statement may name besides, which are read behind the others.
-        checks_reads: whether the commit of a change checks what its scans have read (`ConnectorMetadata.checks_reads`).
-        refused: the errors of a DataFrame's columns that no SQL type holds, by their names: raised if the statement names the column.
+        display: the name as written.
+        catalog: ``""`` for a DataFrame and for a table of ``information_schema``.
+        view: the name in Spark text, unique within the engine; its columns are ``c0``, ``c1``, ...
+        dataframe: a Spark DataFrame, an Arrow table, or the rows of a table of ``information_schema``.
+        rows: the rows of VALUES; reading them may raise.
+        deterministic: reading it again within the statement returns the same rows.
+        is_read_by_tasks: every task can read it, with the same rows in the same order.
+        version: the version that the statement names.
+        hidden: columns that the statement may name, and ``*`` omits; they follow the others.
+        checks_reads: see `ConnectorMetadata.checks_reads`.
+        refused: errors of DataFrame columns without an SQL type, raised if the statement reads them.
     """
 
     display: str
@@ -87,150 +80,133 @@ class TableBinding:
 
     @property
     def has_rows_at_hand(self) -> bool:
-        """Whether its rows are in this process: those of VALUES, or of a DataFrame that is not Spark's."""
+        """Whether its rows are in this process: VALUES, or a DataFrame that is not Spark's."""
         return self.rows is not None or (self.dataframe is not None and self.deterministic)
 
     @property
     def readable(self) -> tuple[ColumnHandle, ...]:
-        """All columns that expressions can speak of, by name and type."""
+        """All columns that expressions can name."""
         return (*(ColumnHandle(column.name, column.type) for column in self.columns), *self.hidden)
 
     @property
     def qualified(self) -> str:
-        """The full name in one text, for people: a part of it may have dots of its own."""
+        """The full name for display."""
         return ".".join(self.name)
 
     @property
     def kind(self) -> str:
-        """What it is, in words, where no connector has it."""
-        return "a DataFrame of the notebook" if len(self.name) == 1 else "a table that tells of its catalog"
+        """A noun for tables without a connector."""
+        return "a DataFrame of the notebook" if len(self.name) == 1 else "a table of information_schema"
 
     @property
     def remedy(self) -> str:
-        """What makes a table of it that can be changed, where no connector has it."""
+        """A hint for changing data that is in no store."""
         return "Register it as a table first." if len(self.name) == 1 else "CREATE TABLE AS copies its rows into a table."
 
     def shown(self, name: str) -> str:
-        """Write one of its names with the version that is read, where the statement names one."""
+        """Return a name with the version that the statement names."""
         return name if self.version is None else f"{name} {self.version}"
 
     @property
     def estimated_rows(self) -> int | None:
-        """The number of rows, or an upper bound of it, as far as either is known."""
+        """The number of rows, or an upper bound."""
         return self.statistics().row_count if self.row_count is None else self.row_count
 
     @property
     def data_size(self) -> int | None:
-        """The bytes of its rows, as far as they are known."""
+        """The size of the rows in bytes."""
         return int(self.dataframe.nbytes) if self.dataframe is not None and self.has_rows_at_hand else self.statistics().data_size
 
 
 @dataclass(frozen=True)
 class ViewBinding:
-    """A view that the statement names.
-
-    Args:
-        name: catalog, schema and view.
-        definition: what the catalog keeps of it.
-    """
+    """A view that the statement names."""
 
     name: tuple[str, str, str]
     definition: ConnectorViewDefinition
 
     @property
     def qualified(self) -> str:
-        """The full name in one text, for people: a part of it may have dots of its own."""
+        """The full name for display."""
         return ".".join(self.name)
 
 
 class Tables(Protocol):
-    """Where the analyzer looks tables up; the engine implements it over its catalogs and the notebook's names."""
+    """The catalogs as the analyzer sees them; the engine implements this."""
 
     def resolve(self, parts: Sequence[str], version: ConnectorTableVersion | None = None) -> TableBinding | None:
-        """Find a table by one to three name parts (lower case except for DataFrames); None if there is none.
-
-        Args:
-            parts: the name.
-            version: which of its versions is meant; None for the table as it is.
-        """
+        """Return a table by one to three name parts; these are in lower case except for DataFrames."""
 
     def evaluate(self, values: Sequence[Typed]) -> Sequence[Any]:
-        """Compute expressions that read no columns, all at the same moment; RowMergeError if that fails."""
+        """Compute expressions that read no columns at the same moment; RowMergeError on failure."""
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
-        """Complete a name by the default catalog and schema; RowMergeError CATALOG_NOT_FOUND or SCHEMA_NOT_FOUND if those are missing."""
+        """Complete a name by the default catalog and schema; RowMergeError CATALOG_NOT_FOUND or SCHEMA_NOT_FOUND."""
 
     def view(self, parts: Sequence[str]) -> ViewBinding | None:
-        """Find a view by one to three name parts; None if there is none."""
+        """Return a view by one to three name parts."""
 
     def catalogs(self) -> Sequence[str]:
-        """Return the names of all catalogs, sorted."""
+        """Return the names of all catalogs."""
 
     def default(self) -> tuple[str, str]:
         """Return the default catalog and schema."""
 
     def user(self) -> str:
-        """Return the name of who runs the statement."""
+        """Return the session's user."""
 
     def schemas(self, catalog: str) -> Sequence[str]:
-        """Return the names of a catalog's schemas, sorted."""
+        """Return the schemas of a catalog."""
 
     def has_schema(self, catalog: str, schema: str) -> bool:
-        """Return whether a catalog has a schema of this name."""
+        """Return whether the schema exists."""
 
     def cascades(self, catalog: str) -> bool:
-        """Return whether a schema of a catalog can be dropped with all that it holds."""
+        """Return whether DROP SCHEMA ... CASCADE works."""
 
     def settings(self) -> Mapping[str, str]:
-        """Return the values of session properties that were set, by their names."""
+        """Return the session properties that were set."""
 
     def stores_comments(self, catalog: str) -> bool:
-        """Return whether a catalog's tables and columns keep comments."""
+        """Return whether tables and columns keep comments."""
 
     def replaces_tables(self, catalog: str) -> bool:
-        """Return whether CREATE OR REPLACE TABLE works in a catalog."""
+        """Return whether CREATE OR REPLACE TABLE works."""
 
     def keeps_sizes(self, catalog: str) -> bool:
-        """Return whether CREATE TABLE AS keeps lengths and precisions in a catalog."""
+        """Return whether CREATE TABLE AS keeps lengths and precisions."""
 
     def alters_fields(self, catalog: str) -> bool:
-        """Return whether fields of rows can be added, dropped and renamed in a catalog's tables."""
+        """Return whether ALTER TABLE supports fields of rows."""
 
     def evolves_tables(self, catalog: str) -> bool:
-        """Return whether a MERGE can add columns to a catalog's tables."""
+        """Return whether a MERGE can add columns."""
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
-        """Return a table as it will be with new columns behind its own; RowMergeError if the store cannot have them."""
+        """Return a table with new columns; RowMergeError if the store refuses them."""
 
     def stores_defaults(self, catalog: str) -> bool:
-        """Return whether columns of a catalog's tables keep default values."""
+        """Return whether columns keep default values."""
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
-        """Return the names of a schema's tables and views, sorted."""
+        """Return the tables and views of a schema."""
 
     def procedures(self, catalog: str) -> Sequence[Procedure]:
         """Return the procedures of a catalog."""
 
     def table_procedures(self, catalog: str) -> Sequence[TableProcedure]:
-        """Return the procedures of a catalog's tables."""
+        """Return the table procedures of a catalog."""
 
     def hidden(self, table: TableBinding) -> tuple[ColumnHandle, ...]:
-        """Return a table's columns that can be read by their names alone."""
+        """Return the columns that ``*`` omits."""
 
     def names(self) -> Sequence[str]:
-        """Return all names that could have been meant, for "did you mean"."""
+        """Return the candidates of "did you mean"."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column that expressions can speak of.
-
-    Args:
-        symbol: its name within the plan, unique in the statement; also its name in Spark text (there in backquotes).
-        name: its name as written where it was made; None for a column without a name.
-        type: its type.
-        relation: the name or alias by which it may be qualified.
-    """
+    """A column that expressions can name; its symbol is unique within the plan."""
 
     symbol: str
     name: str | None
@@ -240,13 +216,11 @@ class Field:
 
 @dataclass(frozen=True)
 class ConditionTerm:
-    """A condition, or a part of one that is true, false or unknown by itself.
+    """A condition, or a part with its own truth value.
 
     Args:
-        tree: the typed tree.
-        text: the part as written.
-        operator: ``AND``, ``OR`` or ``NOT`` of what is made of further parts; ``""`` of what is not.
-        terms: those parts, in their order.
+        operator: ``AND``, ``OR``, ``NOT``, or ``""`` without parts.
+        terms: the parts.
     """
 
     tree: Typed
@@ -255,7 +229,7 @@ class ConditionTerm:
     terms: tuple[ConditionTerm, ...] = ()
 
     def walk(self) -> Iterator[ConditionTerm]:
-        """Yield the condition and all its parts, each before its own parts."""
+        """Yield the condition and its parts, parents first."""
         yield self
         for term in self.terms:
             yield from term.walk()
@@ -263,13 +237,7 @@ class ConditionTerm:
 
 @dataclass(frozen=True)
 class TypedExpression:
-    """A whole expression of a statement.
-
-    Args:
-        tree: the typed tree, coerced where that was needed; its origin says where it stands.
-        text: the expression as written.
-        condition: of a condition its parts; None of other expressions.
-    """
+    """A whole expression of a statement, its text, and the parts of a condition."""
 
     tree: Typed
     text: str
@@ -277,37 +245,29 @@ class TypedExpression:
 
     @property
     def type(self) -> Type:
-        """Its SQL type."""
+        """The SQL type."""
         return self.tree.type
 
     @property
     def origin(self) -> Origin:
-        """Where it was written."""
+        """The place of the expression."""
         assert self.tree.origin is not None
         return self.tree.origin
 
     @property
     def span(self) -> Span:
-        """Where it stands."""
+        """The span in the text."""
         return self.origin.span
 
     @property
     def references(self) -> frozenset[str]:
-        """The symbols it reads, outer ones of its subqueries included."""
+        """The symbols that it reads, outer ones included."""
         return references(self.tree)
 
 
 @dataclass(frozen=True)
 class MergeSource:
-    """The source of a MERGE: a table, or any query, which Spark plans.
-
-    Args:
-        fields: its columns, in order.
-        text: the source as written, for display.
-        alias: its name in the statement, if it has one.
-        tree: the query as a tree; it can have further columns.
-        binding: the table, if it is a plain one.
-    """
+    """The source of a MERGE: a table (``binding``) or any query, which can have further columns."""
 
     fields: tuple[Field, ...]
     text: str
@@ -318,7 +278,7 @@ class MergeSource:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something the user should know though the statement runs: a sentence, and the place it is about."""
+    """A remark on a statement that runs, and its place."""
 
     message: str
     span: Span | None = None
@@ -326,20 +286,14 @@ class Notice:
 
 @dataclass(frozen=True)
 class ClauseAnalysis:
-    """A WHEN clause, resolved; an UPDATE or DELETE statement has exactly one, number 0.
+    """A resolved WHEN clause; UPDATE and DELETE have exactly one.
 
     Args:
         number: case number, from 0.
-        matched: WHEN MATCHED or WHEN NOT MATCHED.
-        operation: INSERT, UPDATE, DELETE; NONE for DO NOTHING.
-        condition: the AND condition (boolean), or None.
-        values: per table column the assigned expression, coerced to the column's type; None where nothing is assigned
-            (an UPDATE keeps the old value, an INSERT writes NULL or the default).
-        text: the clause as written.
-        origin: stands for the clause where a column that it gives no value refuses NULL.
-        by_source: WHEN NOT MATCHED BY SOURCE: about target rows that no source row matches.
-        assigned: the table's columns that get a value, by their positions, in the order in which the clause names them.
-        head: the clause as written up to its operation: ``WHEN MATCHED AND s.a > 1 THEN UPDATE``.
+        values: one per table column, coerced. None keeps the old value in an UPDATE, and is NULL or the default in an INSERT.
+        origin: the place of errors about columns without a value.
+        assigned: indexes of the assigned columns, in the order of the clause.
+        head: the clause up to its operation: ``WHEN MATCHED AND s.a > 1 THEN UPDATE``.
     """
 
     number: int
@@ -361,7 +315,7 @@ class ClauseAnalysis:
 
 @dataclass(frozen=True)
 class Returned:
-    """A column that RETURNING gives: its name and its expression."""
+    """A column of RETURNING."""
 
     name: str
     expression: TypedExpression
@@ -369,15 +323,13 @@ class Returned:
 
 @dataclass(frozen=True)
 class Returning:
-    """RETURNING, resolved. Beside the columns of both sides its expressions may read symbols that stand for what became of a row.
+    """A resolved RETURNING, and the symbols that its expressions may read.
 
     Args:
-        columns: the columns that it gives.
-        new: per table column the symbol of its value after the change; NULL of a deleted row.
-        current: per table column the symbol of its value as the target's own name means it: the new value, of a deleted row the old one.
-        action: the symbol of ``merge_action()``.
-        clause: the symbol of ``merge_clause()``.
-        text: the list as written.
+        new: the values after the change; NULL for a deleted row.
+        current: the same, but the old values for a deleted row: the meaning of the target's own name.
+        action: ``merge_action()``.
+        clause: ``merge_clause()``.
     """
 
     columns: tuple[Returned, ...]
@@ -390,12 +342,7 @@ class Returning:
 
 @dataclass(frozen=True)
 class CheckConstraint:
-    """A CHECK constraint of a table into which a statement puts rows.
-
-    Args:
-        text: the condition as Trino writes it.
-        value: true for a row that may be stored; for one that may not it fails. It reads the new row's columns by their names.
-    """
+    """A CHECK constraint in Trino's notation; ``value`` is true for a valid row, fails for others, and reads columns by name."""
 
     text: str
     value: Typed
@@ -406,10 +353,8 @@ class Analysis:
     """Base of all analyses.
 
     Args:
-        text: the statement's text.
-        bindings: every table the statement reads, each once; the engine makes their views before it runs Spark text.
-        notices: what the user should know though the statement runs.
-        origins: where the expressions of the statement and its queries were written, by their numbers.
+        bindings: the tables that the statement reads; the engine creates their views before it runs Spark text.
+        origins: the places of the expressions, by number.
     """
 
     text: str
@@ -420,16 +365,13 @@ class Analysis:
 
 @dataclass(frozen=True)
 class RowChangeAnalysis(Analysis):
-    """A statement that changes rows of a table: MERGE, UPDATE, DELETE.
+    """A statement that changes rows: MERGE, UPDATE, DELETE.
 
     Args:
-        target: the target table; its rows are read under ``target_fields``, not through its view (subqueries use the view).
-        target_alias: the name it goes by in the statement, as written.
-        target_fields: its columns in table order.
-        clauses: what is done to which rows: the WHEN clauses in order, or the one thing that UPDATE or DELETE does.
-        returning: what RETURNING gives; None without it.
-        checks: the target's CHECK constraints; none where no row is put into it.
-        hidden: the target's hidden columns that expressions may read.
+        target: read under ``target_fields``; only subqueries use its view.
+        target_alias: its name in the statement.
+        checks: the target's CHECK constraints, if rows are written.
+        hidden: the target's hidden columns.
     """
 
     target: TableBinding
@@ -443,16 +385,12 @@ class RowChangeAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class MergeAnalysis(RowChangeAnalysis):
-    """A MERGE, resolved.
+    """A resolved MERGE.
 
     Args:
-        source: the source.
-        on: the ON condition (boolean).
-        equalities: pairs of expressions (target side, source side) such that ON is true only where all pairs are equal,
-            each side of the same type and reading only its own side; what else ON says is not in here.
-        key_columns: of those pairs that compare a column with a column, in types whose values compare by themselves: the two columns'
-            symbols (target side, source side).
-        added: columns that the statement adds to the target, which has them behind its own already.
+        equalities: pairs of expressions (target side, source side) of one type, implied by ON. Each reads only its own side.
+        key_columns: the symbols of the pairs of plain columns whose types compare by value.
+        added: new columns of the target, which has them already.
     """
 
     source: MergeSource
@@ -464,26 +402,21 @@ class MergeAnalysis(RowChangeAnalysis):
 
 @dataclass(frozen=True)
 class UpdateAnalysis(RowChangeAnalysis):
-    """An UPDATE, resolved; its one clause has the assignments, ``where`` is the condition or None."""
+    """A resolved UPDATE; its one clause has the assignments."""
 
     where: TypedExpression | None
 
 
 @dataclass(frozen=True)
 class DeleteAnalysis(RowChangeAnalysis):
-    """A DELETE, resolved; ``where`` is the condition or None."""
+    """A resolved DELETE."""
 
     where: TypedExpression | None
 
 
 @dataclass(frozen=True)
 class QueryAnalysis(Analysis):
-    """A query, resolved.
-
-    Args:
-        fields: its columns.
-        tree: the query as a tree.
-    """
+    """A resolved query."""
 
     fields: tuple[Field, ...]
     tree: Query = field(compare=False)
@@ -491,15 +424,13 @@ class QueryAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class InsertAnalysis(Analysis):
-    """An INSERT: the query's columns coerced to the table's; omitted columns have their default, or NULL.
+    """A resolved INSERT.
 
     Args:
-        target: the table.
-        tree: the query as a tree. Its columns are those of the table, in their order and under their names.
-        stored: the rows, if they are constants; they find the one that an error is about.
-        returning: what RETURNING gives; its symbols are the table's column names. None without it.
-        checks: the table's CHECK constraints.
-        columns: the names of the columns that the statement fills.
+        tree: the query, with the table's columns.
+        stored: constant rows, used to locate errors.
+        returning: its symbols are the table's column names.
+        columns: the names of the assigned columns.
     """
 
     target: TableBinding
@@ -516,11 +447,9 @@ class CreateTableAnalysis(Analysis):
 
     Args:
         name: catalog, schema, table (lower case).
-        metadata: the table to make; column names as written.
-        exists: a table of that name is there already and IF NOT EXISTS was said.
-        tree: of CREATE TABLE AS the query, whose columns are those of ``metadata``; None without a query.
-        property_spans: the place of the name of each property.
-        replaced: the table that it replaces.
+        metadata: the new table; column names as written.
+        exists: the table exists, and IF NOT EXISTS applies.
+        property_spans: the places of the properties' names.
     """
 
     name: tuple[str, str, str]
@@ -533,25 +462,20 @@ class CreateTableAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class DropTableAnalysis(Analysis):
-    """A DROP TABLE; ``target`` is None where IF EXISTS found nothing."""
+    """A DROP TABLE; the target is None if IF EXISTS applies."""
 
     target: TableBinding | None
 
 
 @dataclass(frozen=True)
 class DefinitionAnalysis(Analysis):
-    """What makes or removes a view or a schema, or empties a table.
+    """A statement on a view, a schema, or a table as a whole.
 
     Args:
-        kind: the statement's words: ``CREATE VIEW``, ``DROP VIEW``, ``ALTER VIEW``, ``CREATE SCHEMA``, ``DROP SCHEMA``, ``TRUNCATE TABLE``,
-            ``ALTER TABLE``, ``COMMENT``.
-        name: catalog, schema, and the view or table; a schema has two parts.
-        skipped: IF EXISTS or IF NOT EXISTS leaves everything as it is.
-        view: the view to make, to rename or to comment on, as it is to be.
-        target: the table to empty, to alter or to comment on.
-        alteration: what is altered.
-        property_spans: where the name of each property stands that is set.
-        cascades: a schema is dropped with all that it holds.
+        kind: the statement's words, such as ``CREATE VIEW``.
+        skipped: IF EXISTS or IF NOT EXISTS applies.
+        view: the new definition of the view.
+        property_spans: the places of the properties' names.
     """
 
     kind: str
@@ -569,12 +493,9 @@ class TableExecuteAnalysis(Analysis):
     """An ALTER TABLE EXECUTE.
 
     Args:
-        target: the table.
-        procedure: its procedure.
-        arguments: the value of every argument.
-        constraint: what WHERE says of columns.
-        tree: the query of all of the table's rows, under its column names, for a procedure that rewrites them.
-        where: where the condition stands.
+        constraint: WHERE as a constraint on single columns.
+        tree: the query of all rows, for a procedure that rewrites them.
+        where: the place of the condition.
     """
 
     target: TableBinding
@@ -588,13 +509,12 @@ class TableExecuteAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class RestoreAnalysis(Analysis):
-    """What puts back a former version of a table; no statement says it, the engine makes it.
+    """The restore of an earlier version, made by the engine.
 
     Args:
         kind: ``RESTORE`` or ``UNDO``.
-        target: the table as it is now.
-        version: the version whose rows it is to have; None for the time before the first one.
-        dropped: the columns that go with it: a statement that is undone had added them.
+        version: None for the time before the first version.
+        dropped: columns that the undone statement had added.
     """
 
     kind: str
@@ -605,13 +525,7 @@ class RestoreAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class CallAnalysis(Analysis):
-    """A CALL.
-
-    Args:
-        name: catalog, schema and name of the procedure.
-        procedure: the procedure.
-        given: per name of an argument that was given its value, coerced to the argument's type.
-    """
+    """A CALL with its arguments, coerced to their types."""
 
     name: tuple[str, str, str]
     procedure: Procedure
@@ -621,13 +535,7 @@ class CallAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class ListingAnalysis(Analysis):
-    """A SHOW or DESCRIBE: what it answers is known from the catalogs alone.
-
-    Args:
-        kind: the statement's words: ``SHOW TABLES``, ...
-        columns: the names of the answer's columns, with their types.
-        rows: the answer.
-    """
+    """A SHOW or DESCRIBE, and its result."""
 
     kind: str
     columns: tuple[tuple[str, Type], ...]
@@ -636,12 +544,7 @@ class ListingAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class SettingAnalysis(ListingAnalysis):
-    """A SET or RESET of what holds for all statements from now on.
-
-    Args:
-        name: the session property.
-        value: what it is from now on; None for what it is where nobody sets it.
-    """
+    """A SET or RESET of a session property."""
 
     name: str
     value: str | None
@@ -649,7 +552,7 @@ class SettingAnalysis(ListingAnalysis):
 
 @dataclass(frozen=True)
 class ExplainAnalysis(Analysis):
-    """An EXPLAIN and the analysis of what it explains."""
+    """An EXPLAIN and its statement's analysis."""
 
     statement: Explain
     inner: Analysis

@@ -1,4 +1,4 @@
-"""What one statement's analysis carries along: tables looked up, symbols given out, notices, and how errors are raised."""
+"""The state of one statement's analysis."""
 
 # Context.error never returns.
 # ruff: noqa: RET503
@@ -40,13 +40,13 @@ EXPANSIONS = 2_000
 
 
 class Context:
-    """The state of one statement's analysis."""
+    """Tables, symbols, notices and errors of one statement's analysis."""
 
     creates: str | None = None
     """The full name of the view that the statement makes."""
 
     def __init__(self, text: str, tables: Tables, era: Era) -> None:
-        """Begin the analysis of one statement's text."""
+        """Start an analysis."""
         self.text = text
         self.tables = tables
         self.era = era
@@ -54,27 +54,27 @@ class Context:
         self._expansions = 0
         self.bindings: dict[str, TableBinding] = {}
         self.notices: dict[Notice, None] = {}
-        """In the order in which they were given, each once."""
+        """An ordered set."""
         self.views: tuple[str, ...] = ()
         self.functions: tuple[InlineFunction, ...] = ()
-        """Those that the statement brings along and that can be called."""
+        """The functions that the statement defines."""
         self.origins: list[Origin] = []
-        """Where the expressions were written, by their numbers: by these run-time errors find their places."""
+        """The places of the expressions, by number: run-time errors are located by them."""
         self._use: Span | None = None
         self.refusals: list[AnalysisError] | None = None
-        """What this engine has not, in the order in which it was found, where the analysis goes on to what Trino would say."""
+        """Errors about features that this engine lacks, in order; the analysis goes on to find Trino's own errors first."""
         self.parameters: dict[int, Type] | None = None
-        """The types that parameters without values are given, by their places; None where every parameter has a value."""
+        """The types of parameters without values, by index; None if every parameter has a value."""
         self.now = dt.datetime.now(dt.UTC)
-        """What the statement's clock shows, wherever it is asked."""
+        """The moment of all of the statement's clock functions."""
 
     def origin(self, span: Span, words: str = "") -> Origin:
-        """Return the next number to an expression; those of a view's query stand where the statement names the view."""
+        """Number an expression; those of a view are located at its name."""
         self.origins.append(Origin(len(self.origins), self._use or span, words))
         return self.origins[-1]
 
     def placed(self, value: Typed, span: Span, words: str = "") -> Typed:
-        """Return an analyzed expression with its origin; what fails in its subqueries is told as a failure of the whole."""
+        """Return an expression with its origin, also for failures of its subqueries."""
         origin = self.origin(span, words)
         for part in walk(value):
             if isinstance(part, Subquery):
@@ -82,37 +82,25 @@ class Context:
                     self.origins[number] = replace(origin, number=number)
         return replace(value, origin=origin)
 
-    def note_parameter(self, value: Typed, kind: Type) -> None:
-        """Note the type that something is coerced to, if it is a parameter without a value."""
+    def note_parameter(self, value: Typed, sql_type: Type) -> None:
+        """Record the type of a parameter without a value."""
         if self.parameters is not None and isinstance(value, Parameter):
-            self.parameters[value.place] = kind
+            self.parameters[value.place] = sql_type
 
-    def stored(self, value: Typed, kind: Type) -> Typed:
-        """Return a value as it is stored in a column of a type."""
-        self.note_parameter(value, kind)
-        return value if value.type == kind else Apply(kind, "cast", (value,), "store")
+    def stored(self, value: Typed, sql_type: Type) -> Typed:
+        """Coerce a value for a column."""
+        self.note_parameter(value, sql_type)
+        return value if value.type == sql_type else Apply(sql_type, "cast", (value,), "store")
 
     def within(self, view: ViewBinding, span: Span) -> Context:
-        """Return the context in which a view's query is analyzed: its own text and default schema, all else shared.
-
-        Args:
-            view: the view.
-            span: where it is named.
-        """
+        """Return the context of a view's query."""
         definition = view.definition
         inner = self.apart(definition.original_sql, definition.catalog, definition.schema, span)
         inner.views = (*self.views, view.qualified)
         return inner
 
     def apart(self, text: str, catalog: str, schema: str, span: Span) -> Context:
-        """Return the context of a text that stands somewhere else, with a default schema of its own, all else shared.
-
-        Args:
-            text: the text.
-            catalog: completes the names in it.
-            schema: likewise.
-            span: where the statement names what the text belongs to.
-        """
+        """Return the context of another text, named at ``span``, with its own default schema."""
         inner = Context(text, _InView(self.tables, catalog, schema), self.era)
         inner.symbols, inner.bindings, inner.notices = self.symbols, self.bindings, self.notices
         inner.creates, inner.views, inner.refusals = self.creates, self.views, self.refusals
@@ -120,35 +108,31 @@ class Context:
         return inner
 
     def error(self, code: str, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
-        """Raise an AnalysisError at a place; without one it has no position."""
+        """Raise an AnalysisError."""
         if span is None:
             raise AnalysisError(message, code=code, hint=hint)
         raise AnalysisError(message, code=code, hint=hint).at(span)
 
     def check_read(self, fields: Iterable[ScopeField], span: Span) -> None:
-        """Raise the error of the first column whose values no SQL type holds, at the place where the statement reads it."""
+        """Raise the error of the first column without an SQL type."""
         for field in fields:
             if field.refused is not None:
                 self.error(field.refused.code, field.refused.message, span, field.refused.hint)
 
     def refuse_later(self, error: AnalysisError) -> bool:
-        """Keep an error about what this engine has not until all else is understood; False where it cannot wait."""
+        """Record the error of a missing feature; return False if it must be raised now."""
         if self.refusals is None:
             return False
         self.refusals.append(error)
         return True
 
     def check_refusals(self) -> None:
-        """Raise the first error that was kept."""
+        """Raise the first recorded error."""
         if self.refusals:
             raise self.refusals[0]
 
     def expand(self, span: Span) -> None:
-        """Count one more use of a query of WITH: each use is analyzed anew, and uses of uses multiply.
-
-        Raises:
-            AnalysisError: NOT_SUPPORTED if there are too many.
-        """
+        """Count a use of a WITH query, since nested uses multiply; AnalysisError NOT_SUPPORTED above `EXPANSIONS`."""
         self._expansions += 1
         if self._expansions > EXPANSIONS:
             self.error(
@@ -163,89 +147,82 @@ class Context:
         self.notices.setdefault(Notice(message, span))
 
     def statement_span(self, about: Span | None = None) -> Span:
-        """The place that Trino names for errors about the statement as a whole: its first character.
-
-        Args:
-            about: where the word stands that the error is about, which readers are shown.
-        """
+        """Return the first character, the place of Trino's errors about the whole statement; readers are shown ``about``."""
         return Span(0, 1, 1, 1, about)
 
     def lookup(self, name: TableName, version: ConnectorTableVersion | None = None) -> TableBinding | None:
-        """Find a table, as it was in a version if one is given.
-
-        DataFrames of the notebook are found by their name as written, tables without regard to case.
-        """
+        """Return a table; DataFrames are found by their exact name."""
         self.check_parts(name)
         values = [part.value for part in name.parts]
-        written = [part.text for part in name.parts]
-        found = self.tables.resolve(written, version)
-        if found is None and written != values:
-            found = self.tables.resolve(values, version)
-        if found is None:
+        exact = [part.text for part in name.parts]
+        table = self.tables.resolve(exact, version)
+        if table is None and exact != values:
+            table = self.tables.resolve(values, version)
+        if table is None:
             return None
         if '"$' in self.text:
-            found = replace(found, hidden=self.tables.hidden(found))
-        return self.bindings.setdefault(found.shown(found.qualified), found)
+            table = replace(table, hidden=self.tables.hidden(table))
+        return self.bindings.setdefault(table.shown(table.qualified), table)
 
     def check_parts(self, name: TableName) -> None:
-        """Refuse a table's name with too many parts."""
+        """Check the number of a table name's parts."""
         if len(name.parts) > _MAX_PARTS:
             self.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(p.value for p in name.parts)}", name.span)
 
     def canonical(self, name: Identifier) -> str:
-        """Return a name as the standard compares it: in capitals, unless it has quotes."""
+        """Return a name in capitals, unless quoted."""
         return name.text if name.span.of(self.text).startswith('"') else name.text.upper()
 
     def has_catalog(self, name: TableName) -> bool:
-        """Return whether there is the catalog that a table's name begins with, if it begins with one."""
+        """Return whether the name's catalog, if any, exists."""
         self.check_parts(name)
         return len(name.parts) < _MAX_PARTS or name.parts[0].value in self.tables.catalogs()
 
     def known_table(self, name: TableName) -> TableBinding | None:
-        """Find a table as a statement does that makes, alters or drops one: where there is no such catalog, there is no such table."""
+        """Return a table, or None, even if its catalog does not exist."""
         return self.lookup(name) if self.has_catalog(name) else None
 
     def known_view(self, name: TableName) -> ViewBinding | None:
-        """Find a view likewise."""
+        """Return a view likewise."""
         return self.view(name, self.statement_span(name.span)) if self.has_catalog(name) else None
 
     def completed(self, name: TableName) -> tuple[str, str, str]:
-        """Complete a table's name, whether there are such a catalog and schema or not."""
+        """Complete a table's name without checks."""
         catalog, schema, table = (*self.tables.default()[: _MAX_PARTS - len(name.parts)], *(part.value for part in name.parts))
         return catalog, schema, table
 
     def bind(self, rows: ConstantRows) -> TableBinding:
-        """Let the statement read rows of constants, as it reads a table."""
-        found = bound(rows)
-        self.bindings[found.qualified] = found
-        return found
+        """Bind rows of constants."""
+        binding = bound(rows)
+        self.bindings[binding.qualified] = binding
+        return binding
 
     def view(self, name: TableName, span: Span) -> ViewBinding | None:
-        """Find a view; None if there is none of that name."""
+        """Return a view, or None."""
         if len(name.parts) > _MAX_PARTS:
             return None
         with _placed(span):
             return self.tables.view([part.value for part in name.parts])
 
     def refuse_view(self, name: TableName, message: str) -> None:
-        """Refuse a statement that would change a view."""
+        """Raise an error for a view."""
         span = self.statement_span(name.span)
         try:
-            found = self.view(name, span)
+            view = self.view(name, span)
         except RowMergeError as error:
             if error.code != "CATALOG_NOT_FOUND":
                 raise
             return
-        if found is not None:
+        if view is not None:
             self.error("NOT_SUPPORTED", message, span, "Change the table that the view reads.")
 
     def qualified(self, name: TableName, span: Span) -> tuple[str, str, str]:
-        """Complete a table's name; the error about a missing catalog or schema gets the place."""
+        """Complete a table's name; errors are at the span."""
         with _placed(span):
             return self.tables.qualify([part.value for part in name.parts])
 
     def place(self, name: TableName, span: Span) -> tuple[str, str, str]:
-        """Complete the name of what is to be made."""
+        """Complete the name of an object to create."""
         self.check_parts(name)
         try:
             full = self.qualified(name, span)
@@ -253,7 +230,7 @@ class Context:
             if error.code != "SCHEMA_NOT_FOUND":
                 raise
             full = self.completed(name)
-            # What is wrong with the statement otherwise is told before: Trino looks for the schema when it makes something in it.
+            # Trino looks for the schema only when it creates something in it, so other errors come first.
             missing = AnalysisError(f"Schema {full[1]} not found", code="NOT_FOUND", hint=error.hint).at(span)
             if not self.refuse_later(missing):
                 raise missing from error
@@ -267,7 +244,7 @@ class Context:
         return full
 
     def renamed(self, name: TableName, span: Span) -> tuple[str, str, str]:
-        """Complete the name that something is to have instead of its own."""
+        """Complete an object's new name."""
         try:
             return self.place(name, span)
         except RowMergeError as error:
@@ -276,13 +253,13 @@ class Context:
             self.error("CATALOG_NOT_FOUND", f"Target catalog '{name.parts[0].value}' not found", span, error.hint)
 
     def evaluate(self, values: Sequence[Typed], span: Span) -> Sequence[Any]:
-        """Compute constant expressions, all at the same moment; what goes wrong is told at their place."""
+        """Compute constant expressions at the same moment."""
         self.check_refusals()
         with _placed(span):
             return self.tables.evaluate(values)
 
     def target(self, name: TableName, span: Span) -> TableBinding:
-        """Find a table that is to be changed: where there is no such catalog or schema, Trino says that there is no such table."""
+        """Return a table to change; Trino reports a missing table even if its schema is missing."""
         try:
             return self.table(name, span)
         except RowMergeError as error:
@@ -296,23 +273,23 @@ class Context:
             )
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata], span: Span) -> TableBinding:
-        """Return a table as it will be with new columns; what the store says against them is told at the place of the words that ask for them."""
+        """Return a table with new columns; errors are at the span."""
         with _placed(span):
             return self.tables.evolved(table, columns)
 
     def table(self, name: TableName, span: Span, version: ConnectorTableVersion | None = None) -> TableBinding:
-        """Find a table that must be there, as it was in a version if one is given; the error points at ``span``."""
+        """Return an existing table; errors are at the span."""
         with _placed(span):
-            found = self.lookup(name, version)
-        if found is not None:
-            return found
+            binding = self.lookup(name, version)
+        if binding is not None:
+            return binding
         qualified = dotted(self.qualified(name, span))
         hint = did_you_mean(name.parts[-1].value, self.tables.names())
         self.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
 
 
 def dotted(parts: Sequence[str]) -> str:
-    """Write a full name as Trino's errors do: parts of other characters than letters, digits and _ in quotes.
+    """Format a full name as Trino's errors do: unusual parts are quoted.
 
     >>> dotted(("memory", "no such", "t"))
     'memory."no such".t'
@@ -322,7 +299,6 @@ def dotted(parts: Sequence[str]) -> str:
 
 @contextmanager
 def _placed(span: Span) -> Iterator[None]:
-    """Give errors that do not know where they happened a place."""
     try:
         yield
     except RowMergeError as error:
@@ -332,10 +308,7 @@ def _placed(span: Span) -> Iterator[None]:
 
 
 class _InView:
-    """Looks names up as they were meant when a view was made: completed by the catalog and schema of that time.
-
-    A DataFrame of the notebook is found by its name alone, as everywhere.
-    """
+    """Resolves names by the default catalog and schema of a view; DataFrames by their name alone."""
 
     def __init__(self, tables: Tables, catalog: str, schema: str) -> None:
         self._tables = tables
@@ -348,11 +321,11 @@ class _InView:
         return (*self._default[: _MAX_PARTS - len(parts)], *parts)
 
     def resolve(self, parts: Sequence[str], version: ConnectorTableVersion | None = None) -> TableBinding | None:
-        found = self._tables.resolve(self._completed(parts), version)
-        if found is None and len(parts) == 1:
-            found = self._tables.resolve(parts, version)
-            found = found if found is not None and found.dataframe is not None else None
-        return found
+        table = self._tables.resolve(self._completed(parts), version)
+        if table is None and len(parts) == 1:
+            table = self._tables.resolve(parts, version)
+            table = table if table is not None and table.dataframe is not None else None
+        return table
 
     def view(self, parts: Sequence[str]) -> ViewBinding | None:
         return self._tables.view(self._completed(parts))

@@ -1,4 +1,4 @@
-"""What a name may mean: fields, scopes around scopes, and the symbols that stand for columns in the plan."""
+"""Names: fields, nested scopes, and the symbols of columns."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _UNSAFE: Final = re.compile(r"\W")
 
 
 class Symbols:
-    """Allocates the names of columns in the plan: like the column's name, unique whatever the letter case.
+    """Allocates unique, case-insensitive names of columns in the plan.
 
-    They are made of letters, digits and underscores, so that no name of a user's can mean something to an engine that reads the plan's text.
+    They consist of letters, digits and underscores, so that no engine interprets a user's name.
 
     >>> symbols = Symbols()
     >>> symbols.new("customer"), symbols.new("Customer"), symbols.new("present"), symbols.new(None)
@@ -47,12 +47,12 @@ class Symbols:
     """
 
     def __init__(self) -> None:
-        """Begin with nothing given out but the planner's own names."""
+        """Start with the planner's own names."""
         self._used: set[str] = set(RESERVED_SYMBOLS)
         self._counts: dict[str, int] = {}
 
     def new(self, name: str | None) -> str:
-        """Return a symbol like this name that no other column of the statement has."""
+        """Return an unused symbol."""
         base = _UNSAFE.sub("_", (name or "expr").lower().lstrip("$")) or "expr"
         symbol, count = base, self._counts.get(base, 0)
         while symbol in self._used:
@@ -64,19 +64,17 @@ class Symbols:
 
 @dataclass(frozen=True)
 class ScopeField:
-    """A column that names can find.
+    """A column that names can refer to.
 
     Args:
-        symbol: its symbol.
-        name: its name as written; None if it has none, and then no name finds it.
-        type: its type.
-        qualifier: the parts that may stand before its name, lower case: an alias, or the table's name as written.
+        name: None if it cannot be named.
+        qualifier: the optional parts before its name, lower case.
         target: it is a column of a MERGE's target.
-        qualified_only: only a qualified name finds it (``old.id`` in RETURNING).
-        table: catalog, schema and name of the table or view that it is a column of; empty for what is computed.
-        aliased: it was given another name.
-        hidden: ``*`` leaves it out.
-        refused: the error of a column whose values no SQL type holds; raised where the statement reads the column.
+        qualified_only: only qualified names refer to it (``old.id`` in RETURNING).
+        table: catalog, schema and name; empty for computed values.
+        aliased: it has an alias.
+        hidden: ``*`` omits it.
+        refused: the error of a column without an SQL type.
     """
 
     symbol: str
@@ -91,7 +89,7 @@ class ScopeField:
     refused: AnalysisError | None = None
 
     def matches(self, parts: Sequence[str]) -> bool:
-        """Do these parts name this field? What stands before the name must be the end of the qualifier."""
+        """Return whether these parts name this field."""
         if self.name is None or self.name.lower() != parts[-1]:
             return False
         prefix = tuple(parts[:-1])
@@ -99,8 +97,8 @@ class ScopeField:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a name was found to mean: candidates (more than one: ambiguous), how many parts they took, and how far out."""
+class Match:
+    """The candidates for a name, the number of parts used, and the depth of their scope."""
 
     fields: tuple[ScopeField, ...]
     used: int
@@ -109,13 +107,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Scope:
-    """The fields that an expression sees, and the scope of the query around.
-
-    Args:
-        fields: the fields.
-        parent: the scope around; its fields are outer ones.
-        barrier: the text of a clause from whose subqueries nothing outside may be referred to (ON of MERGE).
-    """
+    """The fields that an expression sees; a barrier keeps subqueries from outer names (ON of MERGE)."""
 
     fields: tuple[ScopeField, ...]
     parent: Scope | None = None
@@ -123,32 +115,31 @@ class Scope:
 
     @cached_property
     def by_name(self) -> Mapping[str, Sequence[ScopeField]]:
-        """The fields by their names in lower case: a wide table's columns are not looked through for every name."""
-        found: dict[str, list[ScopeField]] = {}
+        """The fields by lower-case name, since tables can be wide."""
+        fields: dict[str, list[ScopeField]] = {}
         for field in self.fields:
             if field.name is not None:
-                found.setdefault(field.name.lower(), []).append(field)
-        return found
+                fields.setdefault(field.name.lower(), []).append(field)
+        return fields
 
-    def find(self, parts: Sequence[str]) -> Found | None:
-        """Find the fields that the longest beginning of a dotted name means.
+    def find(self, parts: Sequence[str]) -> Match | None:
+        """Return the fields that the longest prefix of a dotted name refers to.
 
-        The innermost scope decides in which the name or a beginning of it is a column: in a subquery whose table has a column ``s``,
-        ``s.id`` is a field of that column, and the alias ``s`` of a table outside cannot be reached.
+        The innermost scope with a match decides: a column ``s`` of a subquery's table hides an outer alias ``s``.
         """
         scope: Scope | None = self
         depth = 0
         while scope is not None:
             for used in range(len(parts), 0, -1):
-                named = scope.by_name.get(parts[used - 1], ())
-                matching = tuple(field for field in named if field.matches(parts[:used]))
+                candidates = scope.by_name.get(parts[used - 1], ())
+                matching = tuple(field for field in candidates if field.matches(parts[:used]))
                 if matching:
-                    return Found(matching, used, depth)
+                    return Match(matching, used, depth)
             scope, depth = scope.parent, depth + 1
         return None
 
     def blocked(self, depth: int) -> bool:
-        """May a name not reach ``depth`` scopes out, because a barrier lies between?"""
+        """Return whether a barrier hides names ``depth`` scopes out."""
         scope: Scope | None = self
         for _ in range(depth):
             assert scope is not None
@@ -156,11 +147,7 @@ class Scope:
         return depth > 0 and scope is not None and scope.barrier
 
     def like(self, parts: Sequence[str]) -> str | None:
-        """Return the visible name most like this one, qualified where the parts are; None if none is near.
-
-        Of a qualified name the column is compared with those of the same table; a column of just this name in another table
-        comes after them.
-        """
+        """Return the most similar visible name, qualified if the parts are; columns of the same table come first."""
         fields: list[ScopeField] = []
         scope: Scope | None = self
         while scope is not None:
@@ -177,6 +164,6 @@ class Scope:
         return same[0] if same else None
 
 
-def _nearest(wanted: str, names: Mapping[str, str], cutoff: float = 0.5) -> str | None:
-    near = nearest(wanted, names, cutoff)
+def _nearest(name: str, names: Mapping[str, str], cutoff: float = 0.5) -> str | None:
+    near = nearest(name, names, cutoff)
     return None if near is None else names[near]

@@ -1,1 +1,1 @@
-"""Typed expressions as DuckDB SQL, by whitelist, for pages that are filtered and projected within a task."""
+"""Expressions as DuckDB SQL, by whitelist, for pages within a task."""

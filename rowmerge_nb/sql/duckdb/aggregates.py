@@ -1,7 +1,7 @@
-"""Aggregates as DuckDB SQL that has Trino's meaning, and the types by which DuckDB groups and sorts as Trino does.
+"""Aggregates as DuckDB SQL, and checks of types.
 
-DuckDB adds whole numbers and decimals without an overflow on the way, where Trino ends in an error. It also orders NaN and -0.0 in its own way.
-So an aggregate looks at the values that it has seen. If the two engines could differ on these values, it raises an error, and Spark answers instead.
+DuckDB does not detect intermediate overflows, and orders NaN and -0.0 differently. If the engines could differ on the values of a
+group, an aggregate raises an error, and Spark answers instead.
 """
 
 from __future__ import annotations
@@ -25,22 +25,19 @@ _ORDERED: Final = frozenset(
         *("date", "time", "timestamp", "timestamp with time zone"),
     }
 )
-"""Types whose values DuckDB groups and orders as Trino does, whatever the values are."""
+"""Types whose values DuckDB groups and orders like Trino."""
 DOUBT: Final = "DOUBT"
-"""The code of an error that no user sees: the values are such that the engines may differ."""
+"""The code of an internal error: the engines may differ on these values."""
 _MOST_BIGINT: Final = 2**63 - 1
 _EXACT_DOUBLE: Final = 2**53
 _MOST_DIGITS: Final = 36
-"""Sums of this many digits can be divided, doubled and rounded within a HUGEINT."""
+"""Sums with this many digits can be divided, doubled and rounded within a HUGEINT."""
 _SHORT: Final = 24
-"""No table has as many rows as a sum of decimals with this many digits needs to become too long."""
+"""A sum of decimals with this many digits cannot overflow with a realistic number of rows."""
 
 
 def aggregate_text(call: Aggregate) -> str:
-    """Return an aggregate over columns as DuckDB SQL.
-
-    Raises:
-        UnprintableError: DuckDB has no form of it that is known to mean the same.
+    """Return an aggregate over columns, or raise UnprintableError.
 
     >>> from rowmerge_nb.spi.types import BIGINT
     >>> from rowmerge_nb.sql.typed.expressions import Aggregate, Column
@@ -53,18 +50,14 @@ def aggregate_text(call: Aggregate) -> str:
     return writer(_Call(call), *(argument.type for argument in call.arguments))
 
 
-def check_grouped(kind: Type) -> None:
-    """Raise an error unless DuckDB makes the same groups of values of a type as Trino, and shows the same value of each.
-
-    Raises:
-        UnprintableError: it may not.
-    """
-    if kind.base not in _ORDERED or is_zoned(kind):
-        raise UnprintableError(f"groups of {kind}")
+def check_grouped(sql_type: Type) -> None:
+    """Raise UnprintableError unless DuckDB groups a type like Trino."""
+    if sql_type.base not in _ORDERED or is_zoned(sql_type):
+        raise UnprintableError(f"groups of {sql_type}")
 
 
 def guarded_key(key: Column) -> str:
-    """Return a number by which rows are grouped, which is an error if the engines may differ on what it equals, or on which of equals is shown.
+    """Return a key that raises an error for values that the engines may group differently.
 
     >>> from rowmerge_nb.spi.types import DOUBLE
     >>> from rowmerge_nb.sql.typed.expressions import Column
@@ -79,29 +72,21 @@ def _is_odd(column: str) -> str:
     return f"isnan({column}) OR ({column} = 0 AND signbit({column}))"
 
 
-def check_sorted(kind: Type) -> None:
-    """Raise an error unless DuckDB has the order of values of a type that Trino has; NaN is the largest number for both.
-
-    Raises:
-        UnprintableError: it may not.
-    """
-    if (kind.base not in _ORDERED and not is_float(kind)) or is_zoned(kind):
-        raise UnprintableError(f"an order of {kind}")
+def check_sorted(sql_type: Type) -> None:
+    """Raise UnprintableError unless DuckDB orders a type like Trino; both have NaN last."""
+    if (sql_type.base not in _ORDERED and not is_float(sql_type)) or is_zoned(sql_type):
+        raise UnprintableError(f"an order of {sql_type}")
 
 
-def check_carried(kind: Type) -> None:
-    """Raise an error unless values of a type come out of DuckDB as they went in.
-
-    Raises:
-        UnprintableError: they may not.
-    """
-    for part in parts_of(kind):
+def check_carried(sql_type: Type) -> None:
+    """Raise UnprintableError unless values pass through DuckDB unchanged."""
+    for part in parts_of(sql_type):
         if part.base not in {"array", "map", "row", "json", "unknown"}:
             duckdb_type(part)
 
 
 class _Call:
-    """Writes the functions of DuckDB that one aggregate needs, with its DISTINCT and FILTER."""
+    """Writes the DuckDB calls of one aggregate."""
 
     def __init__(self, call: Aggregate) -> None:
         self.call = call
@@ -113,17 +98,17 @@ class _Call:
         return f"{function}({distinct}{self.columns[0] if argument is None else argument}){self.filter}"
 
     def guarded(self, doubt: str, value: str) -> str:
-        """Return a value, which is an error if there is a doubt that Trino has the same one; ``""`` is no doubt."""
+        """Return a value, or an error if ``doubt`` is true."""
         return (
             value
             if not doubt
             else f"CASE WHEN {doubt} THEN {failure(DOUBT, text_literal(f'{self.call.name} of such values'))} ELSE {value} END"
         )
 
-    def largest(self, kind: str) -> str:
-        """Return what no sum of the values exceeds on the way, whatever their order is."""
+    def largest(self, sql_type: str) -> str:
+        """Return a bound of all partial sums."""
         low, high = self.text("min"), self.text("max")
-        return f"CAST(greatest(abs(CAST({high} AS {kind})), abs(CAST({low} AS {kind}))) AS DOUBLE) * {self.text('count')}"
+        return f"CAST(greatest(abs(CAST({high} AS {sql_type})), abs(CAST({low} AS {sql_type}))) AS DOUBLE) * {self.text('count')}"
 
 
 def _column_text(node: object) -> str:
@@ -135,14 +120,14 @@ def _count_rows(call: _Call) -> str:
     return f"count(*){call.filter}"
 
 
-def _count(call: _Call, kind: Type) -> str:
+def _count(call: _Call, sql_type: Type) -> str:
     if call.call.distinct:
-        check_grouped(kind)
+        check_grouped(sql_type)
     return call.text("count")
 
 
-def _approx_distinct(call: _Call, kind: Type) -> str:
-    check_grouped(kind)
+def _approx_distinct(call: _Call, sql_type: Type) -> str:
+    check_grouped(sql_type)
     return f"count(DISTINCT {call.columns[0]}){call.filter}"
 
 
@@ -150,48 +135,48 @@ def _count_if(call: _Call, _: Type) -> str:
     return call.text("count", f"CASE WHEN {call.columns[0]} THEN true END")
 
 
-def _extreme(call: _Call, kind: Type) -> str:
+def _extreme(call: _Call, sql_type: Type) -> str:
     value = call.text(call.call.name)
-    if not is_float(kind):
-        check_grouped(kind)
+    if not is_float(sql_type):
+        check_grouped(sql_type)
         return value
     column = call.columns[0]
     return call.guarded(call.text("bool_or", _is_odd(column)), value)
 
 
-def _sum(call: _Call, kind: Type) -> str:
+def _sum(call: _Call, sql_type: Type) -> str:
     value = call.text("sum")
-    if kind.base == "bigint":
+    if sql_type.base == "bigint":
         return call.guarded(f"{call.largest('HUGEINT')} >= {_MOST_BIGINT}", f"CAST({value} AS BIGINT)")
-    if kind.base == "decimal":
-        return call.guarded(_is_long(call, kind), f"CAST({value} AS {duckdb_type(call.call.type)})")
-    return _of_floats(call, kind, "sum")
+    if sql_type.base == "decimal":
+        return call.guarded(_is_long(call, sql_type), f"CAST({value} AS {duckdb_type(call.call.type)})")
+    return _of_floats(call, sql_type, "sum")
 
 
-def _avg(call: _Call, kind: Type) -> str:
-    if kind.base == "bigint":
+def _avg(call: _Call, sql_type: Type) -> str:
+    if sql_type.base == "bigint":
         quotient = f"CAST({call.text('sum')} AS DOUBLE) / {call.text('count')}"
         return call.guarded(f"{call.largest('HUGEINT')} >= {_EXACT_DOUBLE}", quotient)
-    if kind.base == "decimal":
-        summed, count = decimal_of(_MOST_DIGITS, kind.parameters[1]), decimal_of(19, 0)
-        parts = (f"CAST({call.text('sum')} AS {duckdb_type(decimal_of(38, kind.parameters[1]))})", call.text("count"))
+    if sql_type.base == "decimal":
+        summed, count = decimal_of(_MOST_DIGITS, sql_type.parameters[1]), decimal_of(19, 0)
+        parts = (f"CAST({call.text('sum')} AS {duckdb_type(decimal_of(38, sql_type.parameters[1]))})", call.text("count"))
         quotient = decimal_quotient(*parts, (summed, count), call.call.type, "NULL")
-        return call.guarded(_is_long(call, kind), quotient)
-    return _of_floats(call, kind, "avg")
+        return call.guarded(_is_long(call, sql_type), quotient)
+    return _of_floats(call, sql_type, "avg")
 
 
-def _of_floats(call: _Call, kind: Type, function: str) -> str:
-    if not is_float(kind) or call.call.distinct:
-        raise UnprintableError(f"{call.call.name} of {'distinct ' if call.call.distinct else ''}{kind}")
+def _of_floats(call: _Call, sql_type: Type, function: str) -> str:
+    if not is_float(sql_type) or call.call.distinct:
+        raise UnprintableError(f"{call.call.name} of {'distinct ' if call.call.distinct else ''}{sql_type}")
     value = call.text(function, f"CAST({call.columns[0]} AS DOUBLE)")
-    return f"CAST({value} AS {duckdb_type(kind)})"
+    return f"CAST({value} AS {duckdb_type(sql_type)})"
 
 
-def _is_long(call: _Call, kind: Type) -> str:
-    if kind.parameters[0] <= _SHORT:
+def _is_long(call: _Call, sql_type: Type) -> str:
+    if sql_type.parameters[0] <= _SHORT:
         return ""
-    digits = _MOST_DIGITS - kind.parameters[1]
-    return f"{call.largest(duckdb_type(kind))} >= CAST('1e{digits}' AS DOUBLE)"
+    digits = _MOST_DIGITS - sql_type.parameters[1]
+    return f"{call.largest(duckdb_type(sql_type))} >= CAST('1e{digits}' AS DOUBLE)"
 
 
 def _all_or_any(call: _Call, _: Type) -> str:

@@ -1,4 +1,4 @@
-"""Dates and timestamps in DuckDB SQL: intervals added to them, and the functions that take a unit."""
+"""Dates and timestamps in DuckDB SQL."""
 
 from __future__ import annotations
 
@@ -32,108 +32,99 @@ _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 _DAY_SECONDS: Final = 86_400
 
 
-def shifted(operator: str, text: str, kind: Type, interval: e.Constant, fail: Callable[..., str]) -> str:
-    """Write a date or a timestamp moved by a constant interval.
-
-    Raises:
-        UnprintableError: it is another moment.
-    """
-    if kind.base not in _KINDS or is_zoned(kind):
-        raise UnprintableError(f"{kind} {operator} an interval")
+def shifted(operator: str, text: str, sql_type: Type, interval: e.Constant, fail: Callable[..., str]) -> str:
+    """Shift a date or timestamp by a constant interval, or raise UnprintableError."""
+    if sql_type.base not in _KINDS or is_zoned(sql_type):
+        raise UnprintableError(f"{sql_type} {operator} an interval")
     if interval.value is None:
-        return f"CAST(NULL AS {duckdb_type(kind)})"
-    if kind.base == _WITH_ZONE:
+        return f"CAST(NULL AS {duckdb_type(sql_type)})"
+    if sql_type.base == _WITH_ZONE:
         return _on_clock(text, lambda clock: shifted(operator, clock, TIMESTAMP, interval, fail))
     if interval.type == INTERVAL_YEAR:
-        return f"CAST({text} {operator} to_months({int(interval.value)}) AS {kind.base.upper()})"
+        return f"CAST({text} {operator} to_months({int(interval.value)}) AS {sql_type.base.upper()})"
     seconds = Decimal(interval.value)
-    if kind.base == "timestamp":
+    if sql_type.base == "timestamp":
         return f"make_timestamp(epoch_us({text}) {operator} ({int(seconds * 1_000_000)}))"
     if seconds % _DAY_SECONDS:
-        said = "add hour, minutes or seconds to a date" if operator == "+" else "subtract hour, minutes or seconds from a date"
-        message = fail("INVALID_FUNCTION_ARGUMENT", f"'Cannot {said}'")
+        action = "add hour, minutes or seconds to a date" if operator == "+" else "subtract hour, minutes or seconds from a date"
+        message = fail("INVALID_FUNCTION_ARGUMENT", f"'Cannot {action}'")
         return f"CASE WHEN {text} IS NOT NULL THEN {message} END"
     return f"CAST({text} {operator} CAST({int(seconds) // _DAY_SECONDS} AS INTEGER) AS DATE)"
 
 
 def moment_text(node: e.Apply, printed: Callable[[Sequence[e.Typed]], list[str]], fail: Callable[..., str]) -> str:
-    """Write a function of moments that takes a unit or a pattern.
-
-    Args:
-        node: the call.
-        printed: writes arguments.
-        fail: writes a failure.
+    """Write a function with a unit or a pattern.
 
     Raises:
-        UnprintableError: it is another function, its unit is no constant, or its values carry zones.
+        UnprintableError: it is unsupported, its unit is not constant, or its values carry zones.
     """
-    name, kind = node.detail.name, node.arguments[-1].type
+    name, sql_type = node.detail.name, node.arguments[-1].type
     msg = f"the function {name}({', '.join(str(argument.type) for argument in node.arguments)})"
-    if kind.base not in _KINDS or is_zoned(kind):
+    if sql_type.base not in _KINDS or is_zoned(sql_type):
         raise UnprintableError(msg)
     if name in _FORMATS:
-        return formatted(node.detail.key, _thousandths(printed(node.arguments)[0], kind))
+        return formatted(node.detail.key, _thousandths(printed(node.arguments)[0], sql_type))
     writer, unit = _WRITERS.get(name), node.arguments[0]
     if writer is None or not isinstance(unit, e.Constant):
         raise UnprintableError(msg)
     texts, word = printed(node.arguments[1:]), (unit.value or "").lower()
-    if word not in ({*_DAYS, *_MONTHS} if kind.base == "date" else {*_MICROS, *_MONTHS}):
-        return _no_unit(unit, texts, kind, fail)
-    plain = Type("timestamp", kind.parameters)
-    if kind.base != _WITH_ZONE:
-        written = writer(word, texts, kind)
+    if word not in ({*_DAYS, *_MONTHS} if sql_type.base == "date" else {*_MICROS, *_MONTHS}):
+        return _no_unit(unit, texts, sql_type, fail)
+    plain = Type("timestamp", sql_type.parameters)
+    if sql_type.base != _WITH_ZONE:
+        text = writer(word, texts, sql_type)
     elif name == "date_diff":
-        written = writer(word, [f"CAST({text} AS TIMESTAMP)" for text in texts], plain)
+        text = writer(word, [f"CAST({text} AS TIMESTAMP)" for text in texts], plain)
     else:
-        written = _on_clock(texts[-1], lambda clock: writer(word, [*texts[:-1], clock], plain))
-    if name != "date_add" or kind.base == "date" or not e.may_exceed_integer(node.arguments[1]):
-        return written
+        text = _on_clock(texts[-1], lambda clock: writer(word, [*texts[:-1], clock], plain))
+    if name != "date_add" or sql_type.base == "date" or not e.may_exceed_integer(node.arguments[1]):
+        return text
     far = f"{texts[0]} NOT BETWEEN -2147483648 AND 2147483647 AND {texts[1]} IS NOT NULL"
-    return f"CASE WHEN {far} THEN {fail('INVALID_FUNCTION_ARGUMENT', text_literal('integer overflow'))} ELSE {written} END"
+    return f"CASE WHEN {far} THEN {fail('INVALID_FUNCTION_ARGUMENT', text_literal('integer overflow'))} ELSE {text} END"
 
 
-def _no_unit(unit: e.Constant, texts: Sequence[str], kind: Type, fail: Callable[..., str]) -> str:
+def _no_unit(unit: e.Constant, texts: Sequence[str], sql_type: Type, fail: Callable[..., str]) -> str:
     if unit.value is None:
         return "NULL"
-    said = f"'{unit.value.lower()}' is not a valid {'DATE' if kind.base == 'date' else 'TIMESTAMP'} field"
-    given = " AND ".join(f"{text} IS NOT NULL" for text in texts)
-    return f"CASE WHEN {given} THEN {fail('INVALID_FUNCTION_ARGUMENT', text_literal(said))} END"
+    message = f"'{unit.value.lower()}' is not a valid {'DATE' if sql_type.base == 'date' else 'TIMESTAMP'} field"
+    not_null = " AND ".join(f"{text} IS NOT NULL" for text in texts)
+    return f"CASE WHEN {not_null} THEN {fail('INVALID_FUNCTION_ARGUMENT', text_literal(message))} END"
 
 
-def _thousandths(text: str, kind: Type) -> str:
-    """Write the clock of UTC, rounded to the thousandths of a second that patterns know."""
+def _thousandths(text: str, sql_type: Type) -> str:
     clock = f"CAST({text} AS TIMESTAMP)"
     return (
-        clock if precision_of(kind) <= _THOUSANDTHS else f"make_timestamp({rounded_micros(f'epoch_us({clock})', _THOUSANDTHS)})"
+        clock
+        if precision_of(sql_type) <= _THOUSANDTHS
+        else f"make_timestamp({rounded_micros(f'epoch_us({clock})', _THOUSANDTHS)})"
     )
 
 
 def _on_clock(text: str, write: Callable[[str], str]) -> str:
-    """Write what is done to an instant by the clock of UTC."""
     return f"CAST({write(f'CAST({text} AS TIMESTAMP)')} AS TIMESTAMPTZ)"
 
 
-def _date_trunc(unit: str, texts: list[str], kind: Type) -> str:
-    return f"CAST(date_trunc('{unit}', {texts[0]}) AS {duckdb_type(kind)})"
+def _date_trunc(unit: str, texts: list[str], sql_type: Type) -> str:
+    return f"CAST(date_trunc('{unit}', {texts[0]}) AS {duckdb_type(sql_type)})"
 
 
-def _date_add(unit: str, texts: list[str], kind: Type) -> str:
+def _date_add(unit: str, texts: list[str], sql_type: Type) -> str:
     def write(number: str, text: str) -> str:
         if unit in _MONTHS:
-            moved = f"CAST({text} + to_months(CAST({number} * {_MONTHS[unit]} AS INTEGER)) AS {kind.base.upper()})"
-        elif kind.base == "date":
+            moved = f"CAST({text} + to_months(CAST({number} * {_MONTHS[unit]} AS INTEGER)) AS {sql_type.base.upper()})"
+        elif sql_type.base == "date":
             moved = f"CAST({text} + CAST({number} * {_DAYS[unit]} AS INTEGER) AS DATE)"
         else:
             micros = f"(epoch_us({text}) + {number} * {_MICROS[unit]})"
-            moved = f"make_timestamp({rounded_micros(micros, precision_of(kind)) if unit == 'millisecond' else micros})"
-        # A number that is too large is no error beside NULL.
+            moved = f"make_timestamp({rounded_micros(micros, precision_of(sql_type)) if unit == 'millisecond' else micros})"
+        # Beside NULL, too large a number is not an error.
         return f"CASE WHEN {text} IS NOT NULL THEN {moved} END"
 
     return once(write, *texts)
 
 
-def _date_diff(unit: str, texts: list[str], kind: Type) -> str:
-    if kind.base == "date" and unit in _DAYS:
+def _date_diff(unit: str, texts: list[str], sql_type: Type) -> str:
+    if sql_type.base == "date" and unit in _DAYS:
         return f"(date_diff('day', {texts[0]}, {texts[1]}) // {_DAYS[unit]})"
     if unit in _MICROS:
         first, second = (_millis(text) for text in texts)
@@ -144,14 +135,13 @@ def _date_diff(unit: str, texts: list[str], kind: Type) -> str:
         apart = f"((year({high}) - year({low})) * 12 + month({high}) - month({low}))"
         whole = f"({apart} - CASE WHEN {low} + to_months(CAST({apart} AS INTEGER)) > {high} THEN 1 ELSE 0 END)"
         sign = f"CASE WHEN {a} <= {b} THEN 1 ELSE -1 END"
-        found = f"CAST({sign} * ({whole} // {_MONTHS[unit]}) AS BIGINT)"
-        return f"CASE WHEN {a} IS NULL OR {b} IS NULL THEN NULL ELSE {found} END"
+        months_text = f"CAST({sign} * ({whole} // {_MONTHS[unit]}) AS BIGINT)"
+        return f"CASE WHEN {a} IS NULL OR {b} IS NULL THEN NULL ELSE {months_text} END"
 
     return once(write, *(f"date_trunc('milliseconds', CAST({text} AS TIMESTAMP))" for text in texts))
 
 
 def _millis(text: str) -> str:
-    """Whole milliseconds since 1970, rounded down."""
     return f"((epoch_us({text}) - ((epoch_us({text}) % 1000 + 1000) % 1000)) // 1000)"
 
 

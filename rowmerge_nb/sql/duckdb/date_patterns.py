@@ -1,4 +1,4 @@
-"""Patterns of dates as DuckDB SQL that formats."""
+"""Formatting by pattern in DuckDB SQL."""
 
 from __future__ import annotations
 
@@ -40,24 +40,16 @@ _DECIMALS: Final = 9
 
 
 def formatted(tokens: Sequence[Token], clock: str) -> str:
-    """Write a timestamp by a pattern.
-
-    Args:
-        tokens: the pattern.
-        clock: the wall clock in DuckDB SQL.
-
-    Raises:
-        UnprintableError: the pattern asks for a zone.
-    """
+    """Format a wall clock; UnprintableError for zones."""
 
     def write(moment: str) -> str:
-        pieces = [_written(token, moment) for token in tokens]
+        pieces = [_token_text(token, moment) for token in tokens]
         return f"CASE WHEN {moment} IS NOT NULL THEN {' || '.join(pieces) or chr(39) * 2} END"
 
     return bound(write, clock)
 
 
-def _written(token: Token, moment: str) -> str:
+def _token_text(token: Token, moment: str) -> str:
     if token.field == "literal":
         return text_literal(token.text)
     if token.field in _WORDS:
@@ -66,5 +58,7 @@ def _written(token: Token, moment: str) -> str:
         return f"rpad(substr(strftime({moment}, '%f'), 1, {token.width}), {token.width}, '0')"
     if token.field not in _NUMBERS:
         raise UnprintableError(f"a date pattern with a part '{token.field}'")
-    shown = f"CAST({_NUMBERS[token.field].format(t=moment)} AS VARCHAR)"
-    return shown if token.width == 1 else f"lpad({shown}, greatest({token.width}, length({shown}))::INTEGER, '0')"
+    number_text = f"CAST({_NUMBERS[token.field].format(t=moment)} AS VARCHAR)"
+    return (
+        number_text if token.width == 1 else f"lpad({number_text}, greatest({token.width}, length({number_text}))::INTEGER, '0')"
+    )

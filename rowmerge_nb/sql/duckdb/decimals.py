@@ -1,4 +1,4 @@
-"""Decimals in DuckDB SQL: room for results that it would keep in one word, and quotients, which it gives as floating point numbers."""
+"""Decimals in DuckDB SQL."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 _ONE_WORD: Final = 18
 _MOST_DIGITS: Final = 37
-"""Twice a number of so many digits fits into a HUGEINT."""
+"""Twice a number with this many digits fits into a HUGEINT."""
 
 
 def widened(text: str, left: Type, right: Type, operator: str) -> str:
-    """Write the left side of ``+``, ``-`` or ``*``: of two decimals of one word DuckDB makes one of one word, though the result may be longer.
+    """Cast the left side of ``+``, ``-`` or ``*`` if DuckDB's result type is too short.
 
     >>> from rowmerge_nb.spi.types import decimal_of
     >>> widened("a", decimal_of(12, 2), decimal_of(12, 2), "*"), widened("a", decimal_of(9, 2), decimal_of(9, 2), "+")
@@ -31,17 +31,10 @@ def widened(text: str, left: Type, right: Type, operator: str) -> str:
 
 
 def decimal_quotient(left: str, right: str, kinds: Sequence[Type], result: Type, zero: str) -> str:
-    """Write a quotient of decimals, rounded half away from zero to the larger scale, by whole numbers.
-
-    Args:
-        left: the dividend.
-        right: the divisor.
-        kinds: their types.
-        result: the type of the quotient.
-        zero: what raises the error of a division by zero.
+    """Write a quotient by integers, rounded half away from zero; ``zero`` raises an error.
 
     Raises:
-        UnprintableError: the whole numbers would be too long.
+        UnprintableError: the integers would be too long.
     """
     (p1, s1), (_, s2) = kinds[0].parameters, kinds[1].parameters
     scale = result.parameters[1]
@@ -60,5 +53,4 @@ def decimal_quotient(left: str, right: str, kinds: Sequence[Type], result: Type,
 
 
 def _whole(text: str) -> str:
-    """Write the digits of a decimal as a whole number."""
     return f"CAST(replace(CAST({text} AS VARCHAR), '.', '') AS HUGEINT)"

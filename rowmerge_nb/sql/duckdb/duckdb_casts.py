@@ -1,4 +1,4 @@
-"""Casts in DuckDB SQL that mean what Trino's mean: rounding half away from zero, checked ranges, Trino's error texts."""
+"""Casts in DuckDB SQL with Trino's rounding (half away from zero), range checks and errors."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.duckdb.text_casts import Writer
 
 _SHORT_DECIMAL: Final = 18
-"""Up to this precision Trino keeps a decimal in one word, and reports what does not fit after it was rounded."""
+"""Up to this precision, a decimal is one word in Trino, and errors show the rounded value."""
 _NESTED: Final = frozenset({"array", "map", "row"})
 _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _MICROS: Final = 6
 
 
 def is_total(source: Type, target: Type) -> bool:
-    """Return whether a cast succeeds for every value.
+    """Return whether a cast always succeeds.
 
     >>> from rowmerge_nb.spi.types import BIGINT, INTEGER
     >>> is_total(INTEGER, BIGINT), is_total(BIGINT, INTEGER)
@@ -52,17 +52,14 @@ def is_total(source: Type, target: Type) -> bool:
 
 
 def cast_text(argument: e.Typed, target: Type, printed: Callable[[e.Typed], str], *, safe: bool, storing: bool) -> str:
-    """Write a cast.
+    """Write a cast, or raise UnprintableError.
 
     Args:
         argument: the value.
-        target: the type wanted.
-        printed: writes the value in DuckDB SQL.
-        safe: give NULL where the cast fails.
-        storing: the cast is that of an assignment: text that is too long fails unless only spaces are cut.
-
-    Raises:
-        UnprintableError: DuckDB has no form of it that is known to mean the same.
+        target: the target type.
+        printed: writes the value.
+        safe: return NULL on failure.
+        storing: an assignment, which cuts only spaces.
     """
     source = argument.type
     if source == UNKNOWN:
@@ -99,18 +96,18 @@ def _words(source: Type, target: Type) -> str:
 def _writer(source: Type, target: Type) -> Writer:
     if target.base == "timestamp with time zone" and source.base != target.base and session_zone() != "UTC":
         raise UnprintableError(_words(source, target))
-    found = _from_text(target) if is_text(source) else _from_number(source, target)
-    if found is None and target.base == "varchar" and not is_zoned(source):
-        found = to_text
-    if found is None and (source.base in _MOMENTS or is_zoned(source)) and target.base in _MOMENTS and not is_zoned(target):
-        found = _moment
-    if found is None and (source.base, target.base) == ("uuid", "varbinary"):
-        found = _uuid_bytes
-    if found is None and source.base == target.base == "time":
-        found = _time
-    if found is None or (is_zoned(source) and target.base != "timestamp with time zone"):
+    writer = _from_text(target) if is_text(source) else _from_number(source, target)
+    if writer is None and target.base == "varchar" and not is_zoned(source):
+        writer = to_text
+    if writer is None and (source.base in _MOMENTS or is_zoned(source)) and target.base in _MOMENTS and not is_zoned(target):
+        writer = _moment
+    if writer is None and (source.base, target.base) == ("uuid", "varbinary"):
+        writer = _uuid_bytes
+    if writer is None and source.base == target.base == "time":
+        writer = _time
+    if writer is None or (is_zoned(source) and target.base != "timestamp with time zone"):
         raise UnprintableError(_words(source, target))
-    return found
+    return writer
 
 
 def _from_text(target: Type) -> Writer | None:
@@ -143,56 +140,56 @@ def _from_number(source: Type, target: Type) -> Writer | None:
 
 
 def _to_integer(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
-    kind = duckdb_type(target)
+    type_text = duckdb_type(target)
     if is_total(source, target):
-        return f"CAST({text} AS {kind})"
+        return f"CAST({text} AS {type_text})"
     if is_integer(source):
         message = fail("NUMERIC_VALUE_OUT_OF_RANGE", f"'Out of range for {target.base}: '", f"CAST({text} AS VARCHAR)")
     else:
-        shown = f"CAST(round({text}, 0) AS VARCHAR)" if source.parameters[0] <= _SHORT_DECIMAL else shown_exact(text, source)
-        message = fail("INVALID_CAST_ARGUMENT", "'Cannot cast '''", shown, f"''' to {target.base.upper()}'")
-    return f"coalesce(TRY_CAST({text} AS {kind}), CASE WHEN {text} IS NOT NULL THEN {message} END)"
+        value_text = f"CAST(round({text}, 0) AS VARCHAR)" if source.parameters[0] <= _SHORT_DECIMAL else shown_exact(text, source)
+        message = fail("INVALID_CAST_ARGUMENT", "'Cannot cast '''", value_text, f"''' to {target.base.upper()}'")
+    return f"coalesce(TRY_CAST({text} AS {type_text}), CASE WHEN {text} IS NOT NULL THEN {message} END)"
 
 
 def _to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
-    kind = duckdb_type(target)
+    type_text = duckdb_type(target)
     if is_total(source, target):
-        return f"CAST({text} AS {kind})"
-    said = f"DECIMAL({source.parameters[0]}, {source.parameters[1]})" if source.base == "decimal" else source.base.upper()
-    message = _unfit(said, shown_exact(text, source), target, fail)
-    return f"coalesce(TRY_CAST({text} AS {kind}), CASE WHEN {text} IS NOT NULL THEN {message} END)"
+        return f"CAST({text} AS {type_text})"
+    type_words = f"DECIMAL({source.parameters[0]}, {source.parameters[1]})" if source.base == "decimal" else source.base.upper()
+    message = _unfit(type_words, shown_exact(text, source), target, fail)
+    return f"coalesce(TRY_CAST({text} AS {type_text}), CASE WHEN {text} IS NOT NULL THEN {message} END)"
 
 
-def _unfit(said: str, shown: str, target: Type, fail: Callable[..., str]) -> str:
+def _unfit(type_words: str, value_text: str, target: Type, fail: Callable[..., str]) -> str:
     precision, scale = target.parameters
-    return fail("INVALID_CAST_ARGUMENT", f"'Cannot cast {said} '''", shown, f"''' to DECIMAL({precision}, {scale})'")
+    return fail("INVALID_CAST_ARGUMENT", f"'Cannot cast {type_words} '''", value_text, f"''' to DECIMAL({precision}, {scale})'")
 
 
 def _float_to_integer(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
     limit, base = RANGES[target.base], target.base
-    shown = java_double(text)
+    value_text = java_double(text)
     nan = fail("INVALID_CAST_ARGUMENT", f"'Cannot cast {source.base} NaN to {base}'")
     if base == "bigint":
-        nan = far = fail("INVALID_CAST_ARGUMENT", "'Unable to cast '", shown, "' to bigint'")
+        nan = far = fail("INVALID_CAST_ARGUMENT", "'Unable to cast '", value_text, "' to bigint'")
         within = f"{text} >= -9223372036854775808.0::DOUBLE AND {text} < 9223372036854775808.0::DOUBLE"
     else:
-        far = fail("NUMERIC_VALUE_OUT_OF_RANGE", f"'Out of range for {base}: '", shown)
-        # As doubles: beside a real, 2147483647 would be the next one, which is out of range.
+        far = fail("NUMERIC_VALUE_OUT_OF_RANGE", f"'Out of range for {base}: '", value_text)
+        # As doubles, since as a real 2147483647 would be out of range.
         within = f"round(CAST({text} AS DOUBLE)) BETWEEN {-limit}::DOUBLE AND {limit - 1}::DOUBLE"
     value = f"CAST(round({text}) AS {duckdb_type(target)})"
     return f"CASE WHEN {text} IS NULL THEN NULL WHEN isnan({text}) THEN {nan} WHEN {within} THEN {value} ELSE {far} END"
 
 
 def _float_to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
-    # A float's shortest decimal form is what is rounded, so that 1.005 becomes 1.01.
+    # The shortest decimal form of a float is rounded, so that 1.005 becomes 1.01.
     message = _unfit(source.base.upper(), java_double(text), target, fail)
-    tried = once(lambda digits: decimal_of_digits(digits, target), f"CAST({text} AS VARCHAR)")
+    attempt = once(lambda digits: decimal_of_digits(digits, target), f"CAST({text} AS VARCHAR)")
     finite = f"isnan({text}) OR isinf({text})"
-    return f"CASE WHEN {finite} THEN {message} ELSE coalesce({tried}, CASE WHEN {text} IS NOT NULL THEN {message} END) END"
+    return f"CASE WHEN {finite} THEN {message} ELSE coalesce({attempt}, CASE WHEN {text} IS NOT NULL THEN {message} END) END"
 
 
 def _real_to_bigint(text: str, _source: Type, _target: Type, fail: Callable[..., str]) -> str:
-    """What is too far is the largest bigint; Trino's cast of a double is not so patient."""
+    """Write a cast that clamps, unlike a double's."""
     nan = fail("INVALID_CAST_ARGUMENT", "'Cannot cast real NaN to bigint'")
     return (
         f"CASE WHEN {text} IS NULL THEN NULL WHEN isnan({text}) THEN {nan} WHEN {text} >= 9223372036854775808.0::DOUBLE THEN "
@@ -202,7 +199,7 @@ def _real_to_bigint(text: str, _source: Type, _target: Type, fail: Callable[...,
 
 
 def _double_to_real(text: str, _source: Type, _target: Type, _fail: Callable[..., str]) -> str:
-    """What is too large becomes infinite; DuckDB would fail."""
+    """Write a cast with infinity instead of an error."""
     finite = f"isnan({text}) OR isinf({text}) OR abs({text}) < 3.4028235677973366e38::DOUBLE"
     infinite = "'inf'::FLOAT", "'-inf'::FLOAT"
     return (
@@ -215,14 +212,14 @@ def _double_to_real(text: str, _source: Type, _target: Type, _fail: Callable[...
 
 
 def _stored(text: str, source: Type, target: Type, writer: Writer, fail: Callable[..., str]) -> str:
-    made, length = writer(text, source, target, fail), target.parameters[0]
+    value, length = writer(text, source, target, fail), target.parameters[0]
     if source.parameters and source.parameters[0] <= length:
-        return made
+        return value
     message = fail(
         "INVALID_CAST_ARGUMENT",
         text_literal(f"Cannot truncate non-space characters when casting from {source} to {target} on INSERT"),
     )
-    return f"CASE WHEN {text} IS NULL OR length(rtrim({text}, ' ')) <= {length} THEN {made} ELSE {message} END"
+    return f"CASE WHEN {text} IS NULL OR length(rtrim({text}, ' ')) <= {length} THEN {value} ELSE {message} END"
 
 
 _CONSTANTS: Final = {
@@ -234,7 +231,7 @@ _CONSTANTS: Final = {
 
 
 def _constant(argument: e.Typed, target: Type) -> str | None:
-    """Read a constant that needs no computing; None for all else."""
+    """Return a constant as a literal, if it needs no computation."""
     if not isinstance(argument, e.Constant):
         return None
     if argument.value is None:
@@ -242,9 +239,9 @@ def _constant(argument: e.Typed, target: Type) -> str | None:
     if is_zoned(argument.type) and target.base == argument.type.base and precision_of(argument.type) <= precision_of(target):
         return literal(target, argument.value.rpartition(" ")[0])
     for form in _CONSTANTS.get(target.base, ()) if argument.type.base == "varchar" else ():
-        found = re.fullmatch(form, argument.value)
-        if found and (target.base != "timestamp" or _precision(found[1]) <= precision_of(target)):
-            return f"CAST('{found[1]}' AS {duckdb_type(target)})"
+        match = re.fullmatch(form, argument.value)
+        if match and (target.base != "timestamp" or _precision(match[1]) <= precision_of(target)):
+            return f"CAST('{match[1]}' AS {duckdb_type(target)})"
     return None
 
 
@@ -256,7 +253,7 @@ def _precision(moment: str) -> int:
 
 
 def rounded_micros(number: str, precision: int) -> str:
-    """Write microseconds rounded, halves up, to so many decimals of a second."""
+    """Write microseconds rounded half up to a precision."""
     step = 10 ** (_MICROS - precision)
     if step == 1:
         return number
@@ -268,13 +265,13 @@ def _moment(text: str, source: Type, target: Type, _fail: Callable[..., str]) ->
     if is_zoned(source):
         text = f"{text}['instant']"
     if target.base != "date" and precision_of(source) > precision_of(target):
-        made = f"make_timestamp({rounded_micros(f'epoch_us({text})', precision_of(target))})"
-        return made if target.base == "timestamp" else f"CAST({made} AS {duckdb_type(target)})"
+        timestamp_text = f"make_timestamp({rounded_micros(f'epoch_us({text})', precision_of(target))})"
+        return timestamp_text if target.base == "timestamp" else f"CAST({timestamp_text} AS {duckdb_type(target)})"
     return f"CAST({text} AS {duckdb_type(target)})"
 
 
 def _time(text: str, source: Type, target: Type, _fail: Callable[..., str]) -> str:
-    """What is rounded up to midnight is the first moment of a day."""
+    """Write a time cast, which wraps around midnight."""
     if precision_of(source) <= precision_of(target):
         return text
     return f"CAST(make_timestamp({rounded_micros(f'epoch_us({text})', precision_of(target))}) AS TIME)"

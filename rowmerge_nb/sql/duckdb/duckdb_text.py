@@ -1,4 +1,4 @@
-"""The small parts of DuckDB SQL: names, literals, types, failures, and arguments that are written once."""
+"""Helpers of DuckDB SQL."""
 
 from __future__ import annotations
 
@@ -41,50 +41,47 @@ _ISO: Final = {
 
 
 class UnprintableError(Exception):
-    """DuckDB has no form of an expression that is known to mean the same; the message names what it is about."""
+    """DuckDB has no known equivalent of an expression, which the message names."""
 
 
-def duckdb_type(kind: Type) -> str:
-    """Return the DuckDB type that holds a type's values.
-
-    Raises:
-        UnprintableError: values of that type are not computed with.
+def duckdb_type(sql_type: Type) -> str:
+    """Return the DuckDB type of a type, or raise UnprintableError.
 
     >>> from rowmerge_nb.spi.types import decimal_of
     >>> duckdb_type(decimal_of(12, 2))
     'DECIMAL(12,2)'
     """
-    if kind.base == "decimal":
-        return f"DECIMAL({kind.parameters[0]},{kind.parameters[1]})"
-    if kind.base == "array":
-        return f"{duckdb_type(kind.parameters[0])}[]"
-    if kind.base == "map":
-        return f"MAP({', '.join(map(duckdb_type, kind.parameters))})"
-    if kind.base == "row":
-        pairs = zip(field_names(kind), kind.parameters, strict=True)
+    if sql_type.base == "decimal":
+        return f"DECIMAL({sql_type.parameters[0]},{sql_type.parameters[1]})"
+    if sql_type.base == "array":
+        return f"{duckdb_type(sql_type.parameters[0])}[]"
+    if sql_type.base == "map":
+        return f"MAP({', '.join(map(duckdb_type, sql_type.parameters))})"
+    if sql_type.base == "row":
+        pairs = zip(field_names(sql_type), sql_type.parameters, strict=True)
         return f"STRUCT({', '.join(f'{quoted(name)} {duckdb_type(part)}' for name, part in pairs)})"
-    if kind.base not in _TYPES or is_zoned(kind):
-        raise UnprintableError(f"a value of type {kind}")
-    return _TYPES[kind.base]
+    if sql_type.base not in _TYPES or is_zoned(sql_type):
+        raise UnprintableError(f"a value of type {sql_type}")
+    return _TYPES[sql_type.base]
 
 
-def field_names(kind: Type) -> list[str]:
-    """Return the names that the fields of a row have as a struct, all of them different.
+def field_names(sql_type: Type) -> list[str]:
+    """Return unique names for the fields of a row.
 
     >>> from rowmerge_nb.spi.types import INTEGER, row_of
     >>> field_names(row_of([("a", INTEGER), (None, INTEGER), ("A", INTEGER)]))
     ['a', 'field1', 'A$2']
     """
     names: list[str] = []
-    for index, name in enumerate(kind.fields):
-        wanted = name or f"field{index}"
-        known = {other.lower() for other in names}
-        names.append(wanted if wanted.lower() not in known else f"{wanted}${index}")
+    for index, name in enumerate(sql_type.fields):
+        base_name = name or f"field{index}"
+        used_names = {other.lower() for other in names}
+        names.append(base_name if base_name.lower() not in used_names else f"{base_name}${index}")
     return names
 
 
 def text_literal(value: str) -> str:
-    """Write a text, which knows no escapes but doubled quotes.
+    """Write a text literal; the only escape is a doubled quote.
 
     >>> text_literal("it's")
     "'it''s'"
@@ -94,33 +91,33 @@ def text_literal(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def literal(kind: Type, value: str | None) -> str:
-    """Write a constant, typed.
+def literal(sql_type: Type, value: str | None) -> str:
+    """Write a constant with its type.
 
     >>> from rowmerge_nb.spi.types import DATE, INTEGER
     >>> literal(INTEGER, "-3"), literal(DATE, None)
     ('CAST(-3 AS INTEGER)', 'CAST(NULL AS DATE)')
     """
     if value is None:
-        return "NULL" if kind == UNKNOWN else f"CAST(NULL AS {duckdb_type(kind)})"
-    written = duckdb_type(kind)
-    if kind.base == "boolean":
+        return "NULL" if sql_type == UNKNOWN else f"CAST(NULL AS {duckdb_type(sql_type)})"
+    type_text = duckdb_type(sql_type)
+    if sql_type.base == "boolean":
         return value
-    if kind.base in {"varchar", "char", "uuid"}:
+    if sql_type.base in {"varchar", "char", "uuid"}:
         return text_literal(value)
-    if kind.base in {"tinyint", "smallint", "integer", "bigint"}:
-        return f"CAST({value} AS {written})"
-    if kind.base in _ISO and not re.fullmatch(_ISO[kind.base], value):
-        raise UnprintableError(f"the {kind} {value}")
-    if kind.base == "varbinary":
+    if sql_type.base in {"tinyint", "smallint", "integer", "bigint"}:
+        return f"CAST({value} AS {type_text})"
+    if sql_type.base in _ISO and not re.fullmatch(_ISO[sql_type.base], value):
+        raise UnprintableError(f"the {sql_type} {value}")
+    if sql_type.base == "varbinary":
         return f"unhex('{value}')"
-    if kind.base == "timestamp with time zone":
-        return f"CAST('{value}+00' AS {written})"
-    return f"CAST('{value}' AS {written})"
+    if sql_type.base == "timestamp with time zone":
+        return f"CAST('{value}+00' AS {type_text})"
+    return f"CAST('{value}' AS {type_text})"
 
 
 def failure(code: str, *message: str) -> str:
-    """Write what raises an error that the engine reports with Trino's code; the message's parts are texts in SQL.
+    """Write SQL that raises an error with Trino's code and a message of SQL parts.
 
     >>> failure("DIVISION_BY_ZERO", "'Division by zero'")
     "error('[[DIVISION_BY_ZERO]] ' || 'Division by zero')"
@@ -129,35 +126,33 @@ def failure(code: str, *message: str) -> str:
 
 
 def once(write: Callable[..., str], *texts: str) -> str:
-    """Write SQL that uses its arguments more than once without repeating a long one: a lambda's parameter stands for it.
+    """Write SQL with long, repeated arguments bound to lambda parameters.
 
     >>> once(lambda x: f"CASE WHEN {x} = 0 THEN 1 ELSE {x} END", '"a"')
     'CASE WHEN "a" = 0 THEN 1 ELSE "a" END'
     >>> once(lambda x: f"CASE WHEN {x} = 0 THEN 1 ELSE {x} END", "+".join(['"a"'] * 60)).count('"a"')
     60
     """
-    written = write(*texts)
-    if not any(len(text) > _LONG and written.count(text) > 1 for text in texts):
-        return written
+    sql = write(*texts)
+    if not any(len(text) > _LONG and sql.count(text) > 1 for text in texts):
+        return sql
     return bound(write, *texts)
 
 
 def bound(write: Callable[..., str], *texts: str) -> str:
-    """Write SQL in which parameters of a lambda stand for its arguments, so that each is computed once.
-
-    No lambda may hold a subquery: where there is one, the arguments are repeated.
+    """Bind arguments to lambda parameters, or repeat them beside a subquery, which lambdas cannot contain.
 
     >>> bound(lambda x: f"{x} * {x}", "(a + 1)")
     'list_transform([(a + 1)], lambda v1_0: v1_0 * v1_0)[1]'
     """
-    written = write(*texts)
-    if "(SELECT " in written:
-        return written
-    # No name that stands in the text already, be it another lambda's or a column's, may be caught.
-    depth = max((int(found) for found in re.findall(r"v(\d+)_", written)), default=0) + 1
-    named = [text if _SIMPLE.fullmatch(text) else f"v{depth}_{index}" for index, text in enumerate(texts)]
-    body = write(*named)
-    for parameter, text in reversed(list(zip(named, texts, strict=True))):
+    sql = write(*texts)
+    if "(SELECT " in sql:
+        return sql
+    # Names that the text has already, of other lambdas or of columns, must not be captured.
+    depth = max((int(number) for number in re.findall(r"v(\d+)_", sql)), default=0) + 1
+    short_texts = [text if _SIMPLE.fullmatch(text) else f"v{depth}_{index}" for index, text in enumerate(texts)]
+    body = write(*short_texts)
+    for parameter, text in reversed(list(zip(short_texts, texts, strict=True))):
         if parameter != text:
             body = f"list_transform([{text}], lambda {parameter}: {body})[1]"
     return body

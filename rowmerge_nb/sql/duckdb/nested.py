@@ -1,4 +1,4 @@
-"""Arrays, maps and rows in DuckDB SQL: how they are made, what is taken out of them, and casts of what is in them."""
+"""Arrays, maps and rows in DuckDB SQL."""
 
 from __future__ import annotations
 
@@ -14,33 +14,31 @@ if TYPE_CHECKING:
 _CODE = "INVALID_FUNCTION_ARGUMENT"
 
 
-def array_text(texts: Sequence[str], kind: Type) -> str:
+def array_text(texts: Sequence[str], sql_type: Type) -> str:
     """Write an array.
 
     >>> from rowmerge_nb.spi.types import INTEGER, array_of
     >>> array_text(["1", "2"], array_of(INTEGER))
     'CAST([1, 2] AS INTEGER[])'
     """
-    if kind.parameters[0] == UNKNOWN:
-        raise UnprintableError(f"an array of type {kind}")
-    return f"CAST([{', '.join(texts)}] AS {duckdb_type(kind)})"
+    if sql_type.parameters[0] == UNKNOWN:
+        raise UnprintableError(f"an array of type {sql_type}")
+    return f"CAST([{', '.join(texts)}] AS {duckdb_type(sql_type)})"
 
 
-def row_text(texts: Sequence[str], kind: Type) -> str:
+def row_text(texts: Sequence[str], sql_type: Type) -> str:
     """Write a row.
 
     >>> from rowmerge_nb.spi.types import INTEGER, row_of
     >>> row_text(["1"], row_of([("a", INTEGER)]))
     'CAST(struct_pack("a" := 1) AS STRUCT("a" INTEGER))'
     """
-    pairs = ", ".join(f"{quoted(name)} := {text}" for name, text in zip(field_names(kind), texts, strict=True))
-    return f"CAST(struct_pack({pairs}) AS {duckdb_type(kind)})"
+    pairs = ", ".join(f"{quoted(name)} := {text}" for name, text in zip(field_names(sql_type), texts, strict=True))
+    return f"CAST(struct_pack({pairs}) AS {duckdb_type(sql_type)})"
 
 
 def arrays_joined(texts: Sequence[str]) -> str:
-    """Write arrays one behind the other; NULL where one of them is.
-
-    The operator, unlike the function `list_concat`, has NULL so. No value is written twice: a run of thirty is no longer than thirty.
+    """Concatenate arrays; unlike `list_concat`, the operator returns NULL for NULL.
 
     >>> arrays_joined(["a", "b"])
     '(a || b)'
@@ -48,31 +46,25 @@ def arrays_joined(texts: Sequence[str]) -> str:
     return f"({' || '.join(texts)})"
 
 
-def subscript_text(texts: Sequence[str], kind: Type, fail: Callable[..., str]) -> str:
-    """Write ``array[index]`` or ``map[key]``, which must be there.
-
-    Args:
-        texts: the array or map, and the subscript.
-        kind: the type of the first.
-        fail: writes a failure.
-    """
-    if kind.base == "map":
+def subscript_text(texts: Sequence[str], sql_type: Type, fail: Callable[..., str]) -> str:
+    """Write ``array[index]`` or ``map[key]``, an error if missing."""
+    if sql_type.base == "map":
 
         def from_map(whole: str, key: str) -> str:
             missing = fail(_CODE, "'Key not present in map: '", f"CAST({key} AS VARCHAR)")
-            found = f"CASE WHEN map_contains({whole}, {key}) THEN {whole}[{key}] ELSE {missing} END"
-            return f"CASE WHEN {whole} IS NOT NULL AND {key} IS NOT NULL THEN {found} END"
+            value = f"CASE WHEN map_contains({whole}, {key}) THEN {whole}[{key}] ELSE {missing} END"
+            return f"CASE WHEN {whole} IS NOT NULL AND {key} IS NOT NULL THEN {value} END"
 
         return bound(from_map, *texts)
 
     def from_array(whole: str, index: str) -> str:
         zero = fail(_CODE, "'SQL array indices start at 1'")
-        shown = f"CAST({index} AS VARCHAR)"
-        negative = fail(_CODE, "'Array subscript is negative: '", shown)
+        index_text = f"CAST({index} AS VARCHAR)"
+        negative = fail(_CODE, "'Array subscript is negative: '", index_text)
         beyond = fail(
             _CODE,
             "'Array subscript must be less than or equal to array length: '",
-            shown,
+            index_text,
             "' > '",
             f"CAST(len({whole}) AS VARCHAR)",
         )
@@ -85,14 +77,7 @@ def subscript_text(texts: Sequence[str], kind: Type, fail: Callable[..., str]) -
 
 
 def nested_cast(text: str, source: Type, target: Type, cast: Callable[[str, Type, Type], str]) -> str:
-    """Write the cast of an array, a map or a row, part by part.
-
-    Args:
-        text: the value.
-        source: its type.
-        target: the type wanted, of the same kind.
-        cast: writes the cast of a part from a type to another one.
-    """
+    """Write the cast of a nested value; ``cast`` writes those of its parts."""
     part = f"part{_depth(source)}_"
     if source.base == "array":
         return f"list_transform({text}, lambda {part}: {cast(part, source.parameters[0], target.parameters[0])})"
@@ -109,6 +94,6 @@ def nested_cast(text: str, source: Type, target: Type, cast: Callable[[str, Type
     return bound(write, text)
 
 
-def _depth(kind: Type) -> int:
-    """Return how many types there are one within the other, so that no parameter is taken for that of a lambda around it."""
-    return 1 + max((_depth(part) for part in kind.parameters if isinstance(part, Type)), default=0)
+def _depth(sql_type: Type) -> int:
+    """Return the depth of a type, for unique parameters."""
+    return 1 + max((_depth(part) for part in sql_type.parameters if isinstance(part, Type)), default=0)

@@ -1,8 +1,7 @@
-"""Prints typed expressions as DuckDB SQL that has Trino's meaning, for pages that are filtered and projected within a task.
+"""Prints typed expressions as DuckDB SQL, for pages within a task; without a known equivalent, UnprintableError is raised.
 
-Only what is known to mean the same is printed. All else raises `UnprintableError`: a statement is refused rather than answered differently.
-Two habits of DuckDB are worked around everywhere: AND and OR look at all their terms, so that a term which may fail stands in a CASE
-behind those that guard it; and errors of ours are raised by its function ``error``, marked as they are for Spark.
+DuckDB may evaluate all terms of AND and OR, so a term that may fail is in a CASE behind its guards. Errors are raised by
+``error``, marked as in Spark SQL.
 """
 
 from __future__ import annotations
@@ -48,22 +47,19 @@ _COMPARED: Final = frozenset(
         *_LOWEST,
     }
 )
-"""Types whose values DuckDB compares as Trino does (numbers with a NaN are seen to)."""
+"""Types whose values DuckDB compares like Trino (NaN is handled separately)."""
 _CONSTANT_ARGUMENTS: Final = {"array_join(array(varchar), varchar)": 1}
-"""The argument that must be a constant and not empty, for the template to have Trino's meaning."""
+"""Arguments that must be non-empty constants for the template to be equivalent."""
 _LONGEST: Final = 4_000_000
 _MOST_STEPS: Final = 250
-"""DuckDB reads 1000 levels of nesting, of which an operator with its cast and its parentheses is up to three."""
+"""DuckDB parses 1000 levels of nesting; an operator with its cast and parentheses takes up to three."""
 _WIDE: Final = 50
 _MARK: Final = re.compile(r"\{(\d|\*|type|fail:[^{}]+)\}")
 _ARGUMENT: Final = re.compile(r"\$(\d)")
 
 
 class PagePrinter:
-    """Prints the expressions of one statement.
-
-    Args:
-        columns: the names of the page's columns.
+    """Prints the expressions of one statement over a page's columns.
 
     Attributes:
         subqueries: the subqueries of the expressions, each once. In the text the first one is ``$q0``: a column with a value for each row,
@@ -80,7 +76,7 @@ class PagePrinter:
             self._prefix = f"${self._prefix}"
 
     def symbol(self, index: int) -> str:
-        """Return the name of a query's answer, which no column of the page has.
+        """Return the name of a subquery's result, unlike all columns.
 
         >>> PagePrinter().symbol(1), PagePrinter(["id", "$Q1"]).symbol(1)
         ('$q1', '$$q1')
@@ -88,15 +84,7 @@ class PagePrinter:
         return f"{self._prefix}{index}"
 
     def text(self, node: e.Typed, *, condition: bool) -> str:
-        """Print a whole expression: a column as its name and NULL of whatever type as ``NULL``, for which there is nothing to compute.
-
-        Args:
-            node: the expression.
-            condition: it is to keep rows.
-
-        Raises:
-            UnprintableError: DuckDB has no form of it that is known to mean the same.
-        """
+        """Print a whole expression, which may be a condition; NULL of any type is ``NULL``."""
         if isinstance(node, e.Column):
             return quoted(node.symbol)
         if is_null(node):
@@ -104,11 +92,7 @@ class PagePrinter:
         return self.condition(node) if condition else self.value(node)
 
     def condition(self, node: e.Typed) -> str:
-        """Print the condition that keeps rows; the terms of AND are looked at in their order, and only while all before are true.
-
-        Raises:
-            UnprintableError: DuckDB has no form of it that is known to mean the same.
-        """
+        """Print a condition; terms of AND are evaluated in order, up to the first that is not true."""
         if isinstance(node, e.Apply) and node.name == "and":
             *first, last = (self.condition(term) for term in node.arguments)
             left_out = " ".join(f"WHEN ({term}) IS NOT TRUE THEN false" for term in first)
@@ -116,10 +100,7 @@ class PagePrinter:
         return self.value(node)
 
     def value(self, node: e.Typed) -> str:
-        """Print an expression.
-
-        Raises:
-            UnprintableError: DuckDB has no form of it that is known to mean the same.
+        """Print an expression, or raise UnprintableError.
 
         >>> from rowmerge_nb.spi.types import INTEGER
         >>> PagePrinter().value(e.Apply(BOOLEAN, "=", (e.Column(INTEGER, "a"), e.Constant(INTEGER, "1"))))
@@ -128,7 +109,7 @@ class PagePrinter:
         return self._bounded(_Printer(self, safe=False).text(node))
 
     def numbered(self, query: e.Subquery) -> str:
-        """Return the name under which texts speak of a query."""
+        """Return the name of a subquery."""
         if query not in self.subqueries:
             self.subqueries.append(query)
         return quoted(self.symbol(self.subqueries.index(query)))
@@ -138,10 +119,10 @@ class PagePrinter:
         asked = (part for part in e.walk(node) if isinstance(part, e.Subquery) and (part.outer or part.value is not None))
         return frozenset(self.symbol(self.subqueries.index(part)) for part in asked if part in self.subqueries)
 
-    def listed(self, known: ConstantSet) -> str:
-        """Return the name under which texts speak of a list."""
-        self.lists[known.name] = known.whole
-        return quoted(known.name)
+    def listed(self, constants: ConstantSet) -> str:
+        """Return the name of a list."""
+        self.lists[constants.name] = constants.whole
+        return quoted(constants.name)
 
     def _bounded(self, text: str) -> str:
         if len(text) > _LONGEST:
@@ -150,7 +131,7 @@ class PagePrinter:
 
 
 def is_null(tree: e.Typed) -> bool:
-    """Return whether an expression is NULL as it stands; of whatever type, since nothing is computed.
+    """Return whether an expression is NULL, cast or not.
 
     >>> is_null(e.Apply(BOOLEAN, "cast", (e.Constant(UNKNOWN, None),)))
     True
@@ -191,7 +172,7 @@ class _Printer:
         return "NULL" if self.safe else failure(code, *message)
 
     def native(self, text: str) -> str:
-        """Write what DuckDB itself may refuse to compute."""
+        """Write an operation that may fail in DuckDB."""
         return f"TRY({text})" if self.safe else text
 
     # -- numbers --------------------------------------------------------------------------------------------------
@@ -229,31 +210,31 @@ class _Printer:
             return once(lambda x, y: decimal_quotient(x, y, kinds, node.type, zero), a, b)
         if node.type.base == "decimal" and exact_precision("%", *kinds) > MAX_PRECISION:
             raise UnprintableError(f"the remainder of {kinds[0]} and {kinds[1]}")
-        kind = duckdb_type(node.type)
+        type_text = duckdb_type(node.type)
         sign = "//" if operator == "/" else "%"
         divisor = node.arguments[1]
         if isinstance(divisor, e.Constant) and divisor.value is not None and divisor.value.strip("-0.") not in {"", "1"}:
-            return self.native(f"CAST(({a} {sign} {b}) AS {kind})")
+            return self.native(f"CAST(({a} {sign} {b}) AS {type_text})")
 
         def write(x: str, y: str) -> str:
             by_zero = f"WHEN {y} = 0 THEN CASE WHEN {x} IS NOT NULL THEN {zero} END"
-            # DuckDB calls the remainder of the lowest number by -1 an overflow.
+            # In DuckDB, the remainder of the lowest number by -1 overflows.
             by_one = f" WHEN {y} = -1 THEN {x} - {x}" if sign == "%" and is_integer(node.type) else ""
-            return f"CASE {by_zero}{by_one} ELSE {self.native(f'CAST(({x} {sign} {y}) AS {kind})')} END"
+            return f"CASE {by_zero}{by_one} ELSE {self.native(f'CAST(({x} {sign} {y}) AS {type_text})')} END"
 
         return once(write, a, b)
 
     def negate(self, node: e.Apply) -> str:
         (text,) = self.all(node.arguments)
-        kind = node.type
-        if kind in _INTERVALS:
+        sql_type = node.type
+        if sql_type in _INTERVALS:
             raise UnprintableError("an interval that is computed")
         argument = node.arguments[0]
-        if not is_integer(kind) or (isinstance(argument, e.Constant) and (argument.value or "").isdigit()):
-            return f"CAST((- {text}) AS {duckdb_type(kind)})"
-        lowest = f"CAST('-{_LOWEST[kind.base]}' AS {duckdb_type(kind)})"
-        message = self.failure("NUMERIC_VALUE_OUT_OF_RANGE", f"'{kind} negation overflow: '", f"CAST({lowest} AS VARCHAR)")
-        return once(lambda x: f"CASE WHEN {x} = {lowest} THEN {message} ELSE CAST((- {x}) AS {duckdb_type(kind)}) END", text)
+        if not is_integer(sql_type) or (isinstance(argument, e.Constant) and (argument.value or "").isdigit()):
+            return f"CAST((- {text}) AS {duckdb_type(sql_type)})"
+        lowest = f"CAST('-{_LOWEST[sql_type.base]}' AS {duckdb_type(sql_type)})"
+        message = self.failure("NUMERIC_VALUE_OUT_OF_RANGE", f"'{sql_type} negation overflow: '", f"CAST({lowest} AS VARCHAR)")
+        return once(lambda x: f"CASE WHEN {x} = {lowest} THEN {message} ELSE CAST((- {x}) AS {duckdb_type(sql_type)}) END", text)
 
     def moved(self, node: e.Apply) -> str:
         left, right = node.arguments
@@ -267,17 +248,17 @@ class _Printer:
     # -- truth ----------------------------------------------------------------------------------------------------
 
     def compare(self, node: e.Apply) -> str:
-        kind = node.arguments[0].type
-        _check_compared(kind, node.name)
+        sql_type = node.arguments[0].type
+        _check_compared(sql_type, node.name)
         left, right = self.all(node.arguments)
-        if kind == UNKNOWN:
+        if sql_type == UNKNOWN:
             return "CAST(NULL AS BOOLEAN)"
-        if not is_float(kind):
+        if not is_float(sql_type):
             return f"({left} {node.name} {right})"
         operator, result = node.name, "true" if node.name == "<>" else "false"
 
         def nan_aware(a: str, b: str) -> str:
-            """For DuckDB NaN equals NaN and is the largest number; for Trino every comparison with NaN is false, <> is true."""
+            """Write a comparison where NaN equals nothing; in DuckDB it equals itself and exceeds all numbers."""
             nans = [f"(isnan({a}) AND {b} IS NOT NULL)", f"(isnan({b}) AND {a} IS NOT NULL)"]
             return f"CASE WHEN {' OR '.join(nans)} THEN {result} ELSE ({a} {operator} {b}) END"
 
@@ -292,7 +273,7 @@ class _Printer:
         texts = self.all(node.arguments)
         if not any(may_fail(term) for term in node.arguments[1:]):
             return f"({f' {node.name.upper()} '.join(texts)})"
-        # Where no term but the last decides, all have been computed without an error, and can be looked at together.
+        # If only the last term decides, all of them were computed without an error.
         word = "WHEN NOT {} THEN false" if node.name == "and" else "WHEN {} THEN true"
         decided = " ".join(word.format(text) for text in texts[:-1])
         return f"CASE {decided} ELSE ({f' {node.name.upper()} '.join(texts)}) END"
@@ -302,18 +283,18 @@ class _Printer:
         _check_compared(value.type, "IN")
         if is_float(value.type) or any(may_fail(item) for item in items):
             terms = tuple(e.Apply(BOOLEAN, "=", (value, item)) for item in items)
-            found = self.text(e.Apply(BOOLEAN, "or", terms) if len(terms) > 1 else terms[0])
-            return f"(NOT {found})" if node.detail else found
+            any_equal = self.text(e.Apply(BOOLEAN, "or", terms) if len(terms) > 1 else terms[0])
+            return f"(NOT {any_equal})" if node.detail else any_equal
         return f"({self.text(value)} {'NOT ' if node.detail else ''}IN ({', '.join(self.all(items))}))"
 
     def in_set(self, node: e.Apply) -> str:
-        (sought,), (known, negated) = node.arguments, node.detail
-        _check_compared(sought.type, "IN")
-        table, value = self.page.listed(known), self.text(sought)
-        found = self.sought(sought, table)
-        if is_float(sought.type):
-            found = f"CASE WHEN isnan({value}) THEN {'NULL' if known.has_null else 'false'} ELSE {found} END"
-        return f"(NOT {found})" if negated else found
+        (value_to_find,), (constants, negated) = node.arguments, node.detail
+        _check_compared(value_to_find.type, "IN")
+        table, value = self.page.listed(constants), self.text(value_to_find)
+        result = self.sought(value_to_find, table)
+        if is_float(value_to_find.type):
+            result = f"CASE WHEN isnan({value}) THEN {'NULL' if constants.has_null else 'false'} ELSE {result} END"
+        return f"(NOT {result})" if negated else result
 
     def like(self, node: e.Apply) -> str:
         value, pattern, *escape = node.arguments
@@ -327,12 +308,12 @@ class _Printer:
             raise UnprintableError("LIKE with a pattern and an escape character that are no constants")
         text = self.text(value)
         if len(mark.value.encode("utf-16-le")) != 2:
-            said = "'Escape string must be a single character'"
+            message = "'Escape string must be a single character'"
         elif re.search(f"{re.escape(mark.value)}(?![%_{re.escape(mark.value)}])", _without_pairs(pattern.value, mark.value)):
-            said = "'Escape character must be followed by ''%'', ''_'' or the escape character itself'"
+            message = "'Escape character must be followed by ''%'', ''_'' or the escape character itself'"
         else:
             return f"({text} {negated}LIKE {self.text(pattern)} ESCAPE {self.text(mark)})"
-        return f"CASE WHEN {text} IS NOT NULL THEN {self.failure('INVALID_FUNCTION_ARGUMENT', said)} END"
+        return f"CASE WHEN {text} IS NOT NULL THEN {self.failure('INVALID_FUNCTION_ARGUMENT', message)} END"
 
     def case(self, node: e.Apply) -> str:
         texts = self.all(node.arguments)
@@ -345,17 +326,17 @@ class _Printer:
         return f"CASE WHEN {same} THEN NULL ELSE {value} END"
 
     def extreme(self, node: e.Apply) -> str:
-        """GREATEST and LEAST give NULL when an argument is NULL, where DuckDB's skip it; NaN is the last that they choose."""
+        """Write GREATEST or LEAST: NULL if an argument is NULL, and NaN only without numbers."""
         _check_compared(node.type, node.name.upper())
         texts = self.all(node.arguments)
 
         def write(*values: str) -> str:
             nulls = " OR ".join(f"{value} IS NULL" for value in values)
-            found = f"{node.name}({', '.join(values)})"
+            result = f"{node.name}({', '.join(values)})"
             if is_float(node.type) and node.name == "greatest" and len(values) > 1:
                 numbers = ", ".join(f"CASE WHEN NOT isnan({value}) THEN {value} END" for value in values)
-                found = f"coalesce(greatest({numbers}), {values[0]})"
-            return f"CASE WHEN {nulls} THEN NULL ELSE {found} END"
+                result = f"coalesce(greatest({numbers}), {values[0]})"
+            return f"CASE WHEN {nulls} THEN NULL ELSE {result} END"
 
         return once(write, *texts)
 
@@ -368,10 +349,10 @@ class _Printer:
         return row_text(self.all(node.arguments), node.type)
 
     def subscript(self, node: e.Apply) -> str:
-        kind = node.arguments[0].type
-        if kind.base == "map":
-            _check_compared(kind.parameters[0], "subscript", floats=False)
-        return subscript_text(self.all(node.arguments), kind, self.failure)
+        container_type = node.arguments[0].type
+        if container_type.base == "map":
+            _check_compared(container_type.parameters[0], "subscript", floats=False)
+        return subscript_text(self.all(node.arguments), container_type, self.failure)
 
     def field(self, node: e.Apply) -> str:
         return f"struct_extract_at({self.text(node.arguments[0])}, {node.detail + 1})"
@@ -402,8 +383,8 @@ class _Printer:
             return once(lambda text: pattern_text(node, text), self.text(node.arguments[0]))
         index = _CONSTANT_ARGUMENTS.get(str(node.detail))
         if index is not None:
-            needed = node.arguments[index]
-            if not isinstance(needed, e.Constant) or not needed.value:
+            argument = node.arguments[index]
+            if not isinstance(argument, e.Constant) or not argument.value:
                 raise UnprintableError(f"{node.detail.name} with an argument {index + 1} that is empty or no constant")
         for argument in node.arguments:
             if not isinstance(argument, e.Function):
@@ -412,23 +393,23 @@ class _Printer:
             _check_compared(node.arguments[0].type.parameters[0], node.detail.name, floats=False)
 
         def fill(*texts: str) -> str:
-            written = self._filled(template, texts, node.type)
+            sql = self._filled(template, texts, node.type)
             if "{fail:" not in template or len(texts) == 1:
-                return written
-            # NULL gives NULL before anything is checked.
-            known = (isinstance(part, e.Constant) and part.value is not None for part in node.arguments)
-            needed = [f"{text} IS NOT NULL" for text, is_known in zip(texts, known, strict=True) if not is_known]
-            return f"CASE WHEN {' AND '.join(needed)} THEN {written} END" if needed else written
+                return sql
+            # NULL is returned before any check.
+            is_constant = (isinstance(part, e.Constant) and part.value is not None for part in node.arguments)
+            checks = [f"{text} IS NOT NULL" for text, is_known in zip(texts, is_constant, strict=True) if not is_known]
+            return f"CASE WHEN {' AND '.join(checks)} THEN {sql} END" if checks else sql
 
         texts = self.all(node.arguments)
-        # A lambda is no value that a parameter could stand for.
+        # A lambda cannot be bound to a parameter.
         return fill(*texts) if any(isinstance(part, e.Function) for part in node.arguments) else once(fill, *texts)
 
-    def _filled(self, template: str, texts: Sequence[str], kind: Type) -> str:
+    def _filled(self, template: str, texts: Sequence[str], sql_type: Type) -> str:
         def filled(match: re.Match[str]) -> str:
             mark = match[1]
             if mark == "type":
-                return duckdb_type(kind)
+                return duckdb_type(sql_type)
             if mark == "*":
                 return ", ".join(texts)
             if mark.startswith("fail:"):
@@ -467,28 +448,24 @@ class _Printer:
         return self.sought(value, self.page.numbered(replace(node, type=value.type, value=None)))
 
     def sought(self, value: e.Typed, table: str) -> str:
-        """Look a value up in a table, by a join.
-
-        The join computes the value for all rows, whatever guards it. So a value that may fail is NULL there if it fails, and is computed
-        beside it, where it does fail.
-        """
+        """Look a value up by a join, which computes it for all rows; a value that may fail is NULL there, and computed again."""
         text = self.text(value)
         if self.safe or not may_fail(value):
             return f"({text} IN (SELECT v FROM {table}))"
         if any(isinstance(part, e.Subquery) and part.kind == "in" for part in e.walk(value)):
             raise UnprintableError("IN for a value that has IN a query and may fail")
-        sought = f"({_Printer(self.page, safe=True, so_far=self.so_far).text(value)} IN (SELECT v FROM {table}))"
-        return f"CASE WHEN {text} IS NULL THEN CASE WHEN (SELECT count(*) FROM {table}) = 0 THEN false END ELSE {sought} END"
+        is_in_table = f"({_Printer(self.page, safe=True, so_far=self.so_far).text(value)} IN (SELECT v FROM {table}))"
+        return f"CASE WHEN {text} IS NULL THEN CASE WHEN (SELECT count(*) FROM {table}) = 0 THEN false END ELSE {is_in_table} END"
 
 
 def may_fail(node: e.Typed) -> bool:
-    """Return whether computing an expression may end in an error."""
+    """Return whether an expression may fail."""
     return any(_fails(part) for part in e.walk(node) if isinstance(part, e.Apply))
 
 
 def _fails(node: e.Apply) -> bool:
     if node.name == "arithmetic":
-        kinds = [argument.type for argument in node.arguments]
+        kinds = [checks.type for checks in node.arguments]
         if node.type.base == "decimal" and node.detail in {"+", "-", "*"}:
             return bool(exact_precision(str(node.detail), *kinds) > node.type.parameters[0])
         return not is_float(node.type)
@@ -502,16 +479,13 @@ def _fails(node: e.Apply) -> bool:
 
 
 def _compares_elements(function: Overload) -> bool:
-    """Return whether a function compares elements of an array, or keys of a map.
-
-    DuckDB compares values of some types in another way than Trino.
-    """
+    """Return whether a function compares elements or keys, for which the engines may differ."""
     return function.constraints.endswith((":comparable", ":orderable")) or str(function) == "element_at(map(K,V), K) K, V"
 
 
-def _check_compared(kind: Type, what: str, *, floats: bool = True) -> None:
-    if (kind.base not in _COMPARED and kind != UNKNOWN) or is_zoned(kind) or (is_float(kind) and not floats):
-        raise UnprintableError(f"{what} of {kind}")
+def _check_compared(sql_type: Type, subject: str, *, floats: bool = True) -> None:
+    if (sql_type.base not in _COMPARED and sql_type != UNKNOWN) or is_zoned(sql_type) or (is_float(sql_type) and not floats):
+        raise UnprintableError(f"{subject} of {sql_type}")
 
 
 def _without_pairs(pattern: str, mark: str) -> str:
@@ -520,7 +494,7 @@ def _without_pairs(pattern: str, mark: str) -> str:
 
 def _described(node: e.Typed) -> str:
     if isinstance(node, e.Apply) and node.name in {"function", "written"}:
-        return f"the function {node.detail.name}({', '.join(str(argument.type) for argument in node.arguments)})"
+        return f"the function {node.detail.name}({', '.join(str(checks.type) for checks in node.arguments)})"
     if isinstance(node, e.Apply):
         return f"the operation '{node.name}' that gives {node.type}"
     return f"an expression of kind {type(node).__name__}"

@@ -1,4 +1,4 @@
-"""Functions over windows that DuckDB computes as Trino does: the number of a row and its rank."""
+"""Window functions that DuckDB computes like Trino."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.expressions import Windowed
 
 ROW_NUMBER: Final = "row_number"
-"""The function that numbers rows which are equal by the order, too."""
+"""The function that also numbers peers."""
 _NUMBERING: Final = frozenset({ROW_NUMBER, "rank", "dense_rank"})
 
 
 def checked_rank(call: Windowed) -> str:
-    """Return the name of a function that numbers the rows of a window.
-
-    Raises:
-        UnprintableError: it is another function.
-    """
+    """Return the name of a ranking function, or raise UnprintableError."""
     name: str = getattr(getattr(call.function, "detail", None), "name", "")
     if name not in _NUMBERING:
         raise UnprintableError("a function over a window")

@@ -1,8 +1,7 @@
-r"""Regular expressions in DuckDB SQL: those that its engine, RE2, and Trino's read alike.
+r"""Regular expressions in DuckDB SQL, if RE2 and Trino's engine agree.
 
-A pattern is a constant, which is read here and written anew: ``\d``, ``\w`` and ``\s`` as the ASCII that they mean for Trino. What RE2 lacks,
-or reads in a way of its own, is not printed: ``$`` and ``\Z`` but at the end of a condition, word boundaries, references to groups, repetitions
-of what may be empty, classes within classes, flags.
+A constant pattern is rewritten, with ``\d``, ``\w`` and ``\s`` as ASCII. Unsupported are ``$`` and ``\Z`` except at the end of a
+condition, word boundaries, backreferences, repetitions of possibly empty parts, nested classes, and flags.
 """
 
 from __future__ import annotations
@@ -26,22 +25,17 @@ _SETS: Final = {
 _CONTROLS: Final = {"t": r"\t", "n": r"\n", "r": r"\r", "f": r"\f"}
 _COUNTED: Final = re.compile(r"\{(\d{1,3})(?:(,)(\d{0,3}))?\}")
 _END: Final = r"\n?\z"
-"""What ``$`` and ``\\Z`` are at the end of a pattern: they stand before a last end of a line too."""
+"""``$`` and ``\\Z`` at the end of a pattern, which also match before a final line end."""
 _MOST_GROUP: Final = 9
 
 
 @dataclass
 class _Pattern:
-    """A pattern that is being read.
-
-    Args:
-        text: the pattern.
-        is_condition: it is asked for yes or no alone.
-    """
+    """A pattern; of a condition only the existence of a match matters."""
 
     text: str
     is_condition: bool
-    place: int = 0
+    position: int = 0
     groups: int = 0
 
     def refuse(self) -> UnprintableError:
@@ -49,17 +43,17 @@ class _Pattern:
 
     @property
     def next(self) -> str:
-        return self.text[self.place : self.place + 1]
+        return self.text[self.position : self.position + 1]
 
     def take(self) -> str:
-        found = self.next
-        if not found:
+        character = self.next
+        if not character:
             raise self.refuse()
-        self.place += 1
-        return found
+        self.position += 1
+        return character
 
     def alternatives(self, *, outermost: bool) -> tuple[str, bool]:
-        """Read up to the end of a group: give what it is in RE2, and whether it may match an empty text."""
+        """Parse a group; return its RE2 pattern, and whether it may be empty."""
         parts, may_be_empty = [], False
         while True:
             part, empty = self.sequence(outermost=outermost)
@@ -67,51 +61,50 @@ class _Pattern:
             may_be_empty = may_be_empty or empty
             if self.next != "|":
                 return "|".join(parts), may_be_empty
-            self.place += 1
+            self.position += 1
 
     def sequence(self, *, outermost: bool) -> tuple[str, bool]:
-        written, may_be_empty = "", True
+        pattern, may_be_empty = "", True
         while self.next and self.next not in "|)":
             atom, empty = self.atom(outermost=outermost)
             repeated, optional = self.repetition(empty)
-            written += atom + repeated
+            pattern += atom + repeated
             may_be_empty = may_be_empty and (empty or optional)
-        return written, may_be_empty
+        return pattern, may_be_empty
 
     def repetition(self, empty: bool) -> tuple[str, bool]:
-        """Read how often an atom is repeated: give that, and whether it may be not at all."""
-        counted = _COUNTED.match(self.text, self.place)
-        if counted:
-            self.place = counted.end()
-            found, least = counted[0], int(counted[1])
-            if counted[3] and int(counted[3]) < least:
+        count_match = _COUNTED.match(self.text, self.position)
+        if count_match:
+            self.position = count_match.end()
+            quantifier, least = count_match[0], int(count_match[1])
+            if count_match[3] and int(count_match[3]) < least:
                 raise self.refuse()
         elif self.next in {"*", "+", "?"}:
-            found = self.take()
-            least = 1 if found == "+" else 0
+            quantifier = self.take()
+            least = 1 if quantifier == "+" else 0
         else:
             return "", False
         if empty:
             raise self.refuse()
         if self.next == "?":
-            found += self.take()
-        if self.next in {"*", "+", "?"} or _COUNTED.match(self.text, self.place):
+            quantifier += self.take()
+        if self.next in {"*", "+", "?"} or _COUNTED.match(self.text, self.position):
             raise self.refuse()
-        return found, least == 0
+        return quantifier, least == 0
 
     def atom(self, *, outermost: bool) -> tuple[str, bool]:
-        found = self.take()
-        if found == "(":
+        character = self.take()
+        if character == "(":
             return self.group()
-        if found == "[":
+        if character == "[":
             return self.character_class(), False
-        if found == ".":
+        if character == ".":
             return r"[^\n]", False
-        if found == "^":
+        if character == "^":
             return r"\A", True
-        if found == "$":
+        if character == "$":
             return self.end(outermost=outermost), True
-        if found == "\\":
+        if character == "\\":
             letter = self.take()
             if letter == "Z":
                 return self.end(outermost=outermost), True
@@ -120,9 +113,9 @@ class _Pattern:
             if letter.lower() in _SETS:
                 return f"[{'^' if letter.isupper() else ''}{_SETS[letter.lower()]}]", False
             return self.escaped(letter), False
-        if found in "*+?{}]":
+        if character in "*+?{}]":
             raise self.refuse()
-        return _plain(found), False
+        return _plain(character), False
 
     def end(self, *, outermost: bool) -> str:
         if not self.is_condition or not outermost or self.next not in {"", "|"}:
@@ -138,8 +131,8 @@ class _Pattern:
 
     def group(self) -> tuple[str, bool]:
         opening = "("
-        if self.text.startswith("?:", self.place):
-            self.place += 2
+        if self.text.startswith("?:", self.position):
+            self.position += 2
             opening = "(?:"
         elif self.next == "?":
             raise self.refuse()
@@ -151,31 +144,31 @@ class _Pattern:
         return f"{opening}{inner})", empty
 
     def character_class(self) -> str:
-        written = "["
+        class_text = "["
         if self.next == "^":
-            written += self.take()
+            class_text += self.take()
         if self.next == "]":
             raise self.refuse()
         while self.next != "]":
             first = self.member()
-            if self.next == "-" and self.text[self.place + 1 : self.place + 2] not in {"]", ""}:
-                self.place += 1
+            if self.next == "-" and self.text[self.position + 1 : self.position + 2] not in {"]", ""}:
+                self.position += 1
                 last = self.member()
                 if len(first) > 1 or len(last) > 1 or last < first:
                     raise self.refuse()
-                written += f"{_plain(first)}-{_plain(last)}"
+                class_text += f"{_plain(first)}-{_plain(last)}"
             else:
-                written += _plain(first) if len(first) == 1 else first
-        self.place += 1
-        return f"{written}]"
+                class_text += _plain(first) if len(first) == 1 else first
+        self.position += 1
+        return f"{class_text}]"
 
     def member(self) -> str:
-        """Read one character of a class, or a set of them, which is longer."""
-        found = self.take()
-        if found == "[" or (found == "&" and self.next == "&"):
+        """Parse one character of a class, or a set, which is longer."""
+        character = self.take()
+        if character == "[" or (character == "&" and self.next == "&"):
             raise self.refuse()
-        if found != "\\":
-            return found
+        if character != "\\":
+            return character
         letter = self.take()
         if letter in _SETS:
             return _SETS[letter]
@@ -187,57 +180,44 @@ class _Pattern:
 
 
 def _plain(character: str) -> str:
-    """Write a character that means itself."""
     return character if character.isascii() and character.isalnum() else f"\\x{{{ord(character):x}}}"
 
 
 def _translated(pattern: str, *, is_condition: bool) -> tuple[str, bool, int]:
-    r"""Return a pattern for RE2, whether it may match an empty text, and how many groups it has.
-
-    Raises:
-        UnprintableError: RE2 has none that is known to mean the same.
+    r"""Return an RE2 pattern, whether it may be empty, and the number of groups; or raise UnprintableError.
 
     >>> _translated(r"^a\d+(b|c)?", is_condition=True)
     ('\\Aa[0-9]+(b|c)?', False, 1)
     """
     reading = _Pattern(pattern, is_condition)
-    written, may_be_empty = reading.alternatives(outermost=True)
+    pattern_text, may_be_empty = reading.alternatives(outermost=True)
     if reading.next:
         raise reading.refuse()
-    return written, may_be_empty, reading.groups
+    return pattern_text, may_be_empty, reading.groups
 
 
 # -- functions --------------------------------------------------------------------------------------------------------
 
 
 def pattern_text(node: e.Apply, text: str) -> str:
-    """Write the call of a function of regular expressions.
-
-    Args:
-        node: the call.
-        text: its first argument in DuckDB SQL.
-
-    Raises:
-        UnprintableError: DuckDB has no form of it that is known to mean the same.
-    """
+    """Write the call of a function on ``text``, or raise UnprintableError."""
     constants = [_constant(part) for part in node.arguments[1:]]
     if any(constant is None for constant in constants):
         raise UnprintableError(f"{node.detail.name} with a pattern, a group or a replacement that is no constant")
     pattern, *others = (str(constant) for constant in constants)
     name = node.detail.name
-    written, may_be_empty, groups = _translated(pattern, is_condition=name == "regexp_like")
+    re2_pattern, may_be_empty, groups = _translated(pattern, is_condition=name == "regexp_like")
     if name not in {"regexp_like", "regexp_extract"} and may_be_empty:
         raise UnprintableError(f"{name} with a pattern that matches an empty text")
-    found = _FUNCTIONS[name](text, text_literal(written), others, groups)
-    # A group that takes no part in a match is NULL, and empty there; it was made sure of that such a group is never empty where it does.
+    call_text = _FUNCTIONS[name](text, text_literal(re2_pattern), others, groups)
+    # An unmatched group is NULL in Trino and empty here; groups with empty matches were excluded.
     is_optional = (
         name == "regexp_extract" and others and others[0] != "0" and not structure(pattern).groups[int(others[0]) - 1].certain
     )
-    return f"nullif({found}, '')" if is_optional else found
+    return f"nullif({call_text}, '')" if is_optional else call_text
 
 
 def _constant(node: e.Typed) -> str | None:
-    """Return the text of a constant, be it one that was coerced; None of all else."""
     while isinstance(node, e.Apply) and node.name == "cast":
         (node,) = node.arguments
     return node.value if isinstance(node, e.Constant) else None

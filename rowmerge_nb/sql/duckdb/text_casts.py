@@ -1,10 +1,9 @@
-r"""Casts from text and to text in DuckDB SQL: what Trino reads, what it writes, and what it says where it cannot.
+r"""Casts from and to text in DuckDB SQL, with Trino's formats and errors.
 
-A text is taken apart by a regular expression and put together again in the plain form that DuckDB takes: its own casts read more than Trino's
-(``1_000``), and less.
+A regular expression splits a text, which is rewritten; DuckDB's own casts accept other texts (``1_000``).
 """
 
-# All writers of casts have one signature, whether they need all of it or not.
+# All writers of casts have one signature.
 # ruff: noqa: ARG001
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 Writer: TypeAlias = "Callable[[str, Type, Type, Callable[..., str]], str]"
-"""Writes a cast: the value's text, its type, the type wanted, and what writes a failure."""
+"""Writes a cast: the value's text, its type, the target type, and the writer of failures."""
 
 _CODE: Final = "INVALID_CAST_ARGUMENT"
 _BLANK: Final = r"[\x00-\x20]*"
@@ -30,7 +29,7 @@ _DIGITS: Final = r"(?:[0-9]+[.]?[0-9]*|[.][0-9]+)"
 _NUMBER: Final = rf"[+-]?{_DIGITS}(?:[eE][+-]?[0-9]+)?"
 _PARTS: Final = r"^([+-]?)([0-9]*)[.]?([0-9]*)(?:[eE]([+-]?[0-9]+))?$"
 _DATE: Final = r"^([+-]?[0-9]{1,7})-([0-9][0-9]?)-([0-9][0-9]?)$"
-# The zone that may stand at the end is left aside, as Trino does, once it is known for one.
+# A valid zone at the end is ignored, as in Trino.
 _MOMENT: Final = (
     r"^([+-]?[0-9]{4,6})-([0-9][0-9]?)-([0-9][0-9]?)"
     r"(?: (?:([0-9][0-9]?):([0-9][0-9]?)(?::([0-9][0-9]?)(?:[.]([0-9]+))?)?)?[\t-\r ]*([^\n\r\x{85}\x{2028}\x{2029}]+)?)?$"
@@ -38,22 +37,21 @@ _MOMENT: Final = (
 _UUID: Final = r"^[0-9A-Fa-f]+(?:-[0-9A-Fa-f]+){4}$"
 _UUID_LENGTH: Final = 36
 _FAR: Final = 100
-"""No decimal has so many digits."""
+"""More digits than any decimal."""
 _YEARS: Final = {"date": (-5_877_640, 5_881_579), "timestamp": (-290_306, 294_246)}
-"""The years of which DuckDB holds all days."""
+"""The years that DuckDB supports completely."""
 _MICROS: Final = 6
 
 
-def _checked(tried: str, text: str, message: str) -> str:
-    """Write a value that is NULL where it failed: with the error that says so."""
-    return tried if message == "NULL" else f"coalesce({tried}, CASE WHEN {text} IS NOT NULL THEN {message} END)"
+def _checked(attempt: str, text: str, message: str) -> str:
+    return attempt if message == "NULL" else f"coalesce({attempt}, CASE WHEN {text} IS NOT NULL THEN {message} END)"
 
 
 # -- from text --------------------------------------------------------------------------------------------------------
 
 
 def from_text(target: Type) -> Writer | None:
-    """Return what writes casts of text to a type; None where there is nothing that is known to mean the same."""
+    """Return the writer of casts from text, if there is an equivalent."""
     return _READERS.get(target.base)
 
 
@@ -84,7 +82,7 @@ def _to_integer(text: str, source: Type, target: Type, fail: Callable[..., str])
         number = f"regexp_extract({value}, '^{_BLANK}([+-]?[0-9]+){_BLANK}$', 1)"
         return f"TRY_CAST(nullif({number}, '') AS {duckdb_type(target)})"
 
-    # Java's parseInt, which Trino goes by, reads the digits of all scripts.
+    # Trino uses Java's parseInt, which reads the digits of all scripts.
     plain = f"translate({text}, '{OTHER_DIGITS}', '{'0123456789' * (len(OTHER_DIGITS) // 10)}')"
     others = f"CASE WHEN length({text}) < strlen({text}) THEN {read(plain)} END"
     message = fail(_CODE, "'Cannot cast '''", text, f"''' to {NUMBERS_IN_ERRORS[target.base]}'")
@@ -101,78 +99,74 @@ def _to_float(text: str, source: Type, target: Type, fail: Callable[..., str]) -
 def _to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
     precision, scale = target.parameters
     number = f"regexp_matches({text}, '^{_NUMBER}$')"
-    tried = f"CASE WHEN {number} THEN {decimal_of_digits(text, target)} END"
+    attempt = f"CASE WHEN {number} THEN {decimal_of_digits(text, target)} END"
     why = f"CASE WHEN {number} THEN 'Value too large.' ELSE 'Value is not a number.' END"
     return _checked(
-        tried, text, fail(_CODE, "'Cannot cast VARCHAR '''", text, f"''' to DECIMAL({precision}, {scale}). '", f"({why})")
+        attempt, text, fail(_CODE, "'Cannot cast VARCHAR '''", text, f"''' to DECIMAL({precision}, {scale}). '", f"({why})")
     )
 
 
 def decimal_of_digits(text: str, target: Type) -> str:
-    """Write the decimal that a number's text is, rounded half away from zero; NULL where it has no room.
-
-    DuckDB reads texts with exponents otherwise: they are written without.
-    """
+    """Write a number's text as a decimal, rounded half away from zero; NULL on overflow."""
     plain = bound(_without_exponent, f"regexp_extract({text}, '{_PARTS}', ['s', 'w', 'f', 'e'])")
     return f"TRY_CAST(CASE WHEN regexp_matches({text}, '[eE]') THEN {plain} ELSE {text} END AS {duckdb_type(target)})"
 
 
 def _without_exponent(parts: str) -> str:
-    """Write the digits of a number with its point moved to where its exponent says."""
+    """Write a number with its exponent expanded, since DuckDB parses exponents differently."""
 
     def write(digits: str, point: str) -> str:
-        placed = (
+        shifted = (
             f"CASE WHEN {point} IS NULL THEN NULL WHEN {digits} = '' OR {point} < -{_FAR} THEN '0' WHEN {point} <= 0 THEN '0.' || repeat('0', -{point}) || {digits} "
             f"WHEN {point} <= {_FAR} THEN rpad(substr({digits}, 1, {point}), CAST({point} AS INTEGER), '0') || '.' || "
             f"substr({digits}, {point} + 1) END"
         )
-        return f"{parts}['s'] || {placed}"
+        return f"{parts}['s'] || {shifted}"
 
     digits = f"ltrim({parts}['w'] || {parts}['f'], '0')"
     zeros = f"length({parts}['w'] || {parts}['f']) - length({digits})"
     return bound(write, digits, f"(length({parts}['w']) - ({zeros}) + TRY_CAST({parts}['e'] AS INTEGER))")
 
 
-def _day(parts: str, kind: str) -> str:
-    """Write the date of a year, a month and a day, NULL where there is none."""
+def _day(parts: str, type_name: str) -> str:
     year, month, day = (f"TRY_CAST(nullif({parts}['{name}'], '') AS INTEGER)" for name in "ymd")
-    first, last = _YEARS[kind]
-    known = f"{year} BETWEEN {first} AND {last} AND {month} BETWEEN 1 AND 12"
+    first, last = _YEARS[type_name]
+    is_valid = f"{year} BETWEEN {first} AND {last} AND {month} BETWEEN 1 AND 12"
     within = f"{day} BETWEEN 1 AND day(last_day(make_date({year}, {month}, 1)))"
-    return f"CASE WHEN {known} THEN CASE WHEN {within} THEN make_date({year}, {month}, {day}) END END"
+    return f"CASE WHEN {is_valid} THEN CASE WHEN {within} THEN make_date({year}, {month}, {day}) END END"
 
 
 def _to_date(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
     parts = f"regexp_extract(trim({text}, '{WHITE}'), '{_DATE}', ['y', 'm', 'd'])"
-    tried = bound(lambda found: _day(found, "date"), parts)
-    return _checked(tried, text, fail(_CODE, "'Value cannot be cast to date: '", text))
+    attempt = bound(lambda parts_text: _day(parts_text, "date"), parts)
+    return _checked(attempt, text, fail(_CODE, "'Value cannot be cast to date: '", text))
 
 
 def _to_timestamp(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
     precision = min(precision_of(target), _MICROS)
 
-    def write(found: str) -> str:
-        hour, minute, second = (f"coalesce(TRY_CAST(nullif({found}['{name}'], '') AS BIGINT), 0)" for name in "his")
-        # The first decimal that is cut off decides.
-        digits = f"CAST(rpad(substr({found}['f'], 1, {precision + 1}), {precision + 1}, '0') AS BIGINT)"
+    def write(parts: str) -> str:
+        hour, minute, second = (f"coalesce(TRY_CAST(nullif({parts}['{name}'], '') AS BIGINT), 0)" for name in "his")
+        # The first omitted digit decides.
+        digits = f"CAST(rpad(substr({parts}['f'], 1, {precision + 1}), {precision + 1}, '0') AS BIGINT)"
         fraction = f"(({digits} + 5) // 10 * {10 ** (_MICROS - precision)})"
         clock = f"(({hour} * 60 + {minute}) * 60 + {second}) * 1000000 + {fraction}"
         within = f"{hour} < 24 AND {minute} < 60 AND {second} < 60"
-        zone = f"{found}['z'] = '' OR regexp_matches({found}['z'], '{DISTANCE}') OR {found}['z'] IN ({names_of_zones()})"
-        return f"CASE WHEN {within} AND ({zone}) THEN make_timestamp(epoch_us(CAST({_day(found, 'timestamp')} AS TIMESTAMP)) + {clock}) END"
+        zone = f"{parts}['z'] = '' OR regexp_matches({parts}['z'], '{DISTANCE}') OR {parts}['z'] IN ({names_of_zones()})"
+        return f"CASE WHEN {within} AND ({zone}) THEN make_timestamp(epoch_us(CAST({_day(parts, 'timestamp')} AS TIMESTAMP)) + {clock}) END"
 
     names = ", ".join(f"'{name}'" for name in "ymdhisfz")
     trimmed = f"trim({text}, '{WHITE}')"
-    tried = bound(write, f"regexp_extract({trimmed}, '{_MOMENT}', [{names}])")
-    return _checked(tried, text, fail(_CODE, "'Value cannot be cast to timestamp: '", trimmed))
+    attempt = bound(write, f"regexp_extract({trimmed}, '{_MOMENT}', [{names}])")
+    return _checked(attempt, text, fail(_CODE, "'Value cannot be cast to timestamp: '", trimmed))
 
 
 def _to_uuid(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
     formed = f"regexp_matches({text}, '{_UUID}')"
-    tried = f"CASE WHEN {formed} AND length({text}) = {_UUID_LENGTH} THEN lower({text}) END"
+    attempt = f"CASE WHEN {formed} AND length({text}) = {_UUID_LENGTH} THEN lower({text}) END"
     length = fail(_CODE, "'Invalid UUID string length: '", f"CAST(length({text}) AS VARCHAR)")
     other = fail(_CODE, "'Cannot cast value to UUID: '", text)
-    return _checked(tried, text, "NULL" if length == "NULL" else f"CASE WHEN {formed} THEN {length} ELSE {other} END")
+    return _checked(attempt, text, "NULL" if length == "NULL" else f"CASE WHEN {formed} THEN {length} ELSE {other} END")
 
 
 _READERS: Final[dict[str, Writer]] = {
@@ -193,36 +187,34 @@ _READERS: Final[dict[str, Writer]] = {
 
 
 def to_text(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
-    """Write a cast to text, which must fit a bounded type: cutting it would make another value of it.
-
-    Raises:
-        UnprintableError: what Trino shows is not known of DuckDB.
-    """
+    """Write a cast to text, or raise UnprintableError; too long a text is an error."""
     write = _SHOWN.get(source.base)
     if write is None:
         raise UnprintableError(f"a cast from {source} to {target}")
-    shown = write(text, source)
+    value_text = write(text, source)
     if not target.parameters:
-        return shown
+        return value_text
     length = target.parameters[0]
 
-    def fitting(found: str) -> str:
-        said = ["'Value '", java_double(text), "' ('", found, "')'"] if source.base == "double" else ["'Value '", found]
-        message = fail(_CODE, *said, f"' cannot be represented as {target.base}({length})'")
+    def fitting(text_value: str) -> str:
+        message_start = (
+            ["'Value '", java_double(text), "' ('", text_value, "')'"] if source.base == "double" else ["'Value '", text_value]
+        )
+        message = fail(_CODE, *message_start, f"' cannot be represented as {target.base}({length})'")
         if source.base in {"timestamp", "timestamp with time zone"}:
-            # What Trino does not check is found when it is stored or sent, under TRY too.
+            # Trino does not check this; it fails when stored or sent, even under TRY.
             message = failure(
                 "GENERIC_INTERNAL_ERROR",
                 f"'Character count exceeds length limit {length}: base64:'",
-                f"to_base64(encode({found}))",
+                f"to_base64(encode({text_value}))",
             )
-        return f"CASE WHEN {found} IS NULL OR length({found}) <= {length} THEN {found} ELSE {message} END"
+        return f"CASE WHEN {text_value} IS NULL OR length({text_value}) <= {length} THEN {text_value} ELSE {message} END"
 
-    return bound(fitting, shown)
+    return bound(fitting, value_text)
 
 
 def shown_exact(text: str, source: Type) -> str:
-    """Write an exact number as Trino shows it: DuckDB leaves the zero before the point out where it has no room in the type."""
+    """Write an exact number; DuckDB may omit the zero before the point."""
     plain = f"CAST({text} AS VARCHAR)"
     if source.base == "decimal" and source.parameters[0] == source.parameters[1]:
         return f"regexp_replace({plain}, '^(-?)[.]', '\\10.')"
@@ -230,7 +222,7 @@ def shown_exact(text: str, source: Type) -> str:
 
 
 def shown_date(text: str, source: Type) -> str:
-    """Write a date; years beyond four digits have a sign in timestamps alone."""
+    """Write a date; long years have a sign in timestamps only."""
     year = f"year({text})"
     plus = "" if source.base == "date" else "+"
     far = f"CASE WHEN {year} < 0 THEN '-' ELSE '{plus}' END || lpad(CAST(abs({year}) AS VARCHAR), greatest(4, length(CAST(abs({year}) AS VARCHAR)))::INTEGER, '0')"
@@ -242,12 +234,12 @@ def _shown_timestamp(text: str, source: Type) -> str:
     precision = precision_of(source)
     length = len(" 00:00:00") + (precision + 1 if precision else 0)
     clock = f"substr(strftime(CAST({text} AS TIMESTAMP), ' %H:%M:%S.%f'), 1, {length})"
-    shown = f"({shown_date(f'CAST({text} AS DATE)', source)}) || {clock}"
-    return f"{shown} || ' UTC'" if source.base == "timestamp with time zone" else shown
+    timestamp_text = f"({shown_date(f'CAST({text} AS DATE)', source)}) || {clock}"
+    return f"{timestamp_text} || ' UTC'" if source.base == "timestamp with time zone" else timestamp_text
 
 
 def _digits(text: str) -> str:
-    """Write the shortest digits that make a float, and the power of ten of the first of them, as a struct of ``d`` and ``e``."""
+    """Write the shortest digits ``d`` of a float and its exponent ``e``."""
 
     def write(parts: str) -> str:
         lead = f"CASE WHEN {parts}['w'] <> '0' THEN length({parts}['w']) ELSE length(ltrim({parts}['f'], '0')) - length({parts}['f']) END"
@@ -258,13 +250,11 @@ def _digits(text: str) -> str:
 
 
 def _scientific(text: str) -> str:
-    """Write a float that is neither zero nor infinite as digits and a power; Java's has two digits at least, be they exact or not."""
-
-    def write(found: str) -> str:
+    def write(digits: str) -> str:
         two = f"printf('%.1e', CAST(abs({text}) AS DOUBLE))"
         short = f"substr({two}, 1, 3) || 'E' || CAST(CAST(substr({two}, 5) AS INTEGER) AS VARCHAR)"
-        long = f"substr({found}['d'], 1, 1) || '.' || substr({found}['d'], 2) || 'E' || {found}['e']"
-        return f"CASE WHEN {text} < 0 THEN '-' ELSE '' END || CASE WHEN length({found}['d']) = 1 THEN {short} ELSE {long} END"
+        long = f"substr({digits}['d'], 1, 1) || '.' || substr({digits}['d'], 2) || 'E' || {digits}['e']"
+        return f"CASE WHEN {text} < 0 THEN '-' ELSE '' END || CASE WHEN length({digits}['d']) = 1 THEN {short} ELSE {long} END"
 
     return bound(write, _digits(text))
 
@@ -275,18 +265,18 @@ def _special(text: str) -> str:
 
 
 def java_double(text: str) -> str:
-    """Write a float as errors show it, in Java's form: 1.5, 1.0E10, NaN, Infinity."""
+    """Write a float in Java's form: 1.5, 1.0E10, NaN, Infinity."""
     near = f"{text} = 0 OR (abs({text}) >= 0.001::DOUBLE AND abs({text}) < 10000000.0::DOUBLE)"
     return f"CASE {_special(text)} WHEN {near} THEN CAST({text} AS VARCHAR) ELSE {_scientific(text)} END"
 
 
 def shown_double(text: str, _source: Type) -> str:
-    """Write a double as Trino shows it: 1.0 is 1.0E0, and 123456.789 is 1.23456789E5."""
+    """Write a double like Trino: 1.0E0, 1.23456789E5."""
     zero = f"WHEN {text} = 0 THEN CASE WHEN CAST({text} AS VARCHAR) LIKE '-%' THEN '-0E0' ELSE '0E0' END"
     return f"CASE {_special(text)} {zero} ELSE {_scientific(text)} END"
 
 
-def _as_it_is(text: str, _source: Type) -> str:
+def _unchanged(text: str, _source: Type) -> str:
     return text
 
 
@@ -301,5 +291,5 @@ _SHOWN: Final[dict[str, Callable[[str, Type], str]]] = {
     "timestamp": _shown_timestamp,
     "timestamp with time zone": _shown_timestamp,
     "double": shown_double,
-    "uuid": _as_it_is,
+    "uuid": _unchanged,
 }

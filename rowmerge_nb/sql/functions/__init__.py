@@ -1,1 +1,1 @@
-"""The functions of Trino that expressions may call, by subject: what each is in Spark SQL, and those that DuckDB has alike."""
+"""Trino's functions by subject, with their equivalents in Spark SQL and DuckDB SQL."""

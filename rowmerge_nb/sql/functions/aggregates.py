@@ -1,4 +1,4 @@
-"""Aggregate functions; ``{distinct}`` and ``{rows}`` mark where DISTINCT, FILTER and OVER are written."""
+"""Aggregate functions; ``{distinct}`` and ``{rows}`` become DISTINCT, FILTER and OVER."""
 
 from __future__ import annotations
 
@@ -96,18 +96,18 @@ approx_distinct(T, double) T:comparable -> bigint | IF(any_value(IF({0} IS NULL,
 
 
 def not_empty(entry: str) -> str:
-    """Write the list of what is made of a group's rows, without NULL; NULL where nothing is left."""
+    """Write the entries that are not NULL, or NULL without any."""
     return f"get(filter(array(collect_list({{distinct}}{entry}){{rows}}), l -> size(l) > 0), 0)"
 
 
 def _folded(entry: str, begin: str, step: str, result: str) -> str:
-    """Write what a loop over a group's rows gives, with the operations of Trino's in their order, so that the last digits are the same.
+    """Write a fold over a group's rows in Trino's order, for equal last digits.
 
     Args:
-        entry: what is taken of a row; NULL passes it over.
-        begin: the fields of the state before the first row.
-        step: its fields after one more row ``r``, by those before it, which are ``s``.
-        result: what is made of the last state.
+        entry: a row's part; NULL is skipped.
+        begin: the initial fields of the state.
+        step: the next fields, from a row ``r`` and the state ``s``.
+        result: computed from the last state.
     """
     return f"aggregate({not_empty(entry)}, named_struct({begin}), (s, r) -> {step}, s -> {result})"
 
@@ -117,7 +117,7 @@ _NONE: Final = "'n', 0D, 'my', 0D, 'mx', 0D, 'c', 0D, 'sy', 0D, 'sx', 0D"
 
 
 def bound(names: dict[str, str], body: str) -> str:
-    """Return names to values, of which each may use those before it."""
+    """Bind names to values in order."""
     for name, value in reversed(names.items()):
         body = f"transform(array({value}), {name} -> {body})[0]"
     return body
@@ -145,19 +145,17 @@ def _of_moments(result: str) -> str:
 
 
 def _if_finite(text: str) -> str:
-    """Write a number, or NULL for what is infinite or none."""
     return f"transform(array({text}), q -> IF(abs(q) < CAST('Infinity' AS DOUBLE), q, NULL))[0]"
 
 
 def _divisor(text: str) -> str:
-    """Write a number that is divided by: NaN for 0, where what is divided is 0 too."""
     return f"coalesce(nullif({text}, 0D), CAST('NaN' AS DOUBLE))"
 
 
 _KEY_AND_VALUE: Final = "IF({0} IS NULL, NULL, named_struct('k', {0}, 'v', {1}))"
 
 _ROOM: Final = 1_048_576
-"""So many bytes a text of LISTAGG has at most."""
+"""The maximum size of LISTAGG's text in bytes."""
 
 _AS_MANY_AS_FIT: Final = (
     "aggregate(g.l, named_struct('n', 0, 'b', 0, 'full', false), (s, r) -> "
@@ -169,10 +167,10 @@ _AS_MANY_AS_FIT: Final = (
 )
 
 FRAGMENTS: Final = {
-    # What is written of their first arguments is not in a template: see rowmerge_nb.sql.spark.extremes.
+    # rowmerge_nb.sql.spark.extremes adds their first arguments.
     "smallest": "slice(sort_array({list}, true), 1, n)",
     "greatest": "slice(sort_array({list}, false), 1, n)",
-    # Spark's own variances go another way to the same number, and their last digits are others.
+    # Spark's own variances differ in the last digits.
     "sample variance": "covar_samp({distinct}{0}, {0}){rows}",
     "variance of all": "covar_pop({distinct}{0}, {0}){rows}",
     "correlation": _of_pairs(_if_finite("IF(s.sx = 0 OR s.sy = 0, NULL, s.c / sqrt(s.sx) / sqrt(s.sy))")),
@@ -208,7 +206,7 @@ FRAGMENTS: Final = {
     ),
     "list": "collect_list({distinct}named_struct('v', {0})){rows}",
     "texts": "collect_list({distinct}IF({0} IS NULL, NULL, named_struct('v', {0}))){rows}",
-    # Of a group's texts g.l, with g.s between them: all, where they are not too long.
+    # The texts g.l of a group, separated by g.s, unless they are too long.
     "joined": (
         "CASE WHEN size(g.l) > 0 AND aggregate(g.l, 0L, (n, r) -> n + octet_length(r.v)) + octet_length(g.s) * (size(g.l) - 1L) "
         f"<= {_ROOM} THEN array_join(transform(g.l, r -> r.v), g.s) WHEN size(g.l) > 0 THEN"
@@ -218,7 +216,7 @@ FRAGMENTS: Final = {
         "concat(array_join(transform(slice(g.l, 1, n), r -> r.v), g.s), IF(n > 0, g.s, ''), g.e, IF(g.c, concat('(', size(g.l) - n, ')'), ''))",
     ),
 }
-"""Parts that several templates share; ``{name}`` in a template stands for them."""
+"""Parts that several templates share, as ``{name}``."""
 
 SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(
@@ -232,4 +230,4 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
         *("boolean", "boolean, double", "t) T:comparable", "t, double) T:comparable", "unknown", "unknown, double"),
     ),
 }
-"""What `rowmerge_nb.sql.functions.all_functions.SIGNATURES` says, of this subject."""
+"""See `rowmerge_nb.sql.functions.all_functions.SIGNATURES`."""

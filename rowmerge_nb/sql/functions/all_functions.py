@@ -1,7 +1,4 @@
-"""All tables of functions together, by subject: nothing but data.
-
-A row reads ``name(argument types) -> result type | Spark SQL | DuckDB SQL``; `rowmerge_nb.sql.functions.overloads` says what the marks mean.
-"""
+"""All tables of functions by subject; see `rowmerge_nb.sql.functions.overloads`."""
 
 from __future__ import annotations
 
@@ -31,11 +28,11 @@ FRAGMENTS: Final = {
     for module in (math, strings, regexp, binary, json, datetime, arrays, maps, aggregates, percentiles, windows)
     for name, part in module.FRAGMENTS.items()
 }
-"""Parts that templates of Spark SQL share; ``{name}`` in a template stands for them."""
+"""Shared parts of Spark SQL templates, as ``{name}``."""
 DUCKDB_FRAGMENTS: Final = {
     name: part for module in (math, strings, datetime, arrays) for name, part in module.DUCKDB_FRAGMENTS.items()
 }
-"""Parts that templates of DuckDB SQL share."""
+"""Shared parts of DuckDB SQL templates."""
 
 SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
     **datetime.SIGNATURES,
@@ -48,9 +45,9 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
         *("integer, integer", "real, real", "smallint, smallint", "tinyint, tinyint"),
     ),
 }
-"""What Trino lists in its errors, of functions whose rows are not Trino's signatures one by one.
+"""Signatures in Trino's errors, for functions whose rows differ from Trino's signatures.
 
-Parameters stand alone; what Trino asks of type variables follows their parenthesis.
+Parameters only, followed by Trino's constraints on type variables after the parenthesis.
 """
 
 FORMS: Final = {
@@ -68,7 +65,7 @@ FORMS: Final = {
     "try": "try(expression): NULL where it fails",
     "typeof": "typeof(value) -> varchar",
 }
-"""What is written as a function and is none of a table: the analyzer knows each by itself."""
+"""Calls that are in no table; the analyzer has a special form for each."""
 
 MOMENTS: Final = {
     "at_timezone": "at_timezone(timestamp, zone) -> timestamp with time zone: the same instant in a zone",
@@ -87,4 +84,4 @@ MOMENTS: Final = {
     "timezone_minute": "timezone_minute(timestamp with time zone) -> bigint: minutes of its distance from UTC",
     "with_timezone": "with_timezone(timestamp, zone) -> timestamp with time zone: the wall clock of a zone",
 }
-"""Functions of moments that depend on a unit, a pattern or a zone: `rowmerge_nb.sql.analyzer.expressions.moment_calls` makes each by itself."""
+"""Date and time functions with a unit, a pattern or a zone: see `rowmerge_nb.sql.analyzer.expressions.moment_calls`."""

@@ -1,4 +1,4 @@
-"""Arrays, with the functions that take a lambda."""
+"""Arrays, and functions with lambdas."""
 
 from __future__ import annotations
 
@@ -75,7 +75,6 @@ cosine_distance(array(double), array(double)) -> double | (1D - {cosine})
 
 
 def _fields_of(arrays: int) -> str:
-    """The places of the longest array, from 0; NULL if an array is."""
     longest = ", ".join(f"size({{{i}}})" for i in range(arrays))
     absent = " OR ".join(f"{{{i}}} IS NULL" for i in range(arrays))
     return f"IF({absent}, NULL, filter(sequence(0, greatest({longest})), i -> i < greatest({longest})))"
@@ -85,16 +84,15 @@ _MOST_COMBINED: Final = 5
 
 
 def _combined(count: int, upto: str) -> str:
-    """So many of the elements up to a place, in the order of the last one, then of the one before it, and so on."""
+    """Write combinations of elements up to a position, ordered by the last one first."""
     if count == 0:
         return "array(slice({0}, 1, 0))"
-    place = f"place{count}"
-    others = f"transform({_combined(count - 1, f'{place} - 1')}, others -> concat(others, array(get({{0}}, {place} - 1))))"
-    return f"flatten(transform(sequence({count}, greatest({count}, {upto})), {place} -> {others}))"
+    position = f"place{count}"
+    others = f"transform({_combined(count - 1, f'{position} - 1')}, others -> concat(others, array(get({{0}}, {position} - 1))))"
+    return f"flatten(transform(sequence({count}, greatest({count}, {upto})), {position} -> {others}))"
 
 
 def _combined_elements() -> str:
-    """How many elements all combinations have."""
     factors = (f"IF({{1}} > {i}, (size({{0}}) - {i}) / {i + 1}BD, 1)" for i in range(_MOST_COMBINED))
     return f"CAST({{1}} AS DOUBLE) * {' * '.join(factors)}"
 
@@ -102,9 +100,9 @@ def _combined_elements() -> str:
 FRAGMENTS: Final = {
     "combined": " ".join(f"WHEN {{1}} = {i} THEN {_combined(i, 'size({0})')}" for i in range(_MOST_COMBINED + 1)),
     "combined elements": _combined_elements(),
-    # NaN equals nothing for Trino, and itself for Spark.
+    # NaN equals nothing in Trino, and itself in Spark.
     "contains number": "IF(isnan({1}), IF(exists({0}, x -> x IS NULL), NULL, IF({0} IS NULL, NULL, false)), array_contains({0}, {1}))",
-    # Trino takes NaN for the smallest number here, Spark for the greatest.
+    # NaN is the smallest number here in Trino, and the greatest in Spark.
     "greatest number": "IF(exists({0}, x -> x IS NULL), NULL, coalesce(array_max(filter({0}, x -> NOT isnan(x))), array_max({0})))",
     "unlike lengths": "{fail:INVALID_FUNCTION_ARGUMENT:The arguments must have the same length}",
     # Trino reads NULL as zero here.
@@ -117,7 +115,7 @@ FRAGMENTS: Final = {
         "s -> CASE WHEN s.x = 0 OR s.y = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Vector magnitude cannot be zero} "
         "WHEN s.x * s.y = 0 THEN s.xy * {inf} ELSE s.xy / sqrt(s.x * s.y) END) END"
     ),
-    # Spark makes one zero of 0.0 and -0.0; Trino keeps the first that was there.
+    # Spark merges 0.0 and -0.0; Trino retains the first one.
     "first zero of 0": "x -> IF(x = 0, filter({0}, y -> y = 0)[0], x)",
     "first zero of both": "x -> IF(x = 0, filter(concat({0}, {1}), y -> y = 0)[0], x)",
     "step millis": (
@@ -129,7 +127,7 @@ FRAGMENTS: Final = {
         "WHEN {2} = {2} * 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:step must not be zero} "
         "WHEN ({2} > {2} * 0 AND {1} < {0}) OR ({2} < {2} * 0 AND {1} > {0}) THEN {wrong way}"
     ),
-    # Spark computes what is constant beforehand, also where no row comes: what is too long must not be built even then.
+    # Spark computes constants in advance, even without rows, so too long an array must not be built.
     "far": "abs(CAST({1} AS DECIMAL(20,0)) - {0}) >= 10000",
     "far in steps": "abs((CAST({1} AS DECIMAL(20,0)) - {0}) / {2}) >= 10000",
     "too many": "{fail:INVALID_FUNCTION_ARGUMENT:result of sequence function must not have more than 10000 entries}",
@@ -142,7 +140,7 @@ FRAGMENTS: Final = {
     "fields 4": _fields_of(4),
     "fields 5": _fields_of(5),
 }
-"""Parts that several templates share; ``{name}`` in a template stands for them."""
+"""Parts that several templates share, as ``{name}``."""
 
 DUCKDB_FRAGMENTS: Final = {
     "both": "{0} IS NOT NULL AND {1} IS NOT NULL",
@@ -159,4 +157,4 @@ DUCKDB_FRAGMENTS: Final = {
     "any match": "CASE WHEN list_contains({truths}, true) THEN true WHEN list_count({truths}) = len({truths}) THEN false END",
     "all match": "CASE WHEN list_contains({truths}, false) THEN false WHEN list_count({truths}) = len({truths}) THEN true END",
 }
-"""Parts of the templates of DuckDB."""
+"""Shared parts of DuckDB SQL templates."""

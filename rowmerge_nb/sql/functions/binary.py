@@ -56,7 +56,7 @@ _DIGESTS: Final = {"md5": "md5({1})", "sha1": "sha1({1})", "sha256": "sha2({1}, 
 
 
 def _mixed(block: int, digest: str, byte: int) -> str:
-    """The key of an HMAC, digested if it is longer than a block, filled up to a block, each byte XORed with a constant."""
+    """Write the key of an HMAC, padded to a block, with each byte XORed."""
     key = f"rpad(IF(octet_length({{1}}) > {block}, upper({digest}), hex({{1}})), {2 * block}, '0')"
     mixed = f"transform(regexp_extract_all({key}, '..', 0), b -> lpad(hex(CAST(conv(b, 16, 10) AS INT) ^ {byte}), 2, '0'))"
     return f"unhex(array_join({mixed}, ''))"
@@ -70,31 +70,20 @@ _BROKEN: Final = "|".join(
 
 
 def _mended(by: str) -> str:
-    """Text of broken bytes: one replacement for each beginning with what continues it, up to the length that it tells.
-
-    Args:
-        by: the replacement's bytes in hexadecimal.
-    """
-    # Two digits of the text are a byte; the pieces of a match end where a byte does.
+    """Write text from invalid UTF-8, with a replacement per broken sequence."""
+    # Two hexadecimal digits are a byte; matches end at bytes.
     pattern = f"'\\\\G((?:{_VALID})*+)(?:{_BROKEN}|..)'"
     return f"CAST(unhex(regexp_replace(hex({{0}}), {pattern}, concat('$1', {by}))) AS STRING)"
 
 
-def _from_base_32(text: str, shown: str) -> str:
-    """Decode base 32: eight letters are five bytes; letters at the end that make no whole byte cannot be.
-
-    Args:
-        text: the text.
-        shown: the text as messages name it.
-    """
-    plain, shown = (f"trim(TRAILING '=' FROM {part})" for part in (text, shown))
-    length = "{fail:INVALID_FUNCTION_ARGUMENT:Invalid input length $(char_length(" + shown + "))}"
-    found = f"regexp_extract({shown}, '[^A-Z2-7]', 0)"
-    # What is not to be seen is shown by its number.
-    unseen = f"concat('0x', ltrim('0', lower(hex(encode({found}, 'UTF-32')))))"
-    letter = (
-        f"{{fail:INVALID_FUNCTION_ARGUMENT:Unrecognized character: $(IF({found} RLIKE '^[\\\\pZ\\\\pC]', {unseen}, {found}))}}"
-    )
+def _from_base_32(text: str, message_text: str) -> str:
+    """Decode base 32; messages have ``message_text``."""
+    plain, message_text = (f"trim(TRAILING '=' FROM {part})" for part in (text, message_text))
+    length = "{fail:INVALID_FUNCTION_ARGUMENT:Invalid input length $(char_length(" + message_text + "))}"
+    invalid_character = f"regexp_extract({message_text}, '[^A-Z2-7]', 0)"
+    # An invisible character is shown by its number.
+    unseen = f"concat('0x', ltrim('0', lower(hex(encode({invalid_character}, 'UTF-32')))))"
+    letter = f"{{fail:INVALID_FUNCTION_ARGUMENT:Unrecognized character: $(IF({invalid_character} RLIKE '^[\\\\pZ\\\\pC]', {unseen}, {invalid_character}))}}"
     digits = f"translate(b, {_LETTERS_32}, {_DIGITS_32})"
     block = f"left(lpad(conv(rpad({digits}, 8, '0'), 32, 16), 10, '0'), char_length(b) * 5 div 8 * 2)"
     return (
@@ -108,12 +97,7 @@ _DIGITS_32: Final = "'0123456789ABCDEFGHIJKLMNOPQRSTUV'"
 
 
 def _not_in_base_64(text: str, digits: str) -> str:
-    """Return what Java says of a text that is not in base 64: what stops the first reading of it from its beginning.
-
-    Args:
-        text: the text as messages name it.
-        digits: the letters that are digits, as in a class of characters.
-    """
+    """Write Java's error about a text that is not in base 64."""
     read = f"char_length(regexp_extract({text}, '^[{digits}]*', 0))"
     rest = f"substring({text}, {read} + 1)"
     byte = f"CAST(conv(left(hex(encode({rest}, 'UTF-8')), 2), 16, 10) AS INT)"
@@ -130,16 +114,11 @@ def _not_in_base_64(text: str, digits: str) -> str:
 
 
 def _bits_of(exponents: int, fraction: int) -> str:
-    """The bits of a float but its sign, as a bigint. Powers of two are exact, so that nothing is rounded; a logarithm may be.
-
-    Args:
-        exponents: how many bits the exponent has.
-        fraction: how many the fraction has.
-    """
+    """Write a float's bits without sign as a bigint; powers of two avoid rounding."""
     size, bias, infinite = "CAST(abs({0}) AS DOUBLE)", 2 ** (exponents - 1) - 1, 2**exponents - 1
     near = f"CAST(floor(log2({size})) AS INT)"
     power = f"({near} + CASE WHEN {size} < power(2D, {near}) THEN -1 WHEN {size} >= power(2D, {near} + 1) THEN 1 ELSE 0 END)"
-    # In two steps, for a double has not the power of two that makes an integer of the least of doubles.
+    # In two steps, since the power of two of the least double is not a double.
     least = f"CAST({size} * power(2D, {bias - 1}) * {2**fraction}D AS BIGINT)"
     return (
         f"CASE WHEN isnan({{0}}) THEN {infinite << fraction | 1 << fraction - 1}L WHEN {size} = CAST('Infinity' AS DOUBLE) THEN {infinite << fraction}L "
@@ -149,7 +128,7 @@ def _bits_of(exponents: int, fraction: int) -> str:
 
 
 def _float_of(exponents: int, fraction: int) -> str:
-    """The float that bytes are the bits of, as a double."""
+    """Write the float with these bits as a double."""
     bias, infinite = 2 ** (exponents - 1) - 1, 2**exponents - 1
     bits = "CAST(conv(hex({0}), 16, -10) AS BIGINT)"
     exponent, rest = f"(shiftright({bits}, {fraction}) & {infinite}L)", f"({bits} & {2**fraction - 1}L)"
@@ -205,4 +184,4 @@ FRAGMENTS: Final = {
         for block, name in ((64, "md5"), (64, "sha1"), (64, "sha256"), (128, "sha512"))
     },
 }
-"""Parts that several templates share; ``{name}`` in a template stands for them."""
+"""Parts that several templates share, as ``{name}``."""

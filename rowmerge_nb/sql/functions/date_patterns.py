@@ -1,7 +1,4 @@
-"""Patterns of dates: MySQL's (``%Y``) and Joda's (``yyyy``), read into tokens.
-
-Nothing of a pattern is handed to Spark as it stands: its letters mean other things there, and its parser takes other texts.
-"""
+"""Date patterns of MySQL (``%Y``) and Joda (``yyyy``) as tokens; Spark's own patterns differ."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import Final
 
 
 class PatternError(ValueError):
-    """A pattern that Trino refuses; the message is Trino's."""
+    """Trino refuses the pattern, with this message."""
 
 
 @dataclass(frozen=True)
@@ -19,11 +16,11 @@ class Token:
     """A part of a pattern.
 
     Args:
-        field: what it stands for, ``"literal"`` for plain text.
-        width: digits or letters: how many at least when it is written.
-        text: of plain text the text itself.
-        most: the most digits when it is read.
-        strict: of a year of two digits: no other number of digits is read.
+        field: its meaning, or ``"literal"``.
+        width: the minimum width when formatted.
+        text: the text of a literal.
+        most: the maximum number of digits when parsed.
+        strict: exactly two digits when parsed.
     """
 
     field: str
@@ -34,7 +31,7 @@ class Token:
 
     @property
     def is_number(self) -> bool:
-        """Return whether it is written in digits."""
+        """Whether it consists of digits."""
         return self.field not in _WORDS
 
 
@@ -73,7 +70,7 @@ _SPACE: Final = (Token("literal", text=" "),)
 _CLOCK: Final[dict[str, tuple[Token, ...]]] = {"T": _MYSQL["H"] + _COLON + _MYSQL["i"] + _COLON + _MYSQL["s"]}
 _CLOCK["r"] = _MYSQL["h"] + _CLOCK["T"][1:] + _SPACE + _MYSQL["p"]
 ISO_DATE: Final = "%Y-%m-%d"
-"""The pattern that Trino reads in a way of its own, with words of its own about texts of ten letters."""
+"""A pattern that Trino parses specially, with its own errors about texts of ten characters."""
 _MYSQL_REFUSED: Final = frozenset("wUuVXD")
 
 _SLASH: Final = (Token("literal", text="/"),)
@@ -86,7 +83,7 @@ CLOCK_CONVERSIONS: Final[dict[str, tuple[Token, ...]]] = {
     "T": _CLOCK["T"],
     "r": _CLOCK["r"],
 }
-"""What Java's formatter makes of a time of day, by the letter behind ``%t``."""
+"""Java's formats of a time of day, by the letter after ``%t``."""
 DATE_CONVERSIONS: Final[dict[str, tuple[Token, ...]]] = {
     **{letter: _MYSQL[letter] for letter in "abdejmy"},
     "A": _MYSQL["W"],
@@ -96,7 +93,7 @@ DATE_CONVERSIONS: Final[dict[str, tuple[Token, ...]]] = {
     "Y": (Token("year of era", 4),),
     "D": _MYSQL["m"] + _SLASH + _MYSQL["d"] + _SLASH + _MYSQL["y"],
 }
-"""What it makes of a date, but for ``%tF``."""
+"""Java's formats of a date, except for ``%tF``."""
 
 _JODA: Final = {
     "G": "era",
@@ -123,10 +120,7 @@ _MOST: Final = {"day of week": 1, "day of year": 3}
 
 
 def mysql_tokens(pattern: str) -> tuple[Token, ...]:
-    """Read a pattern of DATE_FORMAT and DATE_PARSE.
-
-    Raises:
-        PatternError: a letter that Trino does not support.
+    """Parse a pattern of DATE_FORMAT and DATE_PARSE, or raise PatternError.
 
     >>> [token.field for token in mysql_tokens("%Y-%c")]
     ['year', 'literal', 'month']
@@ -135,21 +129,18 @@ def mysql_tokens(pattern: str) -> tuple[Token, ...]:
     for letter, text in re.findall(r"%(.)|([^%]+)", pattern, re.DOTALL):
         if letter in _MYSQL_REFUSED and letter:
             raise PatternError(f"%{letter} not supported in date format string")
-        known = _MYSQL.get(letter) or _CLOCK.get(letter)
-        tokens += known if letter and known else (Token("literal", text=letter or text),)
+        token = _MYSQL.get(letter) or _CLOCK.get(letter)
+        tokens += token if letter and token else (Token("literal", text=letter or text),)
     if not tokens:
         raise PatternError(_NOTHING)
     if pattern == ISO_DATE:
-        # Years of more digits are read with it.
+        # It parses longer years too.
         tokens[0] = Token("year", 4, most=9)
     return tuple(tokens)
 
 
 def joda_tokens(pattern: str) -> tuple[Token, ...]:
-    """Read a pattern of FORMAT_DATETIME and PARSE_DATETIME.
-
-    Raises:
-        PatternError: a letter that Joda does not know.
+    """Parse a pattern of FORMAT_DATETIME and PARSE_DATETIME, or raise PatternError.
 
     >>> [(token.field, token.width) for token in joda_tokens("yyyy'T'HH")]
     [('year', 4), ('literal', 1), ('hour', 2)]

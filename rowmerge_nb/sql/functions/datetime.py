@@ -1,7 +1,6 @@
-"""Dates, times, timestamps and intervals.
+"""Date and time functions, without those of `rowmerge_nb.sql.analyzer.expressions.moment_calls`.
 
-What depends on a unit, a pattern or a zone is in `rowmerge_nb.sql.analyzer.expressions.moment_calls`; there the wall clock of a timestamp with time zone is
-taken, so a row for the wall clock serves both.
+A row for the wall clock serves timestamps with time zone too.
 """
 
 from __future__ import annotations
@@ -84,14 +83,14 @@ FRAGMENTS: Final = {
     ),
     "unit": "CAST({fail:INVALID_FUNCTION_ARGUMENT:Unknown time unit: $(regexp_extract($0, '[a-zA-Z]+', 0))} AS DOUBLE)",
 }
-"""Parts that templates of several signatures share; ``{name}`` in a template stands for them."""
+"""Parts that several templates share, as ``{name}``."""
 
 DUCKDB_FRAGMENTS: Final = {
-    # Rounded down, also before 1970.
+    # Rounded down, even before 1970.
     "of a milli": "((epoch_us({0}) % 1000 + 1000) % 1000)",
     "millis": "((epoch_us({0}) - {of a milli}) // 1000)",
 }
-"""Parts of the templates of DuckDB."""
+"""Shared parts of DuckDB SQL templates."""
 
 
 _STAMPS: Final = ("timestamp(p) with time zone", "timestamp(p)")
@@ -108,10 +107,10 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
     "version": ("",),
     "date": (*_STAMPS, "varchar(x)"),
     "to_unixtime": _STAMPS[:1],
-    "date_trunc": tuple(f"varchar(x), {kind}" for kind in _MOMENTS),
-    "date_add": tuple(f"varchar(x), bigint, {kind}" for kind in _MOMENTS),
-    "date_diff": tuple(f"varchar(x), {kind}, {kind}" for kind in _MOMENTS),
-    **dict.fromkeys(("date_format", "format_datetime"), tuple(f"{kind}, varchar(x)" for kind in _STAMPS)),
+    "date_trunc": tuple(f"varchar(x), {sql_type}" for sql_type in _MOMENTS),
+    "date_add": tuple(f"varchar(x), bigint, {sql_type}" for sql_type in _MOMENTS),
+    "date_diff": tuple(f"varchar(x), {sql_type}, {sql_type}" for sql_type in _MOMENTS),
+    **dict.fromkeys(("date_format", "format_datetime"), tuple(f"{sql_type}, varchar(x)" for sql_type in _STAMPS)),
     **dict.fromkeys(("date_parse", "parse_datetime"), ("varchar(x), varchar(y)",)),
     **dict.fromkeys(("from_iso8601_date", "from_iso8601_timestamp", "from_iso8601_timestamp_nanos"), ("varchar(x)",)),
     "from_unixtime": ("double", "double, bigint, bigint", "double, varchar(x)"),
@@ -119,4 +118,4 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
     "at_timezone": tuple(f"{_STAMPS[0]}, {zone}" for zone in ("interval day to second", "varchar(x)")),
     "with_timezone": ("timestamp(p), varchar(x)",),
 }
-"""What `rowmerge_nb.sql.functions.all_functions.SIGNATURES` says, of this subject."""
+"""See `rowmerge_nb.sql.functions.all_functions.SIGNATURES`."""

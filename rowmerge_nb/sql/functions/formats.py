@@ -1,7 +1,4 @@
-"""FORMAT: a literal of Java's formatter, each argument in the form that Java's formatter gets from Trino.
-
-Spark's formatter knows no moments as Java has them: they come to it as texts, one for each place where a part of them is to be shown.
-"""
+"""FORMAT as Java does it; Spark's formatter gets parts of dates and times as texts."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ _SHOWN: Final = frozenset({"date", "interval day to second", "interval year to m
 
 
 ISO_DATE: Final = "F"
-"""The letter behind ``%t`` for a date as a whole."""
+"""The letter after ``%t`` for a complete date."""
 _CONVERSIONS: Final = {
     "date": {*DATE_CONVERSIONS, ISO_DATE},
     "time": {*CLOCK_CONVERSIONS},
@@ -38,35 +35,23 @@ _CONVERSIONS: Final = {
 }
 _OF_ZONES: Final = frozenset("zZsQc")
 _OTHERS: Final = {"c": "Z"}
-"""What Java names of what is made of several parts, where one of them cannot be."""
+"""Java's name of a composite, if one of its parts is impossible."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A part of a moment that a format shows.
-
-    Args:
-        argument: which argument it is a part of.
-        conversion: the letter behind ``%t``.
-    """
+    """A part of an argument, by the letter after ``%t``."""
 
     argument: int
     conversion: str
 
 
 class FormatError(ValueError):
-    """Java's formatter refuses the literal, or the argument in its place; the text is Java's."""
+    """Java refuses the format or an argument, with this message."""
 
 
 def argument_types(literal: str, kinds: list[Type]) -> list[Type | None]:
-    """Return the type that each argument is cast to for Spark's FORMAT_STRING.
-
-    Args:
-        literal: the format.
-        kinds: the arguments' types.
-
-    Returns:
-        One type per argument, for moments one with microseconds; None where this engine cannot format it as Trino does.
+    """Return the types that arguments are cast to for Spark's FORMAT_STRING; None if unsupported.
 
     Raises:
         FormatError: Trino refuses the format.
@@ -74,7 +59,7 @@ def argument_types(literal: str, kinds: list[Type]) -> list[Type | None]:
     >>> [str(kind) for kind in argument_types("%s %.2f", [VARCHAR, Type("decimal", (4, 2))])]
     ['varchar', 'double']
     """
-    wanted: list[Type | None] = [VARCHAR if not _plain(kind) else kind for kind in kinds]
+    cast_types: list[Type | None] = [VARCHAR if not _plain(sql_type) else sql_type for sql_type in kinds]
     following = index = 0
     for explicit, flags, _width, _precision, moment, conversion in _SPECIFIER.findall(literal):
         if conversion in "%n":
@@ -87,16 +72,14 @@ def argument_types(literal: str, kinds: list[Type]) -> list[Type | None]:
             raise FormatError(
                 f"MissingFormatArgument: Format specifier '%{explicit}{flags}{_width}{_precision}{moment}{conversion}'"
             )
-        wanted[index] = _moment(conversion, kinds[index], flags + _precision) if moment else _wanted(conversion, kinds[index])
-    return wanted
+        cast_types[index] = (
+            _moment(conversion, kinds[index], flags + _precision) if moment else _cast_type(conversion, kinds[index])
+        )
+    return cast_types
 
 
 def with_moments(literal: str, kinds: list[Type]) -> tuple[str, list[Moment]]:
-    """Return the format with texts in the place of the parts of moments, and what these texts are: further arguments of it.
-
-    Args:
-        literal: the format, which `argument_types` has found right.
-        kinds: the arguments' types.
+    """Return a format with texts for parts of dates and times, and these further arguments.
 
     >>> with_moments("%s: %tY", [VARCHAR, Type("date")])
     ('%1$s: %3$s', [Moment(argument=1, conversion='Y')])
@@ -104,82 +87,86 @@ def with_moments(literal: str, kinds: list[Type]) -> tuple[str, list[Moment]]:
     moments: list[Moment] = []
     following = index = 0
 
-    def explicit(found: re.Match[str]) -> str:
+    def explicit(match: re.Match[str]) -> str:
         nonlocal following, index
-        number, flags, width, precision, moment, conversion = found.groups(default="")
+        number, flags, width, precision, moment, conversion = match.groups(default="")
         if conversion in "%n":
-            return found[0]
+            return match[0]
         if number:
             index = int(number[:-1]) - 1
         elif "<" not in flags:
             index, following = following, following + 1
-        place = index
+        position = index
         if moment and kinds[index].base != "unknown":
             moments.append(Moment(index, conversion))
-            place = len(kinds) + len(moments) - 1
+            position = len(kinds) + len(moments) - 1
         if moment:
             conversion = "s" if moment == "t" else "S"
-        return f"%{place + 1}${flags.replace('<', '')}{width}{precision}{conversion}"
+        return f"%{position + 1}${flags.replace('<', '')}{width}{precision}{conversion}"
 
-    written = _SPECIFIER.sub(explicit, literal)
-    return (written, moments) if any(found[4] for found in _SPECIFIER.findall(literal)) else (literal, [])
+    java_format = _SPECIFIER.sub(explicit, literal)
+    return (java_format, moments) if any(match[4] for match in _SPECIFIER.findall(literal)) else (literal, [])
 
 
-def _moment(conversion: str, kind: Type, marks: str) -> Type | None:
-    """The type of what a part is shown of; None where this engine cannot show it as Trino does, Java's words where that cannot either."""
-    if kind.base == "unknown":
+def _moment(conversion: str, sql_type: Type, marks: str) -> Type | None:
+    """Return the type that a part is formatted from; None if unsupported."""
+    if sql_type.base == "unknown":
         return VARCHAR
-    if not (conversion in _OF_ZONES or any(conversion in known for known in _CONVERSIONS.values())):
+    if not (conversion in _OF_ZONES or any(conversion in letters for letters in _CONVERSIONS.values())):
         raise FormatError(f"UnknownFormatConversion: Conversion = 't{conversion}'")
-    if re.search("[^-<]", marks) or is_integer(kind) or kind.base == "timestamp with time zone":
+    if re.search("[^-<]", marks) or is_integer(sql_type) or sql_type.base == "timestamp with time zone":
         return None
-    if conversion not in _CONVERSIONS.get(kind.base, ()):
-        return _mismatch(_OTHERS.get(conversion, conversion), kind)
-    return VARCHAR if kind.base == "date" else Type(kind.base, (_MICROSECONDS,))
+    if conversion not in _CONVERSIONS.get(sql_type.base, ()):
+        return _mismatch(_OTHERS.get(conversion, conversion), sql_type)
+    return VARCHAR if sql_type.base == "date" else Type(sql_type.base, (_MICROSECONDS,))
 
 
-def _plain(kind: Type) -> bool:
-    return is_integer(kind) or is_float(kind) or is_text(kind) or kind.base in {"boolean", "unknown"}
+def _plain(sql_type: Type) -> bool:
+    return is_integer(sql_type) or is_float(sql_type) or is_text(sql_type) or sql_type.base in {"boolean", "unknown"}
 
 
-def _wanted(conversion: str, kind: Type) -> Type | None:
+def _cast_type(conversion: str, sql_type: Type) -> Type | None:
     base = conversion.lower()
-    if kind.base == "unknown":
+    if sql_type.base == "unknown":
         return VARCHAR
     if base in "sb" or base == "h":
-        if _plain(kind):
+        if _plain(sql_type):
             # An integer's number is that of Java's Long, and a text's is not that of Spark's.
-            return kind if base != "h" else BIGINT if is_integer(kind) else None if is_text(kind) else kind
+            return sql_type if base != "h" else BIGINT if is_integer(sql_type) else None if is_text(sql_type) else sql_type
         if base == "h":
             return None
-        if kind.base == "json":
-            return kind
-        if kind.base in {"time", "timestamp"}:
-            return Type(kind.base, (_MICROSECONDS,))
-        return VARCHAR if kind.base in _SHOWN or (kind.base == "decimal" and kind.parameters[1] <= _MICROSECONDS) else None
+        if sql_type.base == "json":
+            return sql_type
+        if sql_type.base in {"time", "timestamp"}:
+            return Type(sql_type.base, (_MICROSECONDS,))
+        return (
+            VARCHAR
+            if sql_type.base in _SHOWN or (sql_type.base == "decimal" and sql_type.parameters[1] <= _MICROSECONDS)
+            else None
+        )
     if base in {"d", "o", "x"}:
-        return BIGINT if is_integer(kind) else _mismatch(conversion, kind)
+        return BIGINT if is_integer(sql_type) else _mismatch(conversion, sql_type)
     if base in "feg":
-        if kind.base == "decimal":
-            return DOUBLE if kind.parameters[0] <= _EXACT_DIGITS else None
-        return kind if is_float(kind) else _mismatch(conversion, kind)
+        if sql_type.base == "decimal":
+            return DOUBLE if sql_type.parameters[0] <= _EXACT_DIGITS else None
+        return sql_type if is_float(sql_type) else _mismatch(conversion, sql_type)
     if base == "a":
         return None
     if base == "c":
-        return _mismatch(conversion, kind)
+        return _mismatch(conversion, sql_type)
     raise FormatError(f"UnknownFormatConversion: Conversion = '{conversion}'")
 
 
-def _mismatch(conversion: str, kind: Type) -> Type | None:
-    """Java names the class of the argument that Trino hands it."""
-    if is_integer(kind):
+def _mismatch(conversion: str, sql_type: Type) -> Type | None:
+    """Raise Java's error with the argument's Java class."""
+    if is_integer(sql_type):
         name = "java.lang.Long"
-    elif kind.base == "decimal":
+    elif sql_type.base == "decimal":
         name = "java.math.BigDecimal"
-    elif is_text(kind):
+    elif is_text(sql_type):
         name = "java.lang.String"
-    elif kind.base in _JAVA:
-        name = f"java.{_JAVA[kind.base]}"
+    elif sql_type.base in _JAVA:
+        name = f"java.{_JAVA[sql_type.base]}"
     else:
         return None
     raise FormatError(f"IllegalFormatConversion: {conversion} != {name}")

@@ -1,6 +1,6 @@
-"""Trino's XXHASH64 and MURMUR3 of bytes in Spark SQL, whose own hashes begin with another number, and take values.
+"""Trino's XXHASH64 and MURMUR3 in Spark SQL; Spark's have another seed.
 
-Spark fails where a bigint overflows, so what is to wrap around is computed in decimals, which have room for a product of two bigints.
+Overflows are computed in decimals, since Spark's bigint does not wrap around.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ def _signed(*numbers: int) -> tuple[int, ...]:
 
 _PRIMES: Final = _signed(0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)
 _STRIPE: Final = 32
-"""So many bytes are read at once, into four sums."""
+"""Bytes per stripe, for four sums."""
 
 
 def _wrapped(number: str) -> str:
@@ -50,8 +50,7 @@ def _rotated(value: str, by: int) -> str:
 
 
 def _read(hexadecimal: str, offset: str, size: int) -> str:
-    """The number that bytes are, the first of them the lowest."""
-    digits = ", ".join(f"substring({hexadecimal}, {offset} + {2 * place + 1}, 2)" for place in reversed(range(size)))
+    digits = ", ".join(f"substring({hexadecimal}, {offset} + {2 * index + 1}, 2)" for index in reversed(range(size)))
     return f"CAST(conv(concat({digits}), 16, -10) AS BIGINT)"
 
 
@@ -64,48 +63,46 @@ def _shifted(value: str, by: int) -> str:
 
 
 def _folded(offsets: str, begin: str, step: str) -> str:
-    """Fold over the places, in digits, of what is read; ``a`` is what is known so far, ``i`` the place."""
+    """Write a fold over offsets of digits; ``a`` is the state, ``i`` the offset."""
     return f"aggregate({offsets}, {begin}, (a, i) -> {step})"
 
 
 def _places(low: str, high: str, size: int) -> str:
-    """The places of pieces of a size between two others."""
     return f"IF({high} - {low} >= {2 * size}, sequence({low}, {high} - {2 * size}, {2 * size}), slice(array(0), 1, 0))"
 
 
 def _stripes(x: str, end: str) -> str:
-    """The four sums of all stripes, put together."""
     begins = (_sum(*map(_literal, _PRIMES[:2])), _literal(_PRIMES[1]), "0L", _literal(-_PRIMES[0]))
     lanes = ", ".join(f"{_round(f'a[{lane}]', _read(x, f'i + {16 * lane}', 8))}" for lane in range(4))
     sums = _folded(_places("0", end, _STRIPE), f"array({', '.join(begins)})", f"array({lanes})")
-    found = _sum(*(_rotated(f"v[{lane}]", by) for lane, by in enumerate((1, 7, 12, 18))))
+    digest = _sum(*(_rotated(f"v[{lane}]", by) for lane, by in enumerate((1, 7, 12, 18))))
     for lane in range(4):
-        found = _product(f"({found} ^ {_round('0L', f'v[{lane}]')})", 1, 4)
-    return _bound("v", sums, found)
+        digest = _product(f"({digest} ^ {_round('0L', f'v[{lane}]')})", 1, 4)
+    return _bound("v", sums, digest)
 
 
 def _literal(number: int) -> str:
     return f"{number}L" if number >= 0 else f"(-{-number}L)"
 
 
-def _mixed_to_the_end(found: str) -> str:
+def _mixed_to_the_end(digest: str) -> str:
     for by, prime in ((33, 2), (29, 3)):
-        found = _product(_shifted(found, by), prime)
-    return _shifted(found, 32)
+        digest = _product(_shifted(digest, by), prime)
+    return _shifted(digest, 32)
 
 
 def _hash_of_digits() -> str:
     whole = f"(char_length(x) div {2 * _STRIPE} * {2 * _STRIPE})"
     begin = f"IF({whole} > 0, {_stripes('x', whole)}, {_literal(_PRIMES[4])})"
-    found = _sum(begin, "CAST(char_length(x) div 2 AS BIGINT)")
+    digest = _sum(begin, "CAST(char_length(x) div 2 AS BIGINT)")
     eights = "(char_length(x) div 16 * 16)"
-    found = _folded(_places(whole, eights, 8), found, _product(_rotated(f"(a ^ {_round('0L', _read('x', 'i', 8))})", 27), 1, 4))
+    digest = _folded(_places(whole, eights, 8), digest, _product(_rotated(f"(a ^ {_round('0L', _read('x', 'i', 8))})", 27), 1, 4))
     fours = "(char_length(x) div 8 * 8)"
-    found = _folded(_places(eights, fours, 4), found, _product(_rotated(f"(a ^ {_product(_read('x', 'i', 4), 1)})", 23), 2, 3))
-    found = _folded(
-        _places(fours, "char_length(x)", 1), found, _product(_rotated(f"(a ^ {_product(_read('x', 'i', 1), 5)})", 11), 1)
+    digest = _folded(_places(eights, fours, 4), digest, _product(_rotated(f"(a ^ {_product(_read('x', 'i', 4), 1)})", 23), 2, 3))
+    digest = _folded(
+        _places(fours, "char_length(x)", 1), digest, _product(_rotated(f"(a ^ {_product(_read('x', 'i', 1), 5)})", 11), 1)
     )
-    return _mixed_to_the_end(found)
+    return _mixed_to_the_end(digest)
 
 
 _BYTES_OF_HASH: Final = f"unhex(lpad(hex({_hash_of_digits()}), 16, '0'))"
@@ -114,20 +111,17 @@ XXHASH64: Final = f"IF({{0}} IS NULL, NULL, {_bound('x', 'hex({0})', _BYTES_OF_H
 
 
 def checksum(value: str) -> str:
-    """Write the checksum of a group's values: the sum of their hashes, each times a prime, that wraps around; NULL counts as 1.
-
-    Args:
-        value: the bigint whose eight bytes are hashed.
+    """Write the checksum of a group's bigints: the wrapping sum of hashes times a prime; NULL is 1.
 
     >>> checksum("{0}").startswith("transform(array(CAST(pmod(sum({distinct}")
     True
     """
-    found = _product(_rotated(f"({_literal(_PRIMES[4] + 8)} ^ {_round('0L', 'b')})", 27), 1, 4)
-    return _summed(_bound("b", value, _mixed_to_the_end(found)))
+    digest = _product(_rotated(f"({_literal(_PRIMES[4] + 8)} ^ {_round('0L', 'b')})", 27), 1, 4)
+    return _summed(_bound("b", value, _mixed_to_the_end(digest)))
 
 
 def checksum_of_bytes(value: str) -> str:
-    """Write the checksum of a group's values, of each of which these bytes are hashed.
+    """Write the checksum of a group's binary values.
 
     >>> checksum_of_bytes("{0}").count("sum(")
     1
@@ -135,8 +129,8 @@ def checksum_of_bytes(value: str) -> str:
     return _summed(_bound("x", f"hex({value})", _hash_of_digits()))
 
 
-def _summed(found: str) -> str:
-    each = _wide(f"IF({{0}} IS NULL, {_literal(_PRIMES[0])}, {_product(found, 1)})")
+def _summed(digest: str) -> str:
+    each = _wide(f"IF({{0}} IS NULL, {_literal(_PRIMES[0])}, {_product(digest, 1)})")
     return _bound("a", _wrapped(f"sum({{distinct}}{each}){{rows}}"), f"unhex({_little_endian('a')})")
 
 
@@ -145,7 +139,7 @@ def _summed(found: str) -> str:
 _FACTORS: Final = _signed(0x87C37B91114253D5, 0x4CF5AD432745937F)
 _MIXERS: Final = _signed(0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 _BLOCK: Final = 32
-"""The digits of a block of 16 bytes, which are two words."""
+"""Hexadecimal digits of a block of 16 bytes, two words."""
 
 
 def _first_word(word: str) -> str:
@@ -164,7 +158,7 @@ def _mixed(half: str) -> str:
 
 def _little_endian(half: str) -> str:
     digits = f"lpad(hex({half}), 16, '0')"
-    return _bound("d", digits, f"concat({', '.join(f'substring(d, {place}, 2)' for place in range(15, 0, -2))})")
+    return _bound("d", digits, f"concat({', '.join(f'substring(d, {position}, 2)' for position in range(15, 0, -2))})")
 
 
 def _added(halves: str) -> str:
@@ -176,16 +170,16 @@ def _murmur3() -> str:
     first = _times(_sum(_rotated(f"(a[0] ^ {_first_word(words[0])})", 27), "a[1]"), 5, 0x52DCE729)
     second = _times(_sum(_rotated(f"(a[1] ^ {_second_word(words[1])})", 31), "b"), 5, 0x38495AB5)
     blocks = f"(char_length(x) div {_BLOCK} * {_BLOCK})"
-    found = _folded(_places("0", blocks, _BLOCK // 2), "array(0L, 0L)", _bound("b", first, f"array(b, {second})"))
-    # What is left of a word is filled up with zeros; a word of zeros changes nothing.
+    digest = _folded(_places("0", blocks, _BLOCK // 2), "array(0L, 0L)", _bound("b", first, f"array(b, {second})"))
+    # The rest is padded with zeros; a word of zeros changes nothing.
     rest = f"rpad(substring(x, {blocks} + 1), {_BLOCK}, '0')"
     words = _first_word(_read("y", "0", 8)), _second_word(_read("y", "16", 8))
     size = "CAST(char_length(x) div 2 AS BIGINT)"
-    found = _bound("y", rest, _bound("a", found, f"array(a[0] ^ {words[0]} ^ {size}, a[1] ^ {words[1]} ^ {size})"))
-    mixed = _bound("a", _added(found), f"array({_mixed('a[0]')}, {_mixed('a[1]')})")
+    digest = _bound("y", rest, _bound("a", digest, f"array(a[0] ^ {words[0]} ^ {size}, a[1] ^ {words[1]} ^ {size})"))
+    mixed = _bound("a", _added(digest), f"array({_mixed('a[0]')}, {_mixed('a[1]')})")
     bytes_of = _bound("a", _added(mixed), f"unhex(concat({_little_endian('a[0]')}, {_little_endian('a[1]')}))")
     return f"IF({{0}} IS NULL, NULL, {_bound('x', 'hex({0})', bytes_of)})"
 
 
 MURMUR3: Final = _murmur3()
-"""The template of the function, of 128 bits."""
+"""The template of the function, with 128 bits."""

@@ -1,4 +1,4 @@
-"""JSON: a value of type json is its text, in the form that Trino's JSON_PARSE gives it."""
+"""JSON functions; values are texts in Trino's canonical form."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _TEXT: Final = r'"(?:[^"\\\\]++|\\\\.)*+"'
 _FLOATING: Final = r"-?[0-9]++(?:\\.[0-9]++)?[eE][+-]?[0-9]++"
 _WHOLE: Final = r"-?[0-9]++(?![.eE])"
 _DECIMAL: Final = r"-?[0-9]++\\.[0-9]++(?![eE])"
-# Numbers with a decimal point are doubles for Trino and decimals for Spark, unless they have an exponent.
+# Numbers with a decimal point are doubles in Trino, and in Spark decimals unless they have an exponent.
 AS_DOUBLES: Final = f"regexp_replace({{0}}, '\\\\G((?:[^\"0-9-]++|{_TEXT}|{_FLOATING}|{_WHOLE})*+)({_DECIMAL})', '$1$2e0')"
 _READ: Final = f"try_variant_get(try_parse_json(concat('[', {AS_DOUBLES}, ']')), '$[0]', 'variant')"
 _PARSED: Final = f"IF(json_array_length(concat('[', {{0}}, ']')) = 1, to_json({_READ}), NULL)"
-"""The text of a json value in canonical form: no spaces, keys in order; NULL where it is no JSON."""
+"""The canonical text of a json value: no spaces, sorted keys; NULL if the text is not JSON."""
 _LIST: Final = "from_json({}, 'ARRAY<STRING>')"
-# As texts, numbers keep the digits that they are written with.
+# As texts, numbers retain their digits.
 _QUOTED_NUMBERS: Final = (
     f"regexp_replace({{0}}, '\\\\G((?:[^\"0-9-]++|{_TEXT})*+)(-?[0-9]++(?:\\\\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)', '$1\"$2\"')"
 )
@@ -41,12 +41,7 @@ _FAR: Final = r"[\\x{10000}-\\x{10FFFF}]"
 
 
 def escaped(text: str, *, where: str = "") -> str:
-    """Write JSON text with the characters beyond the first 65536 as Trino writes them, which is as two escapes.
-
-    Args:
-        text: the JSON text, in Spark SQL.
-        where: a text that has such characters where the JSON text has them, if that is shorter.
-    """
+    """Write characters beyond U+FFFF as two escapes; ``where`` is a shorter text to search."""
     units = "hex(encode(c, 'UTF-16BE'))"
     pair = rf"concat('\\u', left({units}, 4), '\\u', right({units}, 4))"
     far = f"array_join(transform(split({text}, ''), c -> IF(char_length(c) < octet_length(c) - 2, {pair}, c)), '')"
@@ -54,7 +49,7 @@ def escaped(text: str, *, where: str = "") -> str:
 
 
 LITERAL: Final = escaped(_PARSED, where="{0}")
-"""The text of a literal of type json, which is known to be JSON."""
+"""The text of a valid json literal."""
 
 FRAGMENTS: Final = {
     "json read": _PARSED,
@@ -65,7 +60,7 @@ FRAGMENTS: Final = {
     ),
     "elements": "from_json(concat('{\"v\":', {0}, '}'), 'v ARRAY<VARIANT>').v",
     "floating": f"from_json(concat('{{\"v\":', {AS_DOUBLES}, '}}'), 'v ARRAY<VARIANT>').v",
-    # Trino takes strings out of their quotation marks, too, though what is left is no JSON.
+    # Trino unquotes strings too, although the result is not JSON.
     "element": (
         f"transform(array(IF({{0}} RLIKE '^\\\\s*\\\\[', struct({_LIST.format('{0}')} AS l, {_LIST.format(_QUOTED_NUMBERS)} AS q), NULL)), "
         "s -> transform(array({int:1} + IF({1} < 0, size(s.l), 0)), i -> IF({1} BETWEEN -size(s.l) AND size(s.l) - 1, "
@@ -73,4 +68,4 @@ FRAGMENTS: Final = {
     ),
     "container": "'^\\\\s*[\\\\[{]'",
 }
-"""Parts that several templates share; ``{name}`` in a template stands for them."""
+"""Parts that several templates share, as ``{name}``."""

@@ -28,15 +28,13 @@ COUNT: Final = "CAST(g.q - g.p AS BIGINT)"
 
 
 def grouped(entries: str, value: str) -> str:
-    """Write the map that gathers entries by their keys, which is in the order in which the keys are there first.
-
-    Sorting finds what belongs together, so that the time does not grow with the square of the entries.
+    """Write the map that groups entries by key, in order of occurrence; sorting avoids quadratic time.
 
     Args:
-        entries: Spark SQL of an array that is not empty, of structs with a key ``k``, which is not NULL, and what ``value`` asks for.
-        value: what is made of the entries of a key: `FIRST_VALUE`, `ALL_VALUES` or `COUNT`.
+        entries: a non-empty array of structs with a key ``k``.
+        value: `FIRST_VALUE`, `ALL_VALUES` or `COUNT`.
     """
-    # The entries of one key have the places from g.p up to g.q.
+    # The entries of a key are at g.p up to g.q.
     places = "sort_array(transform(`$entries`, (e, i) -> named_struct('k', e.k, 'i', i)))"
     begins = "filter(sequence(0, size(`$places`) - 1), j -> j = 0 OR NOT (get(`$places`, j).k <=> get(`$places`, j - 1).k))"
     groups = (
@@ -50,9 +48,9 @@ def grouped(entries: str, value: str) -> str:
 
 
 FRAGMENTS: Final = {
-    # Added up in the order of the entries, as Trino does, for the last digits.
+    # Added in the order of the entries, as in Trino, for the last digits.
     "shared": "aggregate(map_entries({0}), 0D, (s, e) -> s + coalesce(e.value * try_element_at({1}, e.key), 0D))",
-    **{f"length {place}": f"sqrt(aggregate(map_values({{{place}}}), 0D, (s, v) -> s + v * v))" for place in range(2)},
+    **{f"length {index}": f"sqrt(aggregate(map_values({{{index}}}), 0D, (s, v) -> s + v * v))" for index in range(2)},
     "values of entries": grouped("transform({0}, e -> named_struct('k', e.field0, 'v', e.field1))", ALL_VALUES),
     "equal keys": (
         "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate map keys ($key(filter($0, (k, i) -> array_position($0, k) <= i)[0])) are not allowed}"
@@ -63,4 +61,4 @@ FRAGMENTS: Final = {
         "(k, i) -> array_position(transform($0, e -> e.field0), k) <= i)[0])) are not allowed}"
     ),
 }
-"""Parts that several templates share; ``{name}`` in a template stands for them."""
+"""Parts that several templates share, as ``{name}``."""

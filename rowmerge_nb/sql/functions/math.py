@@ -147,7 +147,7 @@ FRAGMENTS: Final = {
     "rounded far": "(round({0} / {step}) * {step})",
     "step": "CAST(power(10D, -{1}) AS DECIMAL(19,0))",
     "rounded decimal": "CAST(round({0}, {1}) AS {type})",
-    # Java cannot count the digits of a number that is cut two thousand million places before its point.
+    # Java cannot truncate two thousand million digits before the decimal point.
     "truncated decimal": (
         "IF({1} IS NULL, NULL, CAST(IF({0} < 0, ceil({0}, greatest({1}, -39)), floor({0}, greatest({1}, -39))) AS {type}))"
     ),
@@ -160,26 +160,26 @@ FRAGMENTS: Final = {
         "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0 THEN {0} WHEN {0} < 0 AND {0} > -1 THEN -0.0D "
         "WHEN {0} < 0 THEN CAST(ceil({0}) AS DOUBLE) ELSE CAST(floor({0}) AS DOUBLE) END"
     ),
-    # Spark's own takes -0.0 for 0.0.
+    # Spark's function treats -0.0 as 0.0.
     "angle of zero": "(IF(CAST({0} AS STRING) LIKE '-%', -1D, 1D) * IF(CAST({1} AS STRING) LIKE '-%', pi(), 0D))",
     "inf": "CAST('Infinity' AS DOUBLE)",
     "-inf": "CAST('-Infinity' AS DOUBLE)",
     "nan": "CAST('NaN' AS DOUBLE)",
     "alphabet": "'0123456789abcdefghijklmnopqrstuvwxyz'",
     "digits": "lower(regexp_replace({0}, '^[+-]', ''))",
-    # Sums up to more than 64 bits can hold, and no further: what is longer fails anyway.
+    # Sums up to just above 64 bits: longer ones fail anyway.
     "number": (
         "(IF({0} LIKE '-%', -1, 1) * reduce(split({digits}, ''), CAST(0 AS DECIMAL(38,0)), "
         "(n, c) -> CAST(least(n * {1} + instr({alphabet}, c) - 1, 100000000000000000000BD) AS DECIMAL(38,0))))"
     ),
     "no latitude": "{fail:INVALID_FUNCTION_ARGUMENT:Latitude must be between -90 and 90}",
     "no longitude": "{fail:INVALID_FUNCTION_ARGUMENT:Longitude must be between -180 and 180}",
-    # Three sides of the way on a sphere, between latitudes and longitudes.
+    # Three sides of a path on a sphere, between latitudes and longitudes.
     "to the east": "(cos(radians({2})) * sin(radians({1}) - radians({3})))",
     "to the north": "(cos(radians({0})) * sin(radians({2})) - sin(radians({0})) * cos(radians({2})) * cos(radians({1}) - radians({3})))",
     "towards": "(sin(radians({0})) * sin(radians({2})) + cos(radians({0})) * cos(radians({2})) * cos(radians({1}) - radians({3})))",
     "bucket": "CAST(floor({3} * ({0} - least({1}, {2})) / (greatest({1}, {2}) - least({1}, {2})) + 1) AS BIGINT)",
-    # Trino halves the bins until one is left, and looks at no others: of those NULL counts as 0, and is in order with all.
+    # Trino halves the bins until one remains, and checks only those visited: NULL counts as 0 and as ordered.
     "searched bins": (
         "aggregate({1}, named_struct('low', 0L, 'high', CAST(size({1}) AS BIGINT)), (s, b) -> CASE WHEN s.low >= s.high THEN s "
         "WHEN {1}[s.low] > {1}[s.high - 1] AND NOT isnan({1}[s.low]) "
@@ -191,7 +191,7 @@ FRAGMENTS: Final = {
     ),
     "halving bin": "{1}[(s.low + s.high) div 2]",
 }
-"""Parts that several templates share; ``{name}`` in a template stands for them."""
+"""Parts that several templates share, as ``{name}``."""
 
 DUCKDB_FRAGMENTS: Final = {
     "either bit": "({0} | {1})",
@@ -203,10 +203,10 @@ DUCKDB_FRAGMENTS: Final = {
         "WHEN NOT isfinite({0} * {scale}) THEN {0} WHEN abs({0} * {scale}) >= 4503599627370496.0::DOUBLE "
         "THEN {0} * {scale} / {scale} WHEN {0} = 0 THEN 0.0::DOUBLE ELSE round({0} * {scale}) / {scale} END"
     ),
-    # DuckDB calls the remainder of the lowest number by -1 an overflow.
+    # In DuckDB, the remainder of the lowest number by -1 overflows.
     "remainder": (
         "CASE WHEN {1} = 0 THEN CASE WHEN {0} IS NOT NULL THEN {fail:DIVISION_BY_ZERO:Division by zero} END "
         "WHEN {1} = -1 THEN CAST({0} - {0} AS {type}) ELSE CAST({0} % {1} AS {type}) END"
     ),
 }
-"""Parts of the templates of DuckDB."""
+"""Shared parts of DuckDB SQL templates."""

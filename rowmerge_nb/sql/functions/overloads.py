@@ -1,21 +1,21 @@
-"""The functions that expressions may call, as data: Trino's signature, the result type, and the SQL that means the same.
+"""The signatures of functions and their equivalents, as data.
 
-A row of `rowmerge_nb.sql.functions` reads ``name(argument types) -> result type | Spark SQL | DuckDB SQL``. The last column is
-missing if the flow that computes on pages refuses the signature.
+A row reads ``name(argument types) -> result type | Spark SQL | DuckDB SQL``; without the last column, pages cannot compute it.
 
-In a signature one capital letter stands for any type, ``varchar(x)`` and ``decimal(p,s)`` for text and decimals of any size,
-``function(T,R)`` for a lambda from T to R, ``T...`` for one or more; what Trino asks of type variables follows the parenthesis.
-``! sentence`` in place of ``| Spark SQL`` refuses a signature that Trino has. A row that begins with ``~`` is one that
-Trino does not list: it is taken for the very types that a listed one takes, or for arguments that none takes.
+In a signature, a capital letter is any type, ``varchar(x)`` and ``decimal(p,s)`` have any size, ``function(T,R)`` is a lambda,
+``T...`` repeats; constraints follow the parenthesis. ``! sentence`` refuses a signature. ``~`` marks a row that Trino does not
+list: for exactly the types of a listed one, or for arguments that none accepts.
 
-In a template ``{0}`` is the first argument, ``{*}`` all of them, ``{type}`` the result's Spark type, ``{int:0}`` the argument as
-an INT (cut to its range), ``{divisor:0}`` as what is divided by (NULL for zero under TRY, where Spark would fail), ``{0 names}`` and ``{0 body}`` the parts of a lambda, ``{fail:CODE:message}`` Trino's error, in whose
-message ``$0`` is the argument's text. In aggregates ``{distinct}`` and ``{rows}`` mark where DISTINCT, FILTER and OVER go.
+A template of Spark SQL has these marks:
 
-A template of DuckDB SQL has the marks ``{0}``, ``{*}``, ``{type}`` with DuckDB's type, and ``{fail:CODE:message}``. It is ``{pattern}`` if
-the SQL depends on the regular expression that the call has. A ``|`` between spaces separates columns: SQL that has it is in a fragment.
+- ``{0}`` an argument, ``{*}`` all, ``{type}`` the result's Spark type
+- ``{int:0}`` clamped to INT, ``{divisor:0}`` a divisor (NULL for zero under TRY)
+- ``{0 names}`` and ``{0 body}`` the parts of a lambda
+- ``{fail:CODE:message}`` Trino's error; ``$0`` is the argument's text
+- ``{distinct}`` and ``{rows}`` DISTINCT, FILTER and OVER
 
-What is not in the table is refused: a name that Spark happens to know may mean something else there.
+A template of DuckDB SQL has ``{0}``, ``{*}``, ``{type}`` and ``{fail:CODE:message}``, or is ``{pattern}`` for regular
+expressions. SQL with ``|`` between spaces must be in a fragment.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _IN_CAPITALS: Final = frozenset(
         *("flatten", "reduce", "reduce_agg", "transform", "zip", "zip_with"),
     ]
 )
-"""The functions whose type variables Trino's errors write in capitals."""
+"""Functions whose type variables are capitals in Trino's errors."""
 _VOLATILE: Final = frozenset({"random", "rand", "uuid", "shuffle"})
 
 
@@ -45,15 +45,14 @@ class Overload:
     """One signature of a function.
 
     Args:
-        name: Trino's name.
-        parameters: type patterns as written in the table.
+        parameters: type patterns.
         result: the pattern of the result type.
-        spark: the Spark SQL template; empty if this engine refuses the signature.
+        spark: the Spark SQL template, unless refused.
         variadic: the last parameter may repeat.
-        constraints: what Trino asks of the type variables, as its errors show it.
-        refusal: why the signature is refused; empty if it is not.
-        special: a special case of a signature that follows; Trino does not list it.
-        duckdb: the DuckDB SQL template; empty if pages cannot compute the signature.
+        constraints: Trino's constraints, as in its errors.
+        refusal: the reason of a refusal.
+        special: Trino does not list it; it precedes the general signature.
+        duckdb: the DuckDB SQL template, if pages can compute it.
     """
 
     name: str
@@ -68,31 +67,31 @@ class Overload:
 
     @property
     def deterministic(self) -> bool:
-        """Whether it always has the same value for the same arguments."""
+        """Whether equal arguments imply equal results."""
         return self.name not in _VOLATILE
 
     @property
     def reflected(self) -> bool:
-        """Whether Spark calls Java for it, and so takes it for one that has another value each time."""
+        """Whether Spark calls Java for it."""
         return "reflect(" in self.spark
 
     @property
     def opaque(self) -> bool:
-        """Whether Spark takes it for one that has another value each time, rightly or not."""
+        """Whether Spark considers it nondeterministic."""
         return self.reflected or not self.deterministic
 
     def __str__(self) -> str:
-        """Write the signature as it stands in the table."""
+        """Return the signature as in the table."""
         return f"{self.name}({', '.join(self.parameters)}) {self.constraints}".rstrip()
 
     @property
     def shown(self) -> str:
-        """The signature as Trino's errors list it: type variables are in lower case, but for some functions."""
+        """The signature as in Trino's errors."""
         constraints = self.constraints if self._in_capitals else ", ".join(sorted(self.constraints.split(", ")))
         return f"{self.name}({self.as_shown(', '.join(self.parameters))}) {constraints}".rstrip()
 
     def as_shown(self, types: str) -> str:
-        """Return types of the signature as Trino lists them."""
+        """Return types as Trino lists them."""
         if not self._in_capitals:
             types = re.sub(r"\b[A-Z]\b", lambda variable: variable[0].lower(), types)
         return re.sub(r"\b(time|timestamp)\(6\)", r"\1(p)", types)
@@ -104,11 +103,11 @@ class Overload:
 
 @functools.cache
 def _table(text: str) -> Mapping[str, tuple[Overload, ...]]:
-    found: dict[str, list[Overload]] = {}
+    by_name: dict[str, list[Overload]] = {}
     for line in filter(None, text.splitlines()):
         overload = _row(line)
-        found.setdefault(overload.name, []).append(overload)
-    return {name: tuple(entries) for name, entries in found.items()}
+        by_name.setdefault(overload.name, []).append(overload)
+    return {name: tuple(entries) for name, entries in by_name.items()}
 
 
 def _row(line: str) -> Overload:
@@ -118,17 +117,16 @@ def _row(line: str) -> Overload:
     parameters = tuple(parts(arguments))
     variadic = bool(parameters) and parameters[-1].endswith("...")
     types = tuple(p.removesuffix("...") for p in parameters)
-    refused = mark == "!"
-    wanted = (constraints or "").strip()
-    if refused:
-        return Overload(name, types, result, "", variadic, wanted, rest.strip(), bool(special))
+    is_refused = mark == "!"
+    constraint_text = (constraints or "").strip()
+    if is_refused:
+        return Overload(name, types, result, "", variadic, constraint_text, rest.strip(), bool(special))
     spark, _, duckdb = rest.strip().partition(" | ")
     spark, duckdb = _expanded(spark, FRAGMENTS), _expanded(duckdb, DUCKDB_FRAGMENTS)
-    return Overload(name, types, result, spark, variadic, wanted, special=bool(special), duckdb=duckdb)
+    return Overload(name, types, result, spark, variadic, constraint_text, special=bool(special), duckdb=duckdb)
 
 
 def _expanded(template: str, fragments: Mapping[str, str]) -> str:
-    """Put the shared parts in place of their names; parts hold parts."""
     for _ in range(3):
         for name, part in fragments.items():
             template = template.replace(f"{{{name}}}", part)
@@ -152,7 +150,7 @@ def parts(text: str) -> list[str]:
 
 
 def rows_of(text: str) -> tuple[Overload, ...]:
-    """Return the signatures that a table's text has, in its order.
+    """Parse the signatures of a table.
 
     >>> [str(row) for row in rows_of("pi() -> double | pi()")]
     ['pi()']
@@ -161,7 +159,7 @@ def rows_of(text: str) -> tuple[Overload, ...]:
 
 
 def overloads(name: str) -> tuple[Overload, ...]:
-    """Return the signatures of a function of whatever kind; none if there is no such function.
+    """Return the signatures of a function.
 
     >>> [str(overload) for overload in overloads("starts_with")]
     ['starts_with(varchar(x), varchar(y))']
@@ -170,7 +168,7 @@ def overloads(name: str) -> tuple[Overload, ...]:
 
 
 def is_aggregate(name: str) -> bool:
-    """Return whether it is an aggregate function.
+    """Return whether it is an aggregate.
 
     >>> is_aggregate("sum"), is_aggregate("abs")
     (True, False)
@@ -179,7 +177,7 @@ def is_aggregate(name: str) -> bool:
 
 
 def is_window(name: str) -> bool:
-    """Return whether it is a function that only makes sense with OVER.
+    """Return whether it requires OVER.
 
     >>> is_window("row_number")
     True
@@ -188,7 +186,7 @@ def is_window(name: str) -> bool:
 
 
 def known() -> tuple[str, ...]:
-    """Return the names of all functions that this engine has.
+    """Return the names of all supported functions.
 
     >>> "upper" in known()
     True
@@ -198,14 +196,16 @@ def known() -> tuple[str, ...]:
 
 
 def listed() -> list[tuple[str, Overload]]:
-    """Return all signatures that are not refused, each with the kind of its function."""
+    """Return all supported signatures with their functions' kinds."""
     tables = (("scalar", SCALARS), ("aggregate", AGGREGATES), ("window", WINDOWS))
-    found = ((kind, entry) for kind, table in tables for entries in _table(table).values() for entry in entries)
-    return [(kind, entry) for kind, entry in found if not (entry.refusal or entry.special)]
+    entries = (
+        (function_kind, entry) for function_kind, table in tables for entries in _table(table).values() for entry in entries
+    )
+    return [(function_kind, entry) for function_kind, entry in entries if not (entry.refusal or entry.special)]
 
 
 def signatures(name: str) -> str:
-    """List the signatures of a function as Trino does in its errors; there are none of what Trino does not know.
+    """List a function's signatures as Trino's errors do.
 
     >>> signatures("to_unixtime")
     'to_unixtime(timestamp(p) with time zone)'

@@ -1,7 +1,7 @@
-"""``approx_percentile``: Trino's digest of a group's values, whose steps are made one by one while the group is small.
+"""``approx_percentile`` by Trino's digest.
 
-Trino keeps centroids, each a mean and a weight, in their order, and joins neighbours where many values lie close together. Of up to 1260 values it
-does so once; of more, as often as its buffer is full, which depends on the order of the rows: there every value stays for itself here, and answers are exact.
+It merges close values into centroids, means with weights: once up to 1260 values. Beyond, the order of rows matters, and answers
+are exact here.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _CODE: Final = "INVALID_FUNCTION_ARGUMENT"
 _LARGEST_BUFFER: Final = 1260
 _FINITE: Final = "abs({0}) < CAST('Infinity' AS DOUBLE)"
 _SHOWN: Final = "$(IF(isnan($0), 'NaN', IF($0 > 0, 'Infinity', '-Infinity')))"
-# The greatest bigint is no double, but Java's cast takes the double above it back to it.
+# The greatest bigint is not a double, but Java casts the double above back to it.
 _INEXACT: Final = "IF({0} < 9223372036854775296L, CAST(CAST({0} AS DOUBLE) AS BIGINT) <> {0}, {0} <> 9223372036854775807L)"
 _VALUES: Final = {
     "double": f"IF({_FINITE}, CAST({{0}} AS DOUBLE), CAST({{fail:{_CODE}:value must be finite; was {_SHOWN}}} AS DOUBLE))",
     "bigint": f"IF({_INEXACT}, CAST({{fail:{_CODE}:no exact double representation for long: $0}} AS DOUBLE), CAST({{0}} AS DOUBLE))",
 }
-"""What is taken of a row."""
+"""The fields of a row."""
 _WEIGHT: Final = f"IF({{1}} >= 1 AND NOT isnan({{1}}), {{1}}, CAST({{fail:{_CODE}:weight must be >= 1, was $1}} AS DOUBLE))"
 _OUTSIDE: Final = f"{{fail:{_CODE}:Percentile must be between 0 and 1}}"
 _UNKNOWN: Final = f"{{fail:{_CODE}:Percentile cannot be null}}"
@@ -48,10 +48,10 @@ _COUNTED: Final = (
 )
 
 
-def _rows(value: str, weight: str, asked: int, last: int) -> str:
-    """Write the list of a group's values, their weights and what is asked of them, without rows in which an argument is NULL."""
-    missing = " OR ".join(f"{{{place}}} IS NULL" for place in range(last + 1))
-    return not_empty(f"IF({missing}, NULL, named_struct('m', {value}, 'w', {weight}, 'p', {{{asked}}}))")
+def _rows(value: str, weight: str, share_argument: int, last: int) -> str:
+    """Write a group's values, weights and shares; rows with NULL are omitted."""
+    missing = " OR ".join(f"{{{index}}} IS NULL" for index in range(last + 1))
+    return not_empty(f"IF({missing}, NULL, named_struct('m', {value}, 'w', {weight}, 'p', {{{share_argument}}}))")
 
 
 # -- the digest -------------------------------------------------------------------------------------------------------
@@ -68,19 +68,19 @@ _STEP: Final = bound(
     )
     + ")",
 )
-"""One more value: it joins the centroid before it, or begins another."""
+"""One more value, which joins the last centroid or begins a new one."""
 _CENTROIDS: Final = bound(
     {"z": "100D / (4D * ln(n / 100D) + 24D)"},
     f"aggregate(slice(o, 2, size(o)), {_FIRST}, (s, r) -> {_STEP}, s -> {_DONE})",
 )
-"""The centroids in their order; ``c`` is how much weight lies below the middle of each."""
+"""The centroids in order; ``c`` is the weight below the middle of each."""
 _BETWEEN: Final = bound(
     {"a": "k[i]", "b": "k[i + 1]", "d": "t - a.c"},
     "CASE WHEN a.w = 1 AND d < 0.5D THEN a.m WHEN b.w = 1 AND d >= a.w / 2D THEN b.m "
     "WHEN a.w = 1 THEN a.m + (d - 0.5D) / (b.w / 2D) * (b.m - a.m) "
     "ELSE a.m + d / IF(b.w = 1, a.w / 2D, (a.w + b.w) / 2D) * (b.m - a.m) END",
 )
-"""What lies between the middles of two centroids."""
+"""The interpolation between two centroids."""
 _LOW, _HIGH, _BELOW, _ABOVE = "o[0].m", "o[size(o) - 1].m", "(k[0].w / 2D)", "(k[size(k) - 1].w / 2D)"
 _OF_DIGEST: Final = bound(
     {"t": "p * n", "i": "size(filter(k, e -> e.c <= t)) - 1"},
@@ -94,36 +94,38 @@ _EXACT: Final = (
     "aggregate(o, named_struct('below', 0D, 'm', CAST(NULL AS DOUBLE)), "
     "(s, r) -> IF(s.below > p * n, s, named_struct('below', s.below + r.w, 'm', r.m)), s -> s.m)"
 )
-"""The least value below which, itself included, there is more than the share that is asked for."""
+"""The least value with more weight at or below it than the share."""
 
 
-def _answered(rows: str, asked: str, answer: str) -> str:
-    """Write what is made of a group's rows ``l``: in their order they are ``o``, their weight ``n``, the digest ``k``."""
+def _answered(rows: str, shares: str, answer: str) -> str:
+    """Write an answer over rows ``l``: ``o`` in order, ``n`` their weight, ``k`` the digest."""
     ordered = "sort_array(transform(l, r -> struct(r.m, r.w)))"
-    known = bound({"o": ordered, "n": "aggregate(l, 0D, (s, r) -> s + r.w)"}, answer)
-    return bound({"l": rows}, f"IF(l IS NULL, NULL, {bound({'a': asked}, known)})")
+    steps = bound({"o": ordered, "n": "aggregate(l, 0D, (s, r) -> s + r.w)"}, answer)
+    return bound({"l": rows}, f"IF(l IS NULL, NULL, {bound({'a': shares}, steps)})")
 
 
 _OF_GROUP: Final = f"IF(size(o) > {_LARGEST_BUFFER}, {_EXACT}, {_OF_DIGEST})"
 _DIGEST: Final = f"IF(size(o) > {_LARGEST_BUFFER}, NULL, {_CENTROIDS})"
 
 
-def _percentile(rows: str, shown: str) -> str:
-    """One share, that of the last row."""
-    answer = bound({"k": _DIGEST, "p": "a"}, shown.format(_OF_GROUP))
+def _percentile(rows: str, template: str) -> str:
+    """Write the percentile of the last row's share."""
+    answer = bound({"k": _DIGEST, "p": "a"}, template.format(_OF_GROUP))
     return _answered(rows, "element_at(l, -1).p", f"IF(a BETWEEN 0 AND 1, {answer}, {_OUTSIDE})")
 
 
-def _percentiles(rows: str, shown: str) -> str:
-    """Several shares, those of the first row."""
-    each = shown.format(_OF_GROUP)
+def _percentiles(rows: str, template: str) -> str:
+    """Write the percentiles of the first row's shares."""
+    each = template.format(_OF_GROUP)
     checked = f"CASE WHEN p IS NULL THEN {_UNKNOWN} WHEN p BETWEEN 0 AND 1 THEN {each} ELSE {_OUTSIDE} END"
     return _answered(rows, "l[0].p", bound({"k": _DIGEST}, f"transform(a, p -> {checked})"))
 
 
-def _quantile(rows: str, shown: str) -> str:
-    """One share by another digest of Trino's, which keeps the values of small groups as they are."""
-    return _answered(rows, "element_at(l, -1).p", f"IF(a BETWEEN 0 AND 1, {bound({'p': 'a'}, shown.format(_EXACT))}, {_OUTSIDE})")
+def _quantile(rows: str, template: str) -> str:
+    """Write a percentile by Trino's other digest, exact for small groups."""
+    return _answered(
+        rows, "element_at(l, -1).p", f"IF(a BETWEEN 0 AND 1, {bound({'p': 'a'}, template.format(_EXACT))}, {_OUTSIDE})"
+    )
 
 
 _ROUNDED: Final = bound(
@@ -133,8 +135,8 @@ _ROUNDED: Final = bound(
 )
 
 FRAGMENTS: Final = {
-    f"{weighed}{kind} {what}": write(_rows(_VALUES[kind], weight, asked, last), shown)
-    for kind, shown in (("bigint", _ROUNDED), ("double", "{}"))
+    f"{weighed}{base} {what}": write(_rows(_VALUES[base], weight, asked, last), template)
+    for base, template in (("bigint", _ROUNDED), ("double", "{}"))
     for weighed, weight, asked, last, what, write in (
         ("", "1D", 1, 1, "percentile", _percentile),
         ("", "1D", 1, 1, "percentiles", _percentiles),
@@ -143,4 +145,4 @@ FRAGMENTS: Final = {
         ("", _COUNTED, 2, 3, "quantile", _quantile),
     )
 }
-"""Parts that several templates share; ``{name}`` in a template stands for them."""
+"""Parts that several templates share, as ``{name}``."""

@@ -1,4 +1,4 @@
-"""Functions that Trino has and this engine refuses: Trino's signatures, with the reason that the error and the documentation give."""
+"""Trino's functions that this engine refuses, with reasons."""
 
 from __future__ import annotations
 
@@ -200,4 +200,4 @@ spatial_partitioning(geometry, integer) -> varchar ! geospatial types do not exi
 REFUSED: Final[dict[str, str]] = {
     line.split("(")[0]: line.split(" ! ")[1] for line in (SCALARS + AGGREGATES).splitlines() if line
 }
-"""The reason of each name; no signature of it is taken here."""
+"""Reasons by name, for functions without any supported signature."""

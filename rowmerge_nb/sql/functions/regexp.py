@@ -1,4 +1,4 @@
-"""Regular expressions; the second argument, the pattern, is one of Java's engine here: see `rowmerge_nb.sql.spark.joni_patterns`."""
+"""Regular expressions; see `rowmerge_nb.sql.spark.joni_patterns`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ regexp_split(varchar(x), varchar(y)) -> array(varchar(x)) | IF(regexp_instr({0},
 """
 
 FRAGMENTS: Final = {
-    # A character for private use, before every match.
+    # A private-use character that precedes every match.
     "mark": chr(0x10FEFF),
-    # What stands before a match is looked at as well, so that \b and the like know it.
+    # The text before a match is included, for \b and lookbehind.
     "from there": r"concat('(?s:(?<=\\A.{', {2} - 1, ',100000000}))(?:', {1}, ')')",
 }
-"""Parts that several templates share; ``{name}`` in a template stands for them."""
+"""Parts that several templates share, as ``{name}``."""
 
 _PATTERN: Final = "varchar(x), joniregexp"
 SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
@@ -35,4 +35,4 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
     "regexp_position": (_PATTERN, f"{_PATTERN}, integer", f"{_PATTERN}, integer, integer"),
     "regexp_replace": (_PATTERN, f"{_PATTERN}, varchar(y)", "varchar, joniregexp, function(array(varchar),varchar(x))"),
 }
-"""What `rowmerge_nb.sql.functions.all_functions.SIGNATURES` says, of this subject."""
+"""See `rowmerge_nb.sql.functions.all_functions.SIGNATURES`."""

@@ -1,4 +1,4 @@
-"""What a regular expression's text tells about its groups, before it is run."""
+"""Static analysis of regular expressions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ OUTSIDE: Final = re.compile(
     | (?P<other>.)""",
     re.DOTALL | re.VERBOSE,
 )
-"""What a pattern is made of outside of its classes of characters."""
+"""The parts of a pattern outside of character classes."""
 EXTENDED: Final = re.compile(r"\(\?[a-zA-Z]*x")
 _PLACES: Final = frozenset("bBAZzGkK123456789")
-"""The letters that stand behind a backslash for a place, or for what may be nothing."""
+"""Escaped letters that match a position or possibly nothing."""
 
 
 @dataclass
 class Group:
-    """What is known of a capturing group: it takes part in every match, and it may take no character."""
+    """A capturing group: whether every match has it, and whether it may be empty."""
 
     certain: bool = True
     may_be_empty: bool = False
@@ -34,15 +34,15 @@ class Group:
 
 @dataclass
 class _Open:
-    """A parenthesis that is open.
+    """An open parenthesis.
 
     Args:
         group: the group that it captures.
-        takes: a match of it takes what it matches.
+        takes: its match consumes characters.
         inside: the groups in it.
         alternatives: it has several.
-        all_need: all alternatives before this one need a character.
-        needs: this one does.
+        all_need: all previous alternatives need a character.
+        needs: the current one does.
     """
 
     group: Group | None = None
@@ -54,11 +54,7 @@ class _Open:
 
 
 class Structure:
-    """The groups of a pattern, told of its parts one by one.
-
-    Attributes:
-        groups: the capturing groups by their numbers.
-    """
+    """The groups of a pattern, built part by part."""
 
     def __init__(self) -> None:
         self.groups: list[Group] = []
@@ -80,19 +76,19 @@ class Structure:
         return part.all_need and (part.needs or self._last)
 
     def atom(self, *, takes: bool = True) -> None:
-        """Handle what stands for a character, or for a position."""
+        """Add a character or position."""
         self._opened[-1].needs = self._opened[-1].needs or self._last
         self._last, self._repeated, self._closed = takes, False, []
 
     def opening(self, text: str) -> None:
-        """Handle an opening parenthesis, with what makes it a special one."""
+        """Add an opening parenthesis."""
         self.atom(takes=False)
         captures = Group() if text == "(" or re.fullmatch(r"\(\?<\w+>", text) else None
         self.groups += [captures] if captures else []
         self._opened.append(_Open(captures, takes=not re.fullmatch(r"\(\?<?[=!]", text)))
 
     def closing(self) -> None:
-        """Handle a closing parenthesis."""
+        """Add a closing parenthesis."""
         part = self._opened.pop()
         self._last, self._repeated = self._needed(part) and part.takes, False
         if part.group is not None:
@@ -103,20 +99,20 @@ class Structure:
             self._uncertain(part.inside)
 
     def alternative(self) -> None:
-        """Handle a bar."""
+        """Add a bar."""
         part = self._opened[-1]
         part.all_need, part.needs, part.alternatives = self._needed(part), False, True
         self._last, self._closed = False, []
 
     def repeated(self, *, optional: bool) -> None:
-        """Report how often the last part is there: perhaps not at all."""
+        """Add a quantifier."""
         if not self._repeated and optional:
             self._last = False
             self._uncertain(self._closed)
         self._repeated = True
 
     def part(self, match: re.Match[str]) -> None:
-        """Handle a match of `OUTSIDE`."""
+        """Add a match of `OUTSIDE`."""
         text = match[0]
         if match["opening"] is not None:
             self.opening(text)
@@ -133,7 +129,7 @@ class Structure:
             self.atom(takes=text not in {"^", "$"} and match["escaped"] not in _PLACES)
 
     def end(self, *, extended: bool) -> None:
-        """Report that the pattern ends; in an extended one blanks and comments mean nothing, and nothing is known for sure."""
+        """End the pattern; in an extended one nothing is certain."""
         if self._opened[0].alternatives:
             self._uncertain(self._opened[0].inside)
         if extended:
@@ -148,35 +144,32 @@ class Structure:
 
 
 def structure(pattern: str) -> Structure:
-    r"""Read the groups of a pattern.
-
-    A group inside of an alternation, or of something that may occur zero times, need not take part in a match.
+    r"""Analyze the groups of a pattern.
 
     >>> [group.certain for group in structure(r"(\d+)-(x)?").groups], [group.certain for group in structure("(a)|(b)").groups]
     ([True, False], [False, False])
     >>> structure(r"[(]\((?:a(b*))").groups
     [Group(certain=True, may_be_empty=True)]
     """
-    found = Structure()
-    place = 0
-    while place < len(pattern):
-        match = OUTSIDE.match(pattern, place)
+    result = Structure()
+    position = 0
+    while position < len(pattern):
+        match = OUTSIDE.match(pattern, position)
         assert match is not None
-        place = match.end()
+        position = match.end()
         if match[0] == "[":
-            found.atom()
-            place = _behind_class(pattern, place)
+            result.atom()
+            position = _behind_class(pattern, position)
         else:
-            found.part(match)
-    found.end(extended=EXTENDED.search(pattern) is not None)
-    return found
+            result.part(match)
+    result.end(extended=EXTENDED.search(pattern) is not None)
+    return result
 
 
-def _behind_class(pattern: str, place: int) -> int:
-    """Find the end of a class of characters, which may hold others."""
+def _behind_class(pattern: str, position: int) -> int:
     depth = 1
-    for match in re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?|\]|.", re.DOTALL).finditer(pattern, place):
-        first = match.start() == place or (match.start() == place + 1 and pattern[place] == "^")
+    for match in re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?|\]|.", re.DOTALL).finditer(pattern, position):
+        first = match.start() == position or (match.start() == position + 1 and pattern[position] == "^")
         depth += match[0].startswith("[") - (match[0] == "]" and not first)
         if depth == 0:
             return match.end()
@@ -201,11 +194,11 @@ _SAID: Final = {
     "Dangling meta character '?'": "target of repeat operator is not specified",
     "Dangling meta character '+'": "target of repeat operator is not specified",
 }
-"""What Python and Java say of a pattern, and what Trino's engine says of it."""
+"""Errors of Python and Java, and those of Trino's engine."""
 
 
 def in_trinos_words(java: str) -> str:
-    """Return Trino's words for what Java says of a pattern, or Java's own where Trino's are not known.
+    """Translate Java's message into Trino's, if known.
 
     >>> in_trinos_words("Unclosed group")
     'end pattern with unmatched parenthesis'
@@ -214,7 +207,7 @@ def in_trinos_words(java: str) -> str:
 
 
 def diagnosis(pattern: str) -> str:
-    """Return what is wrong with a pattern that no engine takes, as Trino says it.
+    """Return Trino's message about an invalid pattern.
 
     >>> diagnosis("(a"), diagnosis("[a")
     ('end pattern with unmatched parenthesis', 'premature end of char-class')
@@ -225,18 +218,18 @@ def diagnosis(pattern: str) -> str:
         return "empty char-class"
     error = _pythons_error(pattern)
     if error is not None:
-        # What Python does not know stands behind its words.
-        said = re.match(r"bad character range|.*?(?= \?|$)", error.msg)
-        assert said is not None
+        # Details follow Python's message.
+        python_message = re.match(r"bad character range|.*?(?= \?|$)", error.msg)
+        assert python_message is not None
         unknown = _PROPERTY.search(pattern)
         if error.msg.startswith(r"bad escape \p") and unknown:
             return f"invalid character property name <{unknown[1]}>"
-        return _SAID.get(said[0], error.msg)
+        return _SAID.get(python_message[0], error.msg)
     return "undefined group option" if _OPTION.search(pattern) else f"invalid pattern: {pattern}"
 
 
 def is_wrong(pattern: str) -> bool:
-    r"""Return whether it is certain that no engine takes a pattern; of others it is not known.
+    r"""Return whether every engine certainly refuses a pattern.
 
     >>> is_wrong("(a"), is_wrong(r"\p{Greek}(a)")
     (True, False)
@@ -247,7 +240,7 @@ def is_wrong(pattern: str) -> bool:
 
 def _pythons_error(pattern: str) -> re.error | None:
     with warnings.catch_warnings():
-        # Classes of POSIX and classes in classes are none in Python.
+        # Python has neither POSIX classes nor nested ones.
         warnings.simplefilter("ignore", FutureWarning)
         try:
             re.compile(pattern)

@@ -1,4 +1,4 @@
-"""Which signature of a function fits the types of its arguments."""
+"""Resolution of function calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LITERAL: Final = re.compile(r"(varchar|char|decimal)\([a-z](?:,[a-z])?\)")
 
 @dataclass(frozen=True)
 class Resolved:
-    """An overload that fits, with the types that the arguments are coerced to and the type of the result."""
+    """A matching overload with concrete types."""
 
     overload: Overload
     arguments: tuple[Type, ...]
@@ -28,11 +28,9 @@ class Resolved:
 
 
 def resolve(name: str, arguments: Sequence[Type]) -> Resolved | None:
-    """Choose the signature that fits: one without coercions first, else the first one that coercions reach.
+    """Return the matching signature: an exact one, else the first that coercions reach.
 
-    Args:
-        name: the function's name in lower case.
-        arguments: the arguments' types; a lambda's is ``Type("function")``.
+    Lambdas have the type ``Type("function")``.
 
     >>> from rowmerge_nb.spi.types import INTEGER
     >>> str(resolve("abs", [INTEGER]).result), resolve("upper", [INTEGER])
@@ -41,31 +39,30 @@ def resolve(name: str, arguments: Sequence[Type]) -> Resolved | None:
     fitting = []
     general = [overload for overload in overloads(name) if not overload.special]
     for overload in general:
-        bound = _bind(overload, arguments)
-        if bound is not None:
-            if bound.arguments == tuple(arguments):
-                return _special(name, bound)
-            fitting.append(bound)
+        resolved = _bind(overload, arguments)
+        if resolved is not None:
+            if resolved.arguments == tuple(arguments):
+                return _special(name, resolved)
+            fitting.append(resolved)
     if fitting:
         return _special(name, fitting[0])
-    # Arguments that no listed signature takes.
+    # Arguments that no listed signature accepts.
     others = (_bind(overload, arguments) for overload in overloads(name) if overload.special)
-    return next((bound for bound in others if bound is not None), None)
+    return next((resolved for resolved in others if resolved is not None), None)
 
 
 def _special(name: str, general: Resolved) -> Resolved:
-    """Return the special case that is meant for the very types that a signature takes, or the signature itself."""
     for overload in overloads(name):
-        bound = _bind(overload, general.arguments) if overload.special else None
-        if bound is not None and bound.arguments == general.arguments:
-            return bound
+        resolved = _bind(overload, general.arguments) if overload.special else None
+        if resolved is not None and resolved.arguments == general.arguments:
+            return resolved
     return general
 
 
 def candidates(name: str, arguments: Sequence[Type]) -> list[Resolved]:
-    """Return the signatures among which NULL without a type leaves it open which is meant, where they give different types.
+    """Return the signatures with different results that match an untyped NULL.
 
-    A signature whose arguments coerce to those of another one is preferred to it, varchar to char.
+    A signature is preferred to others that its arguments coerce to, varchar to char.
 
     >>> [str(found.result) for found in candidates("reverse", [UNKNOWN])], candidates("abs", [UNKNOWN])
     (['varchar(0)', 'char(0)', 'varbinary', 'array(unknown)'], [])
@@ -73,18 +70,17 @@ def candidates(name: str, arguments: Sequence[Type]) -> list[Resolved]:
     if UNKNOWN not in arguments:
         return []
     fitting = [
-        bound for bound in (_bind(entry, arguments) for entry in overloads(name) if not entry.special) if bound is not None
+        match for match in (_bind(entry, arguments) for entry in overloads(name) if not entry.special) if match is not None
     ]
-    preferred = [bound for bound in fitting if not any(_is_narrower(other, bound) for other in fitting)]
-    several = len({VARCHAR if is_text(bound.result) else bound.result for bound in preferred}) > 1
+    preferred = [match for match in fitting if not any(_is_narrower(other, match) for other in fitting)]
+    several = len({VARCHAR if is_text(match.result) else match.result for match in preferred}) > 1
     if not several:
         return []
-    exact = [bound for bound in fitting if all(a in {UNKNOWN, b} for a, b in zip(arguments, bound.arguments, strict=True))]
-    return exact or [bound for bound in preferred if not any(kind.base == "char" for kind in bound.arguments)]
+    exact = [match for match in fitting if all(a in {UNKNOWN, b} for a, b in zip(arguments, match.arguments, strict=True))]
+    return exact or [match for match in preferred if not any(sql_type.base == "char" for sql_type in match.arguments)]
 
 
 def _is_narrower(first: Resolved, second: Resolved) -> bool:
-    """Return whether the arguments of the first signature coerce to those of the second one, and not the other way round."""
     return _bind(second.overload, first.arguments) is not None and _bind(first.overload, second.arguments) is None
 
 
@@ -107,30 +103,21 @@ def _bind(overload: Overload, arguments: Sequence[Type]) -> Resolved | None:
     return Resolved(overload, targets, _result(overload.result, variables, targets))
 
 
-def _reaches(kind: Type, target: Type) -> bool:
-    """Return whether a type coerces to another. A lambda's does if its result does, except for NULL without a type."""
-    if kind.base == "function" and kind.parameters and target.parameters:
-        given, wanted = kind.parameters[-1], target.parameters[-1]
-        return can_coerce(given, wanted) and (given != UNKNOWN or wanted == UNKNOWN)
-    return can_coerce(kind, target)
+def _reaches(source: Type, target: Type) -> bool:
+    """Return whether a type coerces; a lambda by its result, except for an untyped NULL."""
+    if source.base == "function" and source.parameters and target.parameters:
+        source_result, target_result = source.parameters[-1], target.parameters[-1]
+        return can_coerce(source_result, target_result) and (source_result != UNKNOWN or target_result == UNKNOWN)
+    return can_coerce(source, target)
 
 
 @functools.cache
 def _ordered(constraints: str) -> tuple[str, ...]:
-    """The type variables whose values must have an order."""
     return tuple(part.split(":")[0] for part in constraints.split(", ") if part.endswith(":orderable"))
 
 
 def lambda_parameters(name: str, arguments: Sequence[Type], index: int) -> Sequence[Type] | None:
-    """Return the types of a lambda's parameters, which the other arguments decide.
-
-    Args:
-        name: the function's name.
-        arguments: the types of all arguments; lambdas that are not analyzed yet are ``Type("function")``.
-        index: which argument the lambda is.
-
-    Returns:
-        None if no signature has a lambda there.
+    """Return the types of a lambda's parameters, determined by the other arguments, or None.
 
     >>> from rowmerge_nb.spi.types import INTEGER, array_of
     >>> [str(kind) for kind in lambda_parameters("transform", [array_of(INTEGER), Type("function")], 1)]
@@ -146,33 +133,33 @@ def lambda_parameters(name: str, arguments: Sequence[Type], index: int) -> Seque
     return None
 
 
-def _match(pattern: str, kind: Type, variables: dict[str, Type]) -> bool:
-    """Bind the pattern's variables so that the type coerces to it."""
+def _match(pattern: str, sql_type: Type, variables: dict[str, Type]) -> bool:
+    """Bind the pattern's variables so that the type coerces."""
     if _VARIABLE.fullmatch(pattern):
-        common = common_type(variables[pattern], kind) if pattern in variables else kind
-        if common is None or kind.base == "function":
+        common = common_type(variables[pattern], sql_type) if pattern in variables else sql_type
+        if common is None or sql_type.base == "function":
             return False
         variables[pattern] = common
         return True
     base, inner = _open(pattern)
     if base == "function":
-        return kind.base == "function" and _match_lambda(inner[-1], kind, variables)
+        return sql_type.base == "function" and _match_lambda(inner[-1], sql_type, variables)
     if _LITERAL.fullmatch(pattern):
-        if base == "decimal" and is_integer(kind):
-            kind = as_decimal(kind)
-        # NULL alone is text without a character.
+        if base == "decimal" and is_integer(sql_type):
+            sql_type = as_decimal(sql_type)
+        # An untyped NULL is an empty text.
         nothing = decimal_of(1) if base == "decimal" else Type(base, (0,))
-        variables[pattern] = kind if kind != UNKNOWN else nothing
-        return kind.base == base or kind == UNKNOWN
+        variables[pattern] = sql_type if sql_type != UNKNOWN else nothing
+        return sql_type.base == base or sql_type == UNKNOWN
     if pattern == "any":
-        return kind.base != "function"
+        return sql_type.base != "function"
     if base in {"array", "map", "row"}:
-        if kind == UNKNOWN:
+        if sql_type == UNKNOWN:
             return all(_match(part, UNKNOWN, variables) for part in inner)
-        matches = kind.base == base and len(inner) == len(kind.parameters)
-        return matches and all(_match(p, k, variables) for p, k in zip(inner, kind.parameters, strict=True))
+        matches = sql_type.base == base and len(inner) == len(sql_type.parameters)
+        return matches and all(_match(p, k, variables) for p, k in zip(inner, sql_type.parameters, strict=True))
     target = _named(pattern)
-    return can_coerce(kind, target) or (kind.base == target.base and _is_lenient(target))
+    return can_coerce(sql_type, target) or (sql_type.base == target.base and _is_lenient(target))
 
 
 _PASSING_ON: Final = frozenset(
@@ -182,20 +169,20 @@ _PASSING_ON: Final = frozenset(
         *("lag", "lead", "first_value", "last_value", "nth_value"),
     ]
 )
-"""Functions that give the values which they take, with the zones that they carry; others take instants alone."""
+"""Functions that return their arguments with their zones; others require instants."""
 
 
-def _match_lambda(result: str, kind: Type, variables: dict[str, Type]) -> bool:
-    """What a lambda gives must fit a variable that the other arguments have bound; it binds one that they have not."""
-    if not kind.parameters:
+def _match_lambda(result: str, sql_type: Type, variables: dict[str, Type]) -> bool:
+    """Match a lambda's result with a variable, which it may bind."""
+    if not sql_type.parameters:
         return True
     if result in variables:
-        return can_coerce(kind.parameters[-1], variables[result])
-    return _match(result, kind.parameters[-1], variables)
+        return can_coerce(sql_type.parameters[-1], variables[result])
+    return _match(result, sql_type.parameters[-1], variables)
 
 
 def _is_lenient(target: Type) -> bool:
-    """Return whether every precision or length of the type serves. A length that is written out for varchar is meant."""
+    """Return whether any precision or length matches."""
     return target.base in {"timestamp", "timestamp with time zone", "time"} or (
         target.base == "varchar" and not target.parameters
     )
@@ -208,22 +195,22 @@ def _open(pattern: str) -> tuple[str, list[str]]:
     return base, parts(rest.rsplit(")", 1)[0])
 
 
-def _substitute(pattern: str, variables: Mapping[str, Type], kind: Type) -> Type:
+def _substitute(pattern: str, variables: Mapping[str, Type], default: Type) -> Type:
     if _VARIABLE.fullmatch(pattern):
         return variables.get(pattern, UNKNOWN)
     base, inner = _open(pattern)
     if base == "function":
         return Type("function", (_substitute(inner[-1], variables, UNKNOWN),))
     if _LITERAL.fullmatch(pattern):
-        return decimal_of(1) if base == "decimal" and kind == UNKNOWN else variables[pattern]
+        return decimal_of(1) if base == "decimal" and default == UNKNOWN else variables[pattern]
     if pattern == "any":
-        return kind
+        return default
     if base in {"array", "map", "row"}:
-        inner_kinds = kind.parameters if kind.base == base else (UNKNOWN,) * len(inner)
+        inner_kinds = default.parameters if default.base == base else (UNKNOWN,) * len(inner)
         parts = tuple(_substitute(p, variables, k) for p, k in zip(inner, inner_kinds, strict=True))
         return Type(base, parts, (None,) * len(parts) if base == "row" else ())
     target = _named(pattern)
-    return instant(kind) if kind.base == target.base and _is_lenient(target) else target
+    return instant(default) if default.base == target.base and _is_lenient(target) else target
 
 
 def _result(pattern: str, variables: Mapping[str, Type], arguments: Sequence[Type]) -> Type:
@@ -240,21 +227,21 @@ def _result(pattern: str, variables: Mapping[str, Type], arguments: Sequence[Typ
 
 @functools.cache
 def _named(pattern: str) -> Type:
-    """Return the type of a name; one that Trino has and this engine has not is nothing but its name."""
+    """Return the type of a name; an unsupported one is only its name."""
     try:
         return parse_type(pattern)
     except ValueError:
         return Type(pattern)
 
 
-def is_absent(kind: Type) -> bool:
-    """Return whether it is, or contains, a type that Trino has and this engine does not.
+def is_absent(sql_type: Type) -> bool:
+    """Return whether the type contains one that only Trino has.
 
     >>> is_absent(Type("geometry")), is_absent(VARCHAR)
     (True, False)
     """
     try:
-        parse_type(str(kind))
+        parse_type(str(sql_type))
     except ValueError:
         return True
     return False
@@ -280,12 +267,14 @@ _LONGEST: Final = 2**31 - 1
 
 
 def _text_of(length: Callable[..., int]) -> Callable[[Sequence[Type]], Type]:
-    """Make the rule for text whose longest length follows from the arguments' lengths, of which that of unbounded text is the longest."""
+    """Return the rule for text with a length from the arguments' lengths."""
 
     def result(arguments: Sequence[Type]) -> Type:
-        lengths = [kind.parameters[0] if kind.parameters else _LONGEST for kind in arguments if kind.base == "varchar"]
-        bound = min(_LONGEST, length(*lengths))
-        return VARCHAR if bound == _LONGEST else Type("varchar", (bound,))
+        lengths = [
+            sql_type.parameters[0] if sql_type.parameters else _LONGEST for sql_type in arguments if sql_type.base == "varchar"
+        ]
+        longest = min(_LONGEST, length(*lengths))
+        return VARCHAR if longest == _LONGEST else Type("varchar", (longest,))
 
     return result
 
@@ -304,7 +293,7 @@ _RESULTS: Final[dict[str, Callable[[Sequence[Type]], Type]]] = {
     "regexp replaced": _text_of(lambda text, _pattern, by: text + max(text * by // 2, by) * (text + 1)),
     "url encoded": _text_of(lambda text: text * 12),
 }
-"""Rules for result types that are no patterns."""
+"""Rules of result types that are not patterns."""
 
 
 _SHOWN_RESULTS: Final = {
@@ -319,7 +308,7 @@ _SHOWN_RESULTS: Final = {
     "url encoded": "varchar(y)",
     "array of moments": "array(timestamp(p))",
 }
-"""What Trino shows for a result that a rule makes of the arguments; of all others it is the first one's type, or the last one's."""
+"""Results of rules as Trino lists them; the default is the type of the first or last argument."""
 
 
 def _shown_result(entry: Overload) -> str:
@@ -331,13 +320,13 @@ def _shown_result(entry: Overload) -> str:
 
 
 def listed_functions() -> list[tuple[str, str, str, str, bool, str]]:
-    """List all signatures as SHOW FUNCTIONS does: name, result, arguments, kind, whether it is deterministic, and no description.
+    """Return the rows of SHOW FUNCTIONS.
 
     >>> next(row for row in listed_functions() if row[0] == "abs")
     ('abs', 'bigint', 'bigint', 'scalar', True, '')
     """
     rows = []
-    for kind, entry in listed():
+    for function_kind, entry in listed():
         arguments = entry.as_shown(", ".join(entry.parameters))
-        rows.append((entry.name, _shown_result(entry), arguments, kind, entry.deterministic, ""))
+        rows.append((entry.name, _shown_result(entry), arguments, function_kind, entry.deterministic, ""))
     return sorted(rows)

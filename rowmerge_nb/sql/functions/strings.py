@@ -1,4 +1,4 @@
-"""Text: every position and length counts code points, as in Trino."""
+"""Text; positions and lengths count code points."""
 
 from __future__ import annotations
 
@@ -86,28 +86,29 @@ url_decode(varchar(x)) -> varchar(x) | IF({0} RLIKE {bad escape}, {fail escape},
 
 
 def _quoted(argument: int) -> str:
-    """An argument as a regular expression that means nothing but itself."""
     return rf"concat('\\Q', replace({{{argument}}}, '\\E', '\\E\\\\E\\Q'), '\\E')"
 
 
 def _in_message(template: str) -> str:
-    """Spark SQL as a part of an error's message, where ``$0`` is the first argument."""
+    """Write SQL as a part of a message, with ``$0`` for the argument."""
     return template.replace("{0}", "$0").replace("{1}", "$1").replace("{2}", "$2")
 
 
 def _shortened(number: str) -> str:
-    """A bigint with a unit: three digits, of what is below zero two decimals always."""
+    """Write a bigint with a unit and three digits."""
     branches, value = [], f"CAST({number} AS DOUBLE)"
     for unit in ("", "K", "M", "B", "T", "Q"):
-        shown = f"format_number({value}, CASE WHEN {value} < 10 THEN '#.##' WHEN {value} < 100 THEN '#.#' ELSE '#' END)"
+        rounded_number = f"format_number({value}, CASE WHEN {value} < 10 THEN '#.##' WHEN {value} < 100 THEN '#.#' ELSE '#' END)"
         branches.append(
-            f"WHEN abs({value}) < 1000 THEN concat({shown}, '{unit}')" if unit != "Q" else f"ELSE concat({shown}, 'Q')"
+            f"WHEN abs({value}) < 1000 THEN concat({rounded_number}, '{unit}')"
+            if unit != "Q"
+            else f"ELSE concat({rounded_number}, 'Q')"
         )
         value = f"({value} / 1000)"
     return f"CASE {' '.join(branches)} END"
 
 
-# Letters whose capital is written with several letters, as SS for ß; Trino keeps them, or takes the one capital that there is.
+# Letters whose capital is several letters, as SS for ß; Trino retains them or uses a single capital.
 _UPPER_IN_MANY: Final = (
     "\u00df\u0149\u01f0\u0390\u03b0\u0587\u1e96-\u1e9a\u1f50\u1f52\u1f54\u1f56"
     "\u1f80-\u1faf\u1fb2-\u1fb4\u1fb6-\u1fb7\u1fbc\u1fc2-\u1fc4\u1fc6-\u1fc7\u1fcc\u1fd2-\u1fd3\u1fd6-\u1fd7\u1fe2-\u1fe4\u1fe6-\u1fe7\u1ff2-\u1ff4\u1ff6-\u1ff7\u1ffc\ufb00-\ufb06\ufb13-\ufb17"
@@ -118,21 +119,20 @@ _KEPT: Final = "".join(
     chr(code) for first, last in re.findall("(.)(?:-(.))?", _UPPER_IN_MANY) for code in range(ord(first), ord(last or first) + 1)
 )
 _STANDING_IN: Final = "".join(chr(0x10FE00 + index) for index in range(len(_KEPT)))
-"""Letters for private use, in the place of those that Spark's upper is to leave alone."""
+"""Private-use characters that replace letters which Spark's upper must not change."""
 _UTF_32: Final = "'UTF-32'"
-# A delimiter at the very end begins no further entry.
+# A delimiter at the very end begins no entry.
 _PARTS: Final = f"split({{0}}, {_quoted(1)}, -1)"
 _ENTRIES: Final = f"filter({_PARTS}, (p, i) -> p <> '' OR i < size({_PARTS}) - 1)"
 _KEYS: Final = f"transform({_ENTRIES}, p -> split(p, {_quoted(2)}, -1)[0])"
 _LETTERS: Final = r"regexp_replace({0}, '[^\\pL]', '')"
 _UNMAPPED: Final = f"regexp_extract(upper({_LETTERS}), '[^A-Z]', 0)"
-# The first escape that is none, and what of it is no digit.
+# The first invalid escape, and its part that is not a digit.
 _BAD_ESCAPE: Final = "(?s)^(?:[^%]|%[0-9A-Fa-f][0-9A-Fa-f])*+%"
 _NO_DIGIT: Final = f"regexp_extract($0, '{_BAD_ESCAPE}[0-9A-Fa-f]?([^0-9A-Fa-f])', 1)"
 
 FRAGMENTS: Final = {
-    # Trino maps code point by code point; Spark maps ß to SS, and Σ at the end of a word to ς. Without a lambda, so that a
-    # subquery can be the argument.
+    # Trino maps single code points; Spark maps ß to SS, and a final Σ to ς. No lambda, so that subqueries are possible.
     "upper": (
         f"IF({{0}} RLIKE '[{_UPPER_IN_MANY}]', translate(upper(translate({{0}}, '{_KEPT}', '{_STANDING_IN}')), "
         f"'{_STANDING_IN}', '{_KEPT.translate(str.maketrans(_SMALL, _CAPITAL))}'), upper({{0}}))"
@@ -143,7 +143,7 @@ FRAGMENTS: Final = {
         "CASE WHEN {1} = 0 OR {1} < -char_length({0}) OR {2} <= 0 THEN IF({0} IS NULL OR {1} IS NULL OR {2} IS NULL, NULL, '') "
         "ELSE substring({0}, {int:1}, {int:2}) END"
     ),
-    # Occurrences may overlap; Trino counts the place of one that is sought from the end in UTF-16 units.
+    # Occurrences may overlap; from the end, Trino counts in UTF-16 units.
     "found": (
         "try_element_at(filter(sequence(1, greatest(char_length({0}), 1)), p -> substring({0}, p, char_length({1})) = {1}), {int:2})"
     ),
@@ -151,7 +151,7 @@ FRAGMENTS: Final = {
         "CASE WHEN {1} NOT BETWEEN 0 AND 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Target length must be in the range [0..2147483647]} "
         "WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:Padding string must not be empty}"
     ),
-    # Spark computes what is constant, also where a CASE never comes to it.
+    # Spark computes constants even in an unreachable CASE branch.
     "padded to": "IF({1} BETWEEN 0 AND 2147483647, {int:1}, 0)",
     "quoted 1": _quoted(1),
     "pairs": f"transform({_ENTRIES}, p -> split(p, {_quoted(2)}, -1))",
@@ -192,12 +192,12 @@ FRAGMENTS: Final = {
     ),
     "url checked": "CASE WHEN {0} IS NULL OR try_parse_url({0}, 'PATH') IS NULL AND try_parse_url({0}, 'PROTOCOL') IS NULL THEN NULL",
 }
-"""Parts that several templates share; ``{name}`` in a template stands for them."""
+"""Parts that several templates share, as ``{name}``."""
 
 _PRIVATE: Final = chr(0x10FE00)
 
 DUCKDB_FRAGMENTS: Final = {
-    # Trino has no capital of ß. Letters that are younger than DuckDB's Unicode (16 and later) keep their case.
+    # Trino has no capital of ß. Letters newer than DuckDB's Unicode (16 and later) are unchanged.
     "upper": f"translate(upper(translate({{0}}, 'ß', '{_PRIVATE}')), '{_PRIVATE}', 'ß')",
     "white": f"'{WHITE}'",
     "begin": "CASE WHEN {1} > 2147483647 THEN 2147483647 ELSE {1} END",
@@ -214,7 +214,7 @@ DUCKDB_FRAGMENTS: Final = {
         "{fail:INVALID_FUNCTION_ARGUMENT:Target length must be in the range [0..2147483647]} WHEN {2} = '' THEN "
         "{fail:INVALID_FUNCTION_ARGUMENT:Padding string must not be empty}"
     ),
-    # Trino finds an empty text before and behind every letter.
+    # Trino finds an empty text around every letter.
     "replaced": (
         "CASE WHEN {1} <> '' THEN replace({0}, {1}, {2}) WHEN {1} IS NULL THEN NULL WHEN {0} = '' THEN {2} WHEN {2} IS NOT NULL THEN "
         "{2} || array_to_string(list_transform(string_split({0}, ''), lambda letter_: letter_ || {2}), '') END"
@@ -243,4 +243,4 @@ DUCKDB_FRAGMENTS: Final = {
         "WHEN {0} IS NOT NULL THEN unicode({0}) END"
     ),
 }
-"""Parts of the templates of DuckDB."""
+"""Shared parts of DuckDB SQL templates."""

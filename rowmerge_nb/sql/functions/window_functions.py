@@ -1,4 +1,4 @@
-"""Functions that only make sense with OVER; ``{rows}`` marks where the window is written, ``{partition}`` where it is without order and frame."""
+"""Functions that require OVER: ``{rows}`` is the window, ``{partition}`` the same without order and frame."""
 
 from __future__ import annotations
 
@@ -27,4 +27,4 @@ FRAGMENTS: Final = {
     "row count": "count(1){partition}",
     "longer buckets": "({row count} % {0})",
 }
-"""Parts that templates share; the first buckets are longer by one row."""
+"""Shared parts; the first buckets are longer by one row."""

@@ -1,1 +1,1 @@
-"""From text to the tree: readers over tokens that refuse what Trino refuses, where Trino refuses it."""
+"""From text to the tree, with Trino's syntax errors at Trino's positions."""

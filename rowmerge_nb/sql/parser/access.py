@@ -1,4 +1,4 @@
-"""The grammar of roles, privileges and owners: it is read so that syntax errors have their places, and refused."""
+"""The grammar of roles, privileges and owners, which is parsed and refused."""
 
 from __future__ import annotations
 
@@ -13,28 +13,20 @@ _PRIVILEGES: Final = ("CREATE", "DELETE", "INSERT", "SELECT", "UPDATE")
 
 
 class AccessReader(MergeReader):
-    """Reads and refuses GRANT, REVOKE, DENY, the statements of roles, and SET AUTHORIZATION."""
+    """Parses and refuses GRANT, REVOKE, DENY, the statements of roles, and SET AUTHORIZATION."""
 
     def _refuse_later(self, start: int, message: str | None = None, hint: str | None = None) -> None:
-        """Record that the statement is refused after it is read: a syntax error in it comes first.
-
-        Args:
-            start: the token that the error points at.
-            message: the message; by default it names the words that were taken since ``start``.
-            hint: the hint.
-        """
+        """Record a refusal at the token ``start``."""
         words = " ".join(token.word for token in self.tokens[start : self.index])
         message = message or f"The statement {words} is not supported by this engine"
         self.refused(ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.tokens[start].span))
 
     def _refuse_read(self) -> NoReturn:
-        """End a statement that is refused."""
         self.expect_end()
         self.check()
         self.fail()
 
     def _take_refused(self) -> None:
-        """Take the first word of a statement about privileges, and record that the statement is refused."""
         self.take()
         self._refuse_later(self.index - 1, hint=NO_USERS)
 
@@ -44,7 +36,7 @@ class AccessReader(MergeReader):
         self._take_refused()
         names, all_of_them = self._privileges("TO")
         if all_of_them or self.expect("ON", "TO").word == "ON":
-            self._on_object("TO", taken=not all_of_them, grants=True)
+            self._on_object("TO", is_on_taken=not all_of_them, grants=True)
         self._principals()
         if self.accept("WITH"):
             self.expect("ADMIN")
@@ -66,7 +58,7 @@ class AccessReader(MergeReader):
                 self.expect("FOR")
         names, all_of_them = self._privileges("FROM", has_all=option != "ADMIN")
         if all_of_them or self.expect(*_ends(option)).word == "ON":
-            self._on_object("FROM", taken=not all_of_them)
+            self._on_object("FROM", is_on_taken=not all_of_them)
         self._principals()
         self._of_roles(names)
 
@@ -75,17 +67,11 @@ class AccessReader(MergeReader):
         _, all_of_them = self._privileges()
         if not all_of_them:
             self.expect("ON")
-        self._on_object("TO", taken=not all_of_them)
+        self._on_object("TO", is_on_taken=not all_of_them)
 
-    def _on_object(self, before: str, *, taken: bool, grants: bool = False) -> NoReturn:
-        """Read the object of privileges, and who has them.
-
-        Args:
-            before: the word before who has them.
-            taken: ON was taken already.
-            grants: WITH GRANT OPTION may follow.
-        """
-        if not taken:
+    def _on_object(self, before: str, *, is_on_taken: bool, grants: bool = False) -> NoReturn:
+        """Parse the object of privileges, and the principals."""
+        if not is_on_taken:
             self.expect("ON")
         self._object(before)
         self.expect(before)
@@ -96,7 +82,7 @@ class AccessReader(MergeReader):
         self._refuse_read()
 
     def _privileges(self, end: str = "", *, has_all: bool = True) -> tuple[tuple[st.Identifier, ...], bool]:
-        """Read privileges or roles; return them, and whether ALL PRIVILEGES is in their place."""
+        """Parse privileges or roles; the flag means ALL PRIVILEGES."""
         if has_all and self.accept("ALL"):
             self.note("','", "'ON'", *([f"'{end}'"] if end == "TO" else []))
             self.expect("PRIVILEGES")
@@ -111,7 +97,6 @@ class AccessReader(MergeReader):
         return self.identifier() if token is None else st.Identifier(token.text, token.span)
 
     def _object(self, before: str) -> None:
-        """Read the object of privileges, with the word for its type, which may be any word."""
         self.note("'SCHEMA'")
         is_name = self.ahead().word == before and (not before or self.at_identifier(self.ahead(2)))
         if self.at("TABLE") or (self.at_identifier() and self.at_identifier(self.ahead()) and not is_name):
@@ -119,7 +104,6 @@ class AccessReader(MergeReader):
         self.table_name()
 
     def _of_roles(self, names: tuple[st.Identifier, ...]) -> NoReturn:
-        """Read the end of a GRANT or REVOKE of roles."""
         if self.accept("GRANTED"):
             self.expect("BY")
             self._grantor()
@@ -148,7 +132,6 @@ class AccessReader(MergeReader):
             self._principal()
 
     def _in_catalog(self, *words: str) -> NoReturn:
-        """Read ``IN catalog``, which SHOW also writes ``FROM catalog``, and end the statement."""
         if self.accept(*words, "IN"):
             self.identifier()
         self._refuse_read()
@@ -178,7 +161,6 @@ class AccessReader(MergeReader):
         self._in_catalog()
 
     def _show_roles(self, start: int) -> NoReturn:
-        """Read the rest of a SHOW of roles or privileges."""
         word = self.take().word
         self._refuse_later(start, hint=NO_USERS)
         if word == "GRANTS":
@@ -192,13 +174,12 @@ class AccessReader(MergeReader):
     # -- owners ---------------------------------------------------------------------------------------------------
 
     def _authorization(self, start: int) -> NoReturn:
-        """Read the principal of ALTER ... SET AUTHORIZATION, and end the statement."""
         self._refuse_later(start, "ALTER ... SET AUTHORIZATION is not supported by this engine", NO_USERS)
         self._principal()
         self._refuse_read()
 
     def _accept_if(self, *words: str) -> bool:
-        """Take ``IF EXISTS`` or ``IF NOT EXISTS``; a name may be IF too."""
+        """Accept ``IF EXISTS`` or ``IF NOT EXISTS``, unless IF is a name."""
         if self.token.word != "IF" or self.ahead().word != words[0]:
             self.note("'IF'")
             return False
@@ -209,5 +190,5 @@ class AccessReader(MergeReader):
 
 
 def _ends(option: str) -> tuple[str, ...]:
-    """Return the words that may follow the names of a REVOKE: an option is that of roles, or of privileges."""
+    """Return what may follow the names of a REVOKE."""
     return {"ADMIN": ("FROM",), "GRANT": ("ON",)}.get(option, ("FROM", "ON"))

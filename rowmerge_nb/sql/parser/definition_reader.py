@@ -1,4 +1,4 @@
-"""The grammar of what makes, removes and shows tables, views and schemas."""
+"""The grammar of statements on tables, views and schemas."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 _CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
-"""What CREATE and DROP can be about besides tables."""
+"""Other objects of CREATE and DROP than tables."""
 _NOT_ALTERED: Final = frozenset({"MATERIALIZED", "SCHEMA", "VIEW"})
-"""What ALTER can be about besides tables."""
+"""Other objects of ALTER than tables."""
 _ACCESS: Final = ("CURRENT", "GRANTS", "ROLE", "ROLES")
-"""What SHOW can be about besides what is there: roles and privileges."""
+"""Objects of SHOW that are refused: roles and privileges."""
 
 _NOT_MATERIALIZED: Final = "Write CREATE VIEW to store a query, or CREATE TABLE AS to store its present rows."
 _NO_STATISTICS: Final = "SELECT count(*), min(x), max(x) FROM t computes such numbers."
@@ -34,7 +34,7 @@ _INSTEAD: Final[dict[str, str]] = {
     "CREATE FUNCTION": "WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1 in front of a query defines it for that statement.",
     "DROP FUNCTION": "There are no functions but those of docs/functions.md: leave it out.",
 }
-"""What to write instead of a statement that is refused, by its first words."""
+"""Alternatives to refused statements, by their first words."""
 
 _WITHOUT_PATH: Final = "Catalog and schema must be specified when function schema is not configured"
 
@@ -53,7 +53,7 @@ ABSENT_TYPES: Final = frozenset(
         "color",
     ]
 )
-"""Types that Trino has, and this engine has not."""
+"""Trino's types that this engine lacks."""
 _NUMBERS: Final = frozenset({"integer", "decimal", "double"})
 _CONSTANTS: Final[dict[str, Any]] = {
     "string": str,
@@ -65,15 +65,15 @@ _CONSTANTS: Final[dict[str, Any]] = {
 
 
 def read_type(name: s.TypeName) -> Type:
-    """Return the type that a type name means.
+    """Return the type of a type name.
 
     Raises:
-        AnalysisError: at the name; TYPE_MISMATCH "Unknown type: ...", or the error about a precision that no type has.
+        AnalysisError: TYPE_MISMATCH "Unknown type: ...", or an invalid precision.
     """
-    # Loaded here: types are of Arrow, which completion of a first cell need not wait for.
+    # Imported here: types load Arrow, which completion does not need.
     from rowmerge_nb.spi.types import parse_type
 
-    # Names of fields are small, but for those in quotes.
+    # Names of fields are in lower case unless quoted.
     text = re.sub(r'"(?:[^"]|"")*"|[^"]+', lambda part: part[0] if part[0].startswith('"') else part[0].lower(), name.text)
     try:
         return parse_type(re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", text))
@@ -90,13 +90,13 @@ def read_type(name: s.TypeName) -> Type:
 
 
 class DefinitionReader(AccessReader):
-    """Reads CREATE, DROP, TRUNCATE, SHOW and DESCRIBE; what reads whole statements builds on it."""
+    """Parses CREATE, DROP, TRUNCATE, SHOW and DESCRIBE."""
 
     def _refuse_statement(self, message: str, hint: str | None = None) -> NoReturn:
         raise ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.token.span, len(self.token.text))
 
     def _refuse_clause(self, statement: str) -> None:
-        """Remember that a clause is refused; what cannot be read is told before."""
+        """Record a refusal; syntax errors come first."""
         self.refused(
             ParseError(
                 f"{self.token.word} of {statement} is not supported by this engine", code="NOT_SUPPORTED", hint="Leave it out."
@@ -104,7 +104,7 @@ class DefinitionReader(AccessReader):
         )
 
     def _second(self, first: str, *words: str) -> None:
-        """Take the second word of a form; where it is another, Trino names the first, with the dot of a name that could go on."""
+        """Take a second word; Trino reports a wrong one at the first, which could be a dotted name."""
         if self.token.word not in words:
             self.restart()
             self.note("'.'", f"'{first}'")
@@ -153,8 +153,8 @@ class DefinitionReader(AccessReader):
                 self.fail()
             return st.CreateTable(*self.whole(), name, columns, (), properties, if_not_exists, None, True, spans, comment)
         self.close("AS")
-        made = self._create_as(name, aliases, if_not_exists)
-        return replace(made, properties=properties, property_spans=spans, comment=comment)
+        statement = self._create_as(name, aliases, if_not_exists)
+        return replace(statement, properties=properties, property_spans=spans, comment=comment)
 
     def _create_as(self, name: st.TableName, aliases: tuple[st.Identifier, ...], if_not_exists: bool) -> st.CreateTable:
         self.note("'('", "'WITH'")
@@ -167,7 +167,7 @@ class DefinitionReader(AccessReader):
         return st.CreateTable(*self.whole(), name, (), aliases, {}, if_not_exists, query, with_data)
 
     def _create_columns(self) -> tuple[tuple[st.Identifier, ...], tuple[st.ColumnDefinition | st.LikeTable, ...]]:
-        """Column names alone (CREATE TABLE AS) or columns with types; one look behind the first name decides."""
+        """Parse names (CREATE TABLE AS) or columns, by one token of lookahead."""
         if not self.accept("("):
             return (), ()
         if self.at_identifier() and self.ahead().word in {",", ")"}:
@@ -183,13 +183,12 @@ class DefinitionReader(AccessReader):
         return (), tuple(columns)
 
     def _behind_element(self, column: st.ColumnDefinition | st.LikeTable) -> None:
-        # A time may have a zone: Trino looks at what is behind it.
-        kind = None if isinstance(column, st.LikeTable) or isinstance(column.type, AnalysisError) else column.type.base
-        if kind not in {"time", "timestamp"}:
+        # TIME may be followed by a zone.
+        base_type = None if isinstance(column, st.LikeTable) or isinstance(column.type, AnalysisError) else column.type.base
+        if base_type not in {"time", "timestamp"}:
             self.restart()
 
     def _element(self, *behind_name: str) -> st.ColumnDefinition | st.LikeTable:
-        """Read a column of CREATE TABLE, or LIKE, which gives those of a table."""
         like = self.accept("LIKE")
         if like is None:
             return self._column(*behind_name)[0]
@@ -200,23 +199,15 @@ class DefinitionReader(AccessReader):
         return st.LikeTable(like.span, name, option is not None and option.word == "INCLUDING")
 
     def _column(self, *behind_name: str, added: bool = False) -> tuple[st.ColumnDefinition, tuple[st.Identifier, ...]]:
-        """Read a column.
-
-        Args:
-            behind_name: what else could follow its name.
-            added: it is one of ALTER TABLE, whose name may be that of a field.
-
-        Returns:
-            The column, and the names in front of its own: those of the column that a field is within, and of fields.
-        """
+        """Parse a column, and in ALTER TABLE (``added``) the path before its name."""
         *within, name = self._path()
         if added or not behind_name:
             self.restart()
         self.note(*behind_name)
-        written = self.type_name()
-        hint = PRIMARY_KEY if (name.text.upper(), written.text[:3].upper()) == ("PRIMARY", "KEY") else None
+        type_name = self.type_name()
+        hint = PRIMARY_KEY if (name.text.upper(), type_name.text[:3].upper()) == ("PRIMARY", "KEY") else None
         first = within[0] if within else name
-        kind = self._type_of_column(first, written, first.span, hint)
+        column_type = self._type_of_column(first, type_name, first.span, hint)
         default = self.value() if self.extended and self.accept("DEFAULT") else None
         nullable = True
         if self.accept("NOT"):
@@ -227,28 +218,28 @@ class DefinitionReader(AccessReader):
             self._refuse_clause("ALTER TABLE")
             self._properties()
         if within and not added:
-            kind = AnalysisError(
+            column_type = AnalysisError(
                 f"Column name '{'.'.join(part.text for part in (*within, name))}' must not be qualified",
                 code="NOT_SUPPORTED",
                 hint="Write the name alone.",
             ).at(st.Span(0, 1, 1, 1, first.span))
-        return st.ColumnDefinition(name, kind, nullable, comment, default), tuple(within)
+        return st.ColumnDefinition(name, column_type, nullable, comment, default), tuple(within)
 
     def _type_of_column(
-        self, column: st.Identifier, written: s.TypeName, place: st.Span, hint: str | None = None
+        self, column: st.Identifier, type_name: s.TypeName, name_span: st.Span, hint: str | None = None
     ) -> Type | AnalysisError:
-        """Return the type of a column, or why there is none of that name: whether the table is there is told before."""
-        said, code = f"Unknown type '{formatted_type(written.text)}' for column '{column.text}'", "COLUMN_TYPE_UNKNOWN"
+        """Return a column's type, or its error, which is raised later."""
+        message, code = f"Unknown type '{formatted_type(type_name.text)}' for column '{column.text}'", "COLUMN_TYPE_UNKNOWN"
         try:
-            found = read_type(written)
-            if found.base != "unknown":
-                return found
+            column_type = read_type(type_name)
+            if column_type.base != "unknown":
+                return column_type
             hint = "A column needs a type that can hold values."
         except AnalysisError as error:
             if error.code != "TYPE_MISMATCH":
                 return error
             code = "TYPE_NOT_FOUND"
-        return AnalysisError(said, code=code, hint=hint).at(place)
+        return AnalysisError(message, code=code, hint=hint).at(name_span)
 
     def _comment(self) -> st.Comment | None:
         start = self.token.span
@@ -275,16 +266,16 @@ class DefinitionReader(AccessReader):
         comment = None if self.accept("NULL") else self._text()
         return st.CommentOn(*self.whole(), kind, name, column, comment)
 
-    def _properties(self, kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
+    def _properties(self, object_kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
         if not self.accept("WITH"):
             return {}, {}
         self.expect("(")
-        assigned = self._assigned_properties(kind)
+        assigned = self._assigned_properties(object_kind)
         self.close(")")
         return assigned
 
-    def _assigned_properties(self, kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
-        """Read ``name = value, ...`` of a kind of thing; give the values, None for DEFAULT, an error for what is no constant, and where each name stands."""
+    def _assigned_properties(self, object_kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
+        """Parse ``name = value, ...`` as values and the places of names; None for DEFAULT, an error if not constant."""
         properties: dict[str, Any] = {}
         spans: dict[str, st.Span] = {}
         while True:
@@ -297,14 +288,14 @@ class DefinitionReader(AccessReader):
             try:
                 properties[name.value] = None if value is None else self._property_value(value)
             except ValueError as error:
-                said = f"Invalid value for {kind} property '{name.value}': {error}"
-                code = f"INVALID_{kind.upper()}_PROPERTY"
-                properties[name.value] = AnalysisError(said, code=code, hint="Give a constant.").at(name.span)
+                message = f"Invalid value for {object_kind} property '{name.value}': {error}"
+                code = f"INVALID_{object_kind.upper()}_PROPERTY"
+                properties[name.value] = AnalysisError(message, code=code, hint="Give a constant.").at(name.span)
             if not self.accept(","):
                 return properties, spans
 
     def _property_value(self, value: s.Expression) -> Any:
-        """A plain Python value: properties are constants, and a bare word (``paradigm = DELETE_ROW_...``) is its own text."""
+        """Return a constant; a bare word (``paradigm = DELETE_ROW_...``) is text."""
         if isinstance(value, s.Name) and len(value.parts) == 1:
             return value.parts[0].text
         if isinstance(value, s.ArrayConstructor):
@@ -430,7 +421,6 @@ class DefinitionReader(AccessReader):
     def _altered_by(
         self, name: st.Identifier, *fields: st.Identifier
     ) -> st.SetColumnType | st.DropNotNull | st.SetDefault | st.DropDefault:
-        """Read what ALTER COLUMN does to a column, or to a field of one."""
         sets = self.token.word == "SET"
         if sets:
             self.close("SET")
@@ -441,29 +431,26 @@ class DefinitionReader(AccessReader):
         if sets:
             self.close("DATA")
             self.close("TYPE")
-            written = self.type_name()
+            type_name = self.type_name()
             whole = replace(name, text=".".join(part.text for part in (name, *fields)))
-            return st.SetColumnType(name, self._type_of_column(whole, written, written.span), fields)
+            return st.SetColumnType(name, self._type_of_column(whole, type_name, type_name.span), fields)
         self.expect("NOT")
         self.expect("NULL")
         return st.DropNotNull(name)
 
     def _path(self) -> tuple[st.Identifier, ...]:
-        """Read the name of a column, with those of its fields behind it."""
         names = [self.identifier()]
         while self.accept("."):
             names.append(self.identifier())
         return tuple(names)
 
     def _executed(self) -> st.TableExecute:
-        """Read a procedure of a table, its arguments, and which rows it is about."""
         self.take()
         name = self.identifier()
         arguments = self._call_arguments() if self.accept("(") and not self.accept(")") else []
         return st.TableExecute(name, tuple(arguments), self.expression() if self.accept("WHERE") else None)
 
     def _call_arguments(self) -> list[st.CallArgument]:
-        """Read arguments and the parenthesis behind them."""
         arguments = [self._call_argument()]
         self.restart()
         while self.accept(","):
@@ -511,7 +498,7 @@ class DefinitionReader(AccessReader):
         name = self.table_name()
         self.restart()
         comment = self._comment()
-        # Nobody logs in: both are the same.
+        # There is no login, so both mean the same.
         invoker = self.accept("SECURITY") is not None and self.expect("DEFINER", "INVOKER").word == "INVOKER"
         if self.at("WITH"):
             self._refuse_clause("CREATE VIEW")
@@ -534,7 +521,7 @@ class DefinitionReader(AccessReader):
         return st.CreateSchema(*self.whole(), name, if_not_exists, spans)
 
     def _create_elsewhere(self, start: int) -> NoReturn:
-        """Read CREATE CATALOG and CREATE FUNCTION, which begin at the token with index ``start`` and are refused; of a function its name alone."""
+        """Parse and refuse CREATE CATALOG and CREATE FUNCTION; only the function's name is parsed."""
         what = self.take().word
         if what == "FUNCTION":
             self._refuse_now(
@@ -554,28 +541,26 @@ class DefinitionReader(AccessReader):
         self._refuse_now(start, "CREATE CATALOG is not supported by the static catalog store", "CREATE CATALOG")
 
     def _drop_elsewhere(self, start: int) -> NoReturn:
-        """Read DROP CATALOG and DROP FUNCTION, as `_create_elsewhere` does."""
         what = self.take().word
         self._accept_if("EXISTS")
         name = self.identifier() if what == "CATALOG" else self.table_name()
         if isinstance(name, st.TableName):
             self.expect("(")
-            said = "This connector does not support dropping functions"
-            self._refuse_now(start, _WITHOUT_PATH if len(name.parts) == 1 else said, "DROP FUNCTION")
+            message = "This connector does not support dropping functions"
+            self._refuse_now(start, _WITHOUT_PATH if len(name.parts) == 1 else message, "DROP FUNCTION")
         cascades = self.accept("CASCADE", "RESTRICT")
         self.expect_end()
-        said = "DROP CATALOG is not supported by the static catalog store"
+        message = "DROP CATALOG is not supported by the static catalog store"
         if cascades is not None and cascades.word == "CASCADE":
-            said = "CASCADE is not yet supported for DROP CATALOG"
-        self._refuse_now(start, said, "DROP CATALOG")
+            message = "CASCADE is not yet supported for DROP CATALOG"
+        self._refuse_now(start, message, "DROP CATALOG")
 
-    def _refuse_now(self, start: int, said: str, words: str) -> NoReturn:
-        raise ParseError(said, code="NOT_SUPPORTED", hint=_INSTEAD[words]).at(self.tokens[start].span)
+    def _refuse_now(self, start: int, message: str, words: str) -> NoReturn:
+        raise ParseError(message, code="NOT_SUPPORTED", hint=_INSTEAD[words]).at(self.tokens[start].span)
 
     # -- materialized views, which are refused --------------------------------------------------------------------
 
     def _refuse_materialized(self, start: int) -> None:
-        """Record that a statement about a materialized view is refused after it is read."""
         self._refuse_later(start, "Materialized views are not supported by this engine", _NOT_MATERIALIZED)
 
     def _create_materialized(self, start: int) -> NoReturn:
@@ -602,7 +587,7 @@ class DefinitionReader(AccessReader):
         self._refuse_materialized(start)
         self.note("<identifier>")
         self.expect("VIEW")
-        # A kind of thing may be any word, this one among them.
+        # The object's kind may be any word, MATERIALIZED too.
         self.note("'.'", "'SET'")
         if_exists = self._accept_if("EXISTS")
         self.table_name()
@@ -626,7 +611,7 @@ class DefinitionReader(AccessReader):
         return st.Show(*self.whole(), "COLUMNS", self.table_name())
 
     def at_prepared_description(self) -> bool:
-        """Return whether DESCRIBE INPUT or DESCRIBE OUTPUT begins here. A table may have one of these names."""
+        """Return whether DESCRIBE INPUT or OUTPUT begins here; these can be table names."""
         return self.token.word == "DESCRIBE" and self.ahead().word in {"INPUT", "OUTPUT"} and self.at_identifier(self.ahead(2))
 
     def _show(self) -> st.Statement:
@@ -634,35 +619,35 @@ class DefinitionReader(AccessReader):
         self.take()
         if self.at(*_ACCESS):
             self._show_roles(start)
-        kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "FUNCTIONS", "SCHEMAS", "SESSION", "STATS", "TABLES").word
-        if kind == "SESSION":
+        shown_kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "FUNCTIONS", "SCHEMAS", "SESSION", "STATS", "TABLES").word
+        if shown_kind == "SESSION":
             self._refuse_later(start, hint=SESSION_HINT)
-        if kind == "STATS":
+        if shown_kind == "STATS":
             self._refuse_statistics(start)
-        if kind == "CREATE":
+        if shown_kind == "CREATE":
             if self.accept("FUNCTION"):
                 function = self.table_name()
                 self.expect_end()
-                shown = ".".join(part.value for part in function.parts)
-                said = _WITHOUT_PATH if len(function.parts) == 1 else f"Function '{shown}' not found"
-                self._refuse_now(start, said, "SHOW CREATE FUNCTION")
+                function_name = ".".join(part.value for part in function.parts)
+                message = _WITHOUT_PATH if len(function.parts) == 1 else f"Function '{function_name}' not found"
+                self._refuse_now(start, message, "SHOW CREATE FUNCTION")
             if self.at("MATERIALIZED"):
                 self.take()
                 self._refuse_materialized(start)
                 self.expect("VIEW")
                 self.table_name()
                 self._refuse_read()
-            kind = f"CREATE {self.expect('SCHEMA', 'TABLE', 'VIEW').word}"
-            return st.Show(*self.whole(), kind, self.table_name())
+            shown_kind = f"CREATE {self.expect('SCHEMA', 'TABLE', 'VIEW').word}"
+            return st.Show(*self.whole(), shown_kind, self.table_name())
         name = None
-        if kind == "COLUMNS":
+        if shown_kind == "COLUMNS":
             self.expect("FROM", "IN")
             name = self.table_name()
-        elif kind not in {"CATALOGS", "SESSION"} and self.accept("FROM", "IN"):
-            name = self._catalog_name() if kind == "SCHEMAS" else self.table_name()
+        elif shown_kind not in {"CATALOGS", "SESSION"} and self.accept("FROM", "IN"):
+            name = self._catalog_name() if shown_kind == "SCHEMAS" else self.table_name()
         like = self._pattern() if self.accept("LIKE") else None
         escape = self._pattern() if like is not None and self.accept("ESCAPE") else None
-        return st.Show(*self.whole(), kind, name, like, escape)
+        return st.Show(*self.whole(), shown_kind, name, like, escape)
 
     def _catalog_name(self) -> st.TableName:
         name = self.identifier()

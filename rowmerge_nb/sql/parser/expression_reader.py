@@ -1,4 +1,4 @@
-"""Reads expressions, by Trino's precedences."""
+"""Parses expressions, by Trino's precedences."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _MULTIPLICATION: Final = ("*", "/", "%")
 
 
 class ExpressionReader(PrimaryReader):
-    """Reads expressions: everything that binds operators; what needs none is read by `PrimaryReader`."""
+    """Parses operators; `PrimaryReader` parses their operands."""
 
     # -- boolean expressions --------------------------------------------------------------------------------------
 
     def expression(self) -> s.Expression:
-        """Read an expression: OR binds loosest."""
-        found = self._logical("OR", lambda: self._logical("AND", self._negation))
+        """Parse an expression; OR binds loosest."""
+        expression = self._logical("OR", lambda: self._logical("AND", self._negation))
         self.check_names()
-        return found
+        return expression
 
     def _logical(self, word: str, term: Callable[[], s.Expression]) -> s.Expression:
         start = self.index
@@ -53,7 +53,7 @@ class ExpressionReader(PrimaryReader):
         return self._predicate()
 
     def _predicate(self) -> s.Expression:
-        """A value, and at most one predicate behind it: predicates do not chain."""
+        """Parse a value and at most one predicate."""
         start = self.index
         value = self.value()
         word = self.token
@@ -92,7 +92,7 @@ class ExpressionReader(PrimaryReader):
         except ParseError as error:
             if undecided or not is_mismatch(error):
                 raise
-            # None of them is a reserved word: it is a name, or that of a function.
+            # ALL, ANY and SOME are not reserved: this is a name.
             self.give_up(reached)
             self.undecided, self.depth = undecided, depth
             return s.Binary(self.span_from(start), sign, left, self.value(), operator.span)
@@ -110,13 +110,13 @@ class ExpressionReader(PrimaryReader):
         return s.IsDistinct(self.span_from(start), value, word, right, negated)
 
     def _ranged(self, start: int, value: s.Expression, word: Span, *, negated: bool) -> s.Expression:
-        kind = self.take().word
-        if kind == "BETWEEN":
+        word_text = self.take().word
+        if word_text == "BETWEEN":
             low = self.value()
             self.expect("AND")
             high = self.value()
             return s.Between(self.span_from(start), value, word, low, high, negated)
-        if kind == "LIKE":
+        if word_text == "LIKE":
             pattern = self.value()
             escape = self.value() if self.accept("ESCAPE") else None
             return s.Like(self.span_from(start), value, word, pattern, escape, negated)
@@ -131,7 +131,7 @@ class ExpressionReader(PrimaryReader):
         return s.InList(self.span_from(start), value, word, items, negated)
 
     def _in(self, start: int, value: s.Expression, word: Span) -> s.Expression:
-        """``IN (...)``; one that cannot be read is reported at its IN."""
+        """Parse ``IN (...)``; failures are reported at IN."""
         reached, undecided, depth = self.index, self.undecided, self.depth
         try:
             self.undecided += 1
@@ -147,7 +147,7 @@ class ExpressionReader(PrimaryReader):
     # -- values ---------------------------------------------------------------------------------------------------
 
     def value(self) -> s.Expression:
-        """Read a value expression: || binds loosest, then + and -, then * / %, then signs, then AT TIME ZONE."""
+        """Parse a value: || binds loosest, then + -, then * / %, then signs, then AT TIME ZONE."""
         return self._chained(self._sum, "||")
 
     def _sum(self) -> s.Expression:
@@ -157,7 +157,7 @@ class ExpressionReader(PrimaryReader):
         return self._chained(self._signed, *_MULTIPLICATION)
 
     def _chained(self, term: Callable[[], s.Expression], *operators: str) -> s.Expression:
-        """Terms with operators that bind alike between them: each operator takes all that stands before it."""
+        """Parse a left-associative chain."""
         start = self.index
         first = term()
         steps: list[s.Step] = []
@@ -205,7 +205,6 @@ class ExpressionReader(PrimaryReader):
         return value
 
     def _zone(self) -> s.Expression:
-        """What stands behind AT TIME ZONE: a literal text, or an interval."""
         if self.token.kind not in STRINGS and self.token.word != "INTERVAL":
             self.note("'INTERVAL'", "<string>")
             self.fail()

@@ -1,4 +1,4 @@
-"""Reads the functions that a statement brings along: ``WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1``."""
+"""Parses inline functions: ``WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1``."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _CHARACTERISTICS: Final = frozenset(
 
 
 class FunctionReader(QueryReader):
-    """Reads functions that are defined in front of a query."""
+    """Parses functions that are defined before a query."""
 
     def query_of_statement(self) -> s.QueryNode:
-        """Read a query of a statement's own, which functions may stand in front of."""
+        """Parse a query as a statement, with optional functions."""
         if not self.at_functions():
             return self.query()
         self.take()
         functions = [self._function()]
         while self.accept(","):
             functions.append(self._function())
-        found = self.query()
-        return replace(found, functions=tuple(functions))
+        query = self.query()
+        return replace(query, functions=tuple(functions))
 
     def at_functions(self) -> bool:
-        """Return whether WITH FUNCTION begins here, and not a query of WITH with this name."""
+        """Return whether WITH FUNCTION begins here, rather than a query of that name."""
         return self.token.word == "WITH" and self.ahead().word == "FUNCTION" and self.at_identifier(self.ahead(2))
 
     def _function(self) -> s.FunctionDefinition:
@@ -52,9 +52,9 @@ class FunctionReader(QueryReader):
             self.close(")")
         self.expect("RETURNS")
         returns = self.index
-        kind = self.type_name()
+        return_type = self.type_name()
         self.unnote("'('", "'ARRAY'")
-        said = self._characteristics()
+        characteristics = self._characteristics()
         if self.token.word in _ROUTINES:
             raise ParseError(
                 f"A function of statements ({self.token.word}) is not supported by this engine",
@@ -64,10 +64,10 @@ class FunctionReader(QueryReader):
         self.note(*(f"'{word}'" for word in (*_ROUTINES, *_CHARACTERISTICS)), "<identifier>")
         self.expect("RETURN")
         body = self.value()
-        span, place = self.span_from(start), self.tokens[returns - 1].span
-        strict, deterministic = "RETURNS" in said, "NOT" not in said
+        span, returns_span = self.span_from(start), self.tokens[returns - 1].span
+        strict, deterministic = "RETURNS" in characteristics, "NOT" not in characteristics
         return s.FunctionDefinition(
-            span, name.parts[0], tuple(parameters), kind, place, body, strict=strict, deterministic=deterministic
+            span, name.parts[0], tuple(parameters), return_type, returns_span, body, strict=strict, deterministic=deterministic
         )
 
     def _function_parameter(self) -> tuple[Identifier, s.TypeName]:
@@ -80,16 +80,16 @@ class FunctionReader(QueryReader):
         return self.identifier(), self.type_name()
 
     def _characteristics(self) -> set[str]:
-        """Read what is said of a function in front of what it does, by the first word of each: every one at most once."""
-        said: set[str] = set()
+        """Parse the characteristics of a function, each at most once."""
+        characteristics: set[str] = set()
         while self.token.word in _CHARACTERISTICS:
             start = self.token
             what = _WHAT.get(start.word, start.word.lower())
-            if what in {_WHAT.get(word, word.lower()) for word in said}:
+            if what in {_WHAT.get(word, word.lower()) for word in characteristics}:
                 self.error(f"Multiple {what} clauses specified", start.span)
-            said.add(start.word)
+            characteristics.add(start.word)
             self._characteristic(start)
-        return said
+        return characteristics
 
     def _characteristic(self, start: Token) -> None:
         self.take()
@@ -116,4 +116,4 @@ class FunctionReader(QueryReader):
 
 
 _WHAT: Final = {"NOT": "deterministic", "RETURNS": "null-call", "CALLED": "null-call"}
-"""What a word belongs to, of which there is one clause at most."""
+"""The clause of each word; each clause occurs at most once."""

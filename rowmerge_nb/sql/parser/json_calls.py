@@ -1,4 +1,4 @@
-"""Reads JSON_EXISTS, JSON_VALUE, JSON_QUERY, JSON_OBJECT and JSON_ARRAY, whose arguments are clauses."""
+"""Parses JSON_EXISTS, JSON_VALUE, JSON_QUERY, JSON_OBJECT and JSON_ARRAY."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def json_lookup(reader: PrimaryReader, start: int) -> s.Expression:
-    """Read JSON_EXISTS, JSON_VALUE or JSON_QUERY."""
+    """Parse JSON_EXISTS, JSON_VALUE or JSON_QUERY."""
     name = reader.take().word
     reader.expect("(")
     document = _input(reader)
@@ -46,7 +46,7 @@ def json_lookup(reader: PrimaryReader, start: int) -> s.Expression:
 
 
 def json_constructor(reader: PrimaryReader, start: int) -> s.Expression:
-    """Read JSON_OBJECT or JSON_ARRAY."""
+    """Parse JSON_OBJECT or JSON_ARRAY."""
     name = reader.take().word
     reader.expect("(")
     keys: list[s.Expression] = []
@@ -61,8 +61,8 @@ def json_constructor(reader: PrimaryReader, start: int) -> s.Expression:
             keeps_null = word.word == "NULL"
             reader.expect("ON")
             reader.expect("NULL")
-        if name == "JSON_OBJECT" and (given := reader.accept("WITH", "WITHOUT")):
-            unique = given.word == "WITH"
+        if name == "JSON_OBJECT" and (with_word := reader.accept("WITH", "WITHOUT")):
+            unique = with_word.word == "WITH"
             reader.expect("UNIQUE")
             reader.accept("KEYS")
     returning, output_format = _returning(reader, with_format=True)
@@ -73,7 +73,7 @@ def json_constructor(reader: PrimaryReader, start: int) -> s.Expression:
 
 def _member(reader: PrimaryReader, name: str, keys: list[s.Expression], values: list[j.JsonInput]) -> None:
     if name == "JSON_OBJECT":
-        # KEY is a name as well: JSON_OBJECT(key : 1) has a column's value for its key.
+        # KEY may be a name: JSON_OBJECT(key : 1) has a column's value as its key.
         if reader.token.word == "KEY" and reader.ahead().word not in {":", "VALUE", ".", "(", "[", "||"}:
             reader.take()
             keys.append(reader.expression())
@@ -97,34 +97,34 @@ def _format(reader: PrimaryReader) -> str | None:
 
 
 def _passing(reader: PrimaryReader) -> tuple[tuple[j.JsonInput, Identifier], ...]:
-    found: list[tuple[j.JsonInput, Identifier]] = []
+    variables: list[tuple[j.JsonInput, Identifier]] = []
     if reader.accept("PASSING"):
-        while not found or reader.accept(","):
+        while not variables or reader.accept(","):
             value = _input(reader)
             reader.expect("AS")
-            found.append((value, reader.identifier()))
-    return tuple(found)
+            variables.append((value, reader.identifier()))
+    return tuple(variables)
 
 
 def _returning(reader: PrimaryReader, *, with_format: bool) -> tuple[s.TypeName | None, str | None]:
     if not reader.accept("RETURNING"):
         return None, None
-    kind = reader.type_name()
-    return kind, _format(reader) if with_format else None
+    type_name = reader.type_name()
+    return type_name, _format(reader) if with_format else None
 
 
 def _presentation(reader: PrimaryReader) -> tuple[str, str | None]:
     wrapper, quotes = "WITHOUT", None
-    given = reader.accept("WITH", "WITHOUT")
-    if given:
-        if given.word == "WITH":
-            chosen = reader.accept("CONDITIONAL", "UNCONDITIONAL")
-            wrapper = chosen.word if chosen else "UNCONDITIONAL"
+    word = reader.accept("WITH", "WITHOUT")
+    if word:
+        if word.word == "WITH":
+            condition_word = reader.accept("CONDITIONAL", "UNCONDITIONAL")
+            wrapper = condition_word.word if condition_word else "UNCONDITIONAL"
         reader.accept("ARRAY")
         reader.expect("WRAPPER")
-    given = reader.accept("KEEP", "OMIT")
-    if given:
-        quotes = given.word
+    word = reader.accept("KEEP", "OMIT")
+    if word:
+        quotes = word.word
         reader.expect("QUOTES")
         if reader.accept("ON"):
             reader.expect("SCALAR")
@@ -135,8 +135,8 @@ def _presentation(reader: PrimaryReader) -> tuple[str, str | None]:
 def _behaviors(reader: PrimaryReader, name: str) -> tuple[j.JsonBehavior | None, j.JsonBehavior | None]:
     words = {"JSON_EXISTS": ("TRUE", "FALSE", "UNKNOWN", "ERROR"), "JSON_VALUE": ("ERROR", "NULL", "DEFAULT")}
     on_empty = None
-    while given := reader.accept(*words.get(name, ("ERROR", "NULL", "EMPTY"))):
-        word, default = given.word, None
+    while behavior_word := reader.accept(*words.get(name, ("ERROR", "NULL", "EMPTY"))):
+        word, default = behavior_word.word, None
         if word == "DEFAULT":
             default = reader.expression()
         elif word == "EMPTY":

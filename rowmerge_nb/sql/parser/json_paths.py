@@ -1,4 +1,4 @@
-"""Reads the paths of JSON_EXTRACT and its kin."""
+"""Parses the paths of JSON_EXTRACT, JSON_EXTRACT_SCALAR and JSON_SIZE."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ if TYPE_CHECKING:
 
 
 class JsonPathError(ValueError):
-    """The text is no path for Trino."""
+    """Trino refuses the path."""
 
 
 def path_tokens(path: str) -> list[str]:
-    """Split a path into its keys and indexes.
-
-    Raises:
-        JsonPathError: Trino refuses the path.
+    """Split a path into keys and indexes, or raise JsonPathError.
 
     >>> path_tokens('$.store["book list"][0]')
     ['store', 'book list', '0']
@@ -64,7 +61,7 @@ def _quoted(path: str, offset: int) -> tuple[str, int]:
 
 
 def is_supported(tokens: Iterable[str]) -> bool:
-    """Can this engine follow a path of these parts?
+    """Return whether this engine supports a path.
 
     >>> is_supported(["store", "0"]), is_supported(["*"])
     (True, False)

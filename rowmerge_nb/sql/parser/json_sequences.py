@@ -1,4 +1,4 @@
-"""Reads the paths of SQL/JSON: JSON_EXISTS, JSON_VALUE and JSON_QUERY."""
+"""Parses the SQL/JSON paths of JSON_EXISTS, JSON_VALUE and JSON_QUERY."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _VALUES: Final = "{'+', '(', '$', '@', 'false', 'last', '-', 'null', 'true', DEC
 
 
 class PathSyntaxError(ValueError):
-    """The text is no path for Trino; ``offset`` counts the characters before the fault."""
+    """A syntax error at an offset."""
 
     def __init__(self, message: str, offset: int) -> None:
-        """Report what is wrong, and where."""
+        """Report an error."""
         super().__init__(message)
         self.message = message
         self.offset = offset
 
 
 class PathRefusedError(ValueError):
-    """A part of the language of paths that this engine does not have, or ``everywhere`` not Trino either, with Trino's words."""
+    """An unsupported part of a path; with ``everywhere``, Trino refuses it too."""
 
     def __init__(self, part: str, *, everywhere: bool = False) -> None:
         """Name the part."""
@@ -52,11 +52,7 @@ class PathRefusedError(ValueError):
 
 
 def parse_path(text: str) -> JsonPath:
-    """Read a path.
-
-    Raises:
-        PathSyntaxError: Trino refuses it.
-        PathRefusedError: only this engine does.
+    """Parse a path, or raise PathSyntaxError or PathRefusedError.
 
     >>> parse_path('lax $.a[last]').root
     Walk(begin=Document(), steps=(Member(key='a'), Subscripts(ranges=(Range(first=(0, True), last=(0, True)),))))
@@ -68,7 +64,7 @@ class _PathReader:
     def __init__(self, text: str) -> None:
         self.source = text
         self.tokens = [
-            (str(found.lastgroup), found.group(), found.start()) for found in _TOKENS.finditer(text) if found.lastgroup != "space"
+            (str(match.lastgroup), match.group(), match.start()) for match in _TOKENS.finditer(text) if match.lastgroup != "space"
         ]
         self.tokens.append(("end", "<EOF>", len(text)))
         self.index = 0
@@ -123,16 +119,16 @@ class _PathReader:
         return JsonPath(strict, root)
 
     def _sum(self) -> t.Part:
-        found = self._product()
+        result = self._product()
         while self.kind == "symbol" and self.word in {"+", "-"}:
-            found = self._arithmetic(found, self._product)
-        return found
+            result = self._arithmetic(result, self._product)
+        return result
 
     def _product(self) -> t.Part:
-        found = self._signed()
+        result = self._signed()
         while self.kind == "symbol" and self.word in {"*", "/", "%"}:
-            found = self._arithmetic(found, self._signed)
-        return found
+            result = self._arithmetic(result, self._signed)
+        return result
 
     def _arithmetic(self, left: t.Part, operand: Callable[[], t.Part]) -> t.Part:
         operator = self.take()
@@ -147,7 +143,7 @@ class _PathReader:
         return t.Walk(self._plain(begin), tuple(steps)) if steps else begin
 
     def _plain(self, part: t.Part) -> t.Part:
-        """Refuse what Trino computes with as a decimal: here numbers are integers and doubles."""
+        """Refuse decimals of Trino: here numbers are integers and doubles."""
         if isinstance(part, t.Literal) and _DECIMAL.fullmatch(part.item):
             self.refuse(f"the decimal {part.item}, which is no side of a comparison")
         return part
@@ -227,16 +223,16 @@ class _PathReader:
             self.wrong(f"missing '(' at '{self.word}'")
 
     def _or(self) -> t.Part:
-        found = self._and()
+        predicate = self._and()
         while self.accept("||"):
-            found = t.Logical("OR", found, self._and())
-        return found
+            predicate = t.Logical("OR", predicate, self._and())
+        return predicate
 
     def _and(self) -> t.Part:
-        found = self._predicate()
+        predicate = self._predicate()
         while self.accept("&&"):
-            found = t.Logical("AND", found, self._predicate())
-        return found
+            predicate = t.Logical("AND", predicate, self._predicate())
+        return predicate
 
     def _predicate(self) -> t.Part:
         if self.accept("!"):
@@ -265,28 +261,28 @@ class _PathReader:
     def _delimited(self) -> t.Part:
         if self.accept("exists"):
             self._open()
-            found: t.Part = t.Exists(self._sum())
+            predicate: t.Part = t.Exists(self._sum())
             self.expect(")")
-            return found
+            return predicate
         self.expect("(")
-        found = self._or()
+        predicate = self._or()
         self.expect(")")
         if self.accept("is"):
             self.expect("unknown")
-            return t.IsUnknown(found)
-        return found
+            return t.IsUnknown(predicate)
+        return predicate
 
     def _enclosed(self) -> t.Part | None:
-        """Read a predicate in parentheses; None if the parenthesis that is open here encloses a value."""
+        """Parse a predicate in parentheses, or return None for a value."""
         begin = self.index
         try:
-            found = self._delimited()
+            predicate = self._delimited()
         except PathSyntaxError:
-            found = None
-        if found is None or self.word not in {")", "&&", "||"}:
+            predicate = None
+        if predicate is None or self.word not in {")", "&&", "||"}:
             self.index = begin
             return None
-        return found
+        return predicate
 
     def _subscripts(self) -> Subscripts:
         if self.accept("*"):
@@ -319,9 +315,9 @@ class _PathReader:
         return number, from_last
 
     def _whole(self, *, negative: bool, from_last: bool) -> int:
-        """Read a number as an index: a fraction is rounded, together with what it is added to."""
+        """Parse an index; fractions are rounded after the addition."""
         number = Decimal(self.word)
-        # Of halves below zero it would matter whether the index as a whole is below zero, and whether it is a double.
+        # The rounding of negative halves would depend on the sign of the whole index, and on its type.
         if number > _LARGEST or (negative and number % 1 == _HALF):
             self.refuse(f"the subscript {self.word}")
         self.take()

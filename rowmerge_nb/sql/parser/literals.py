@@ -1,4 +1,4 @@
-"""Reads what holds no expression: literals and types."""
+"""Parses literals and types."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ LITERALS: Final = {
 STRINGS: Final = frozenset({Kind.STRING, Kind.UNICODE_STRING})
 _LARGEST_BIGINT: Final = 2**63 - 1
 _LOWEST: Final = frozenset({2**31, 2**63})
-"""Numbers that a type has with a minus only, so that the sign belongs to the literal."""
+"""The minimum of each type, whose sign belongs to the literal."""
 _LAST_CODE_POINT: Final = 0x10FFFF
 _SURROGATES: Final = range(0xD800, 0xE000)
 
 
 class SimpleReader(Reader):
-    """Reads literals and types."""
+    """Parses literals and types."""
 
     # -- literals -------------------------------------------------------------------------------------------------
 
     def _literal(self, token: Token) -> s.Expression:
-        kind = LITERALS[token.kind]
-        if kind == "string":
-            return s.Literal(token.span, kind, token.string)
+        literal_kind = LITERALS[token.kind]
+        if literal_kind == "string":
+            return s.Literal(token.span, literal_kind, token.string)
         digits = token.text.replace("_", "")
-        if kind == "integer":
-            # More characters than a binary bigint has are not counted, they are too many.
+        if literal_kind == "integer":
+            # Longer numbers exceed bigint anyway.
             number = _LARGEST_BIGINT + 1
             if len(digits) <= 70:
                 number = int(digits, 0) if re.match(r"0[xXoObB]", digits) else int(digits)
@@ -48,17 +48,17 @@ class SimpleReader(Reader):
                 self._refuse_number(token.text, token.span)
                 number = 0
             if signed and number in _LOWEST:
-                return s.Literal(token.span, kind, str(-number))
-            return s.Literal(token.span, kind, str(number))
-        return s.Literal(token.span, kind, digits)
+                return s.Literal(token.span, literal_kind, str(-number))
+            return s.Literal(token.span, literal_kind, str(number))
+        return s.Literal(token.span, literal_kind, digits)
 
     def string(self) -> str:
-        """Take a text, with escapes (``U&'...'``) or without, and give what it means."""
+        """Take a text and return its value."""
         if self.token.kind is Kind.STRING:
             return self.take().string
-        found = self._coded_literal()
-        assert isinstance(found, s.Literal)
-        return found.value
+        literal = self._coded_literal()
+        assert isinstance(literal, s.Literal)
+        return literal.value
 
     def literals(self) -> s.Literals:
         """Take a run of literals."""
@@ -87,10 +87,10 @@ class SimpleReader(Reader):
             return s.Literal(token.span, "binary", digits)
         escape = "\\"
         if self.accept("UESCAPE"):
-            given = self.take()
-            if given.kind is not Kind.STRING or len(given.string) != 1:
-                self.error("Invalid Unicode escape character", given.span)
-            escape = given.string
+            mark_token = self.take()
+            if mark_token.kind is not Kind.STRING or len(mark_token.string) != 1:
+                self.error("Invalid Unicode escape character", mark_token.span)
+            escape = mark_token.string
         return s.Literal(token.span, "string", self._decode(token, escape))
 
     def _decode(self, token: Token, escape: str) -> str:
@@ -102,28 +102,28 @@ class SimpleReader(Reader):
             long, short, other = match.group(2, 3, 4)
             digits = long or short or ""
             number = int(digits or "0", 16)
-            said = None
+            message = None
             if other:
-                said = f"Invalid hexadecimal digit: {other}"
+                message = f"Invalid hexadecimal digit: {other}"
             elif len(digits) < (4 if long is None else 6):
-                said = f"Incomplete escape sequence: {digits}"
+                message = f"Incomplete escape sequence: {digits}"
             elif number > _LAST_CODE_POINT:
-                said = f"Invalid escaped character: {digits}"
+                message = f"Invalid escaped character: {digits}"
             elif number in _SURROGATES:
-                said = f"Invalid escaped character: {digits}. Escaped character is a surrogate. Use '\\+123456' instead."
-            if said is not None:
-                self.wrong(said, token.span)
+                message = f"Invalid escaped character: {digits}. Escaped character is a surrogate. Use '\\+123456' instead."
+            if message is not None:
+                self.wrong(message, token.span)
                 return ""
             return chr(number)
 
-        # Too few digits, or something else behind the mark, are taken as well: the error names them.
+        # Errors include incomplete or invalid digits.
         pattern = f"{mark}(?:({mark})|\\+([0-9A-Fa-f]{{0,6}})|([0-9A-Fa-f]{{1,4}})|(.?))"
         return re.sub(pattern, decoded, token.string, flags=re.DOTALL)
 
     # -- types ----------------------------------------------------------------------------------------------------
 
     def type_name(self) -> s.TypeName:
-        """Read a type; ``array<t>``, ``map<k, v>`` and ``t array`` are old spellings of ``array(t)`` and ``map(k, v)``."""
+        """Parse a type; ``array<t>``, ``map<k, v>`` and ``t array`` are old spellings."""
         start = self.index
         if not self.at_identifier():
             self.note("<type>")
@@ -168,14 +168,14 @@ class SimpleReader(Reader):
             else:
                 self.note("<integer>" if first or not is_row else "<identifier>")
                 interval = self.token.word == "INTERVAL" and self.ahead(2).word == "TO"
-                named = is_row and not interval and self.at_identifier() and self.at_identifier(self.ahead())
+                has_name = is_row and not interval and self.at_identifier() and self.at_identifier(self.ahead())
                 # "x array" is the old spelling of array(x), "x array(...)" a field.
                 suffix = self.ahead().word == "ARRAY" and self.ahead(2).word not in {"(", "<"}
-                if named and not suffix and self.ahead().word not in {"PRECISION", "WITH"}:
+                if has_name and not suffix and self.ahead().word not in {"PRECISION", "WITH"}:
                     self.take()
                 start = self.index
                 self.type_name()
-                if is_row and not named and self.index == start + 1:
+                if is_row and not has_name and self.index == start + 1:
                     self.note("<type>")  # what was read may have been the field's name
                 elif not self.undecided:
                     self.restart()

@@ -1,4 +1,4 @@
-"""Reads MERGE: Trino's form, and under ``dialect="extended"`` what PostgreSQL, Spark and others have beyond it."""
+"""Parses MERGE; the extended dialect has forms of PostgreSQL, Spark and others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rowmerge_nb.sql.tree import syntax as s
 
 @dataclass(frozen=True)
 class _Action:
-    """What stands behind THEN: ``head`` ends with the operation's word, ``star`` is the place of the ``*`` of SET * and INSERT *."""
+    """The part after THEN: its operation, and the ``*`` of SET * and INSERT *."""
 
     operation: Operation
     head: st.Span
@@ -22,14 +22,14 @@ class _Action:
 
 
 class MergeReader(FunctionReader):
-    """Reads the clauses of MERGE; the SET list of UPDATE too, which is the same."""
+    """Parses MERGE and the SET list of UPDATE."""
 
     def whole(self) -> tuple[str, st.Span]:
-        """The text and the span of the whole statement."""
+        """Return the whole statement's text and span."""
         return self.text, st.Span.within(self.text, 0, len(self.text))
 
     def merge(self, named: tuple[s.NamedQuery, ...] = ()) -> st.Merge:
-        """Read a MERGE; ``named`` are the queries of a WITH before it."""
+        """Parse a MERGE behind the queries of a WITH."""
         self.take()
         evolution = self._accept_evolution()
         self.expect("INTO")
@@ -47,16 +47,15 @@ class MergeReader(FunctionReader):
         return st.Merge(*self.whole(), target, alias, source, on, tuple(clauses), returning, named, evolution)
 
     def _accept_evolution(self) -> st.Span | None:
-        """Read WITH SCHEMA EVOLUTION if it comes, which the extended dialect has alone; give its place."""
         start = self.index
         return self.span_from(start) if self.extended and self.accept_all("WITH", "SCHEMA", "EVOLUTION") else None
 
     def accept_returning(self) -> tuple[s.SelectItem | s.AllColumns, ...]:
-        """Read RETURNING if it comes, which the extended dialect has alone."""
+        """Accept RETURNING (extended dialect)."""
         return self.select_items() if self.extended and self.accept("RETURNING") else ()
 
     def target(self) -> st.TableName:
-        """Read the name of the table that the statement changes."""
+        """Parse the target's name."""
         return self.table_name()
 
     def _aliased_target(self) -> tuple[st.TableName, st.Identifier | None]:
@@ -65,7 +64,7 @@ class MergeReader(FunctionReader):
         return target, self.identifier() if self.accept("AS") else self.accept_alias()
 
     def assignments(self) -> tuple[tuple[st.Identifier, ...], tuple[s.Expression, ...]]:
-        """Read ``column = value, ...``."""
+        """Parse ``column = value, ...``."""
         columns, values = [], []
         while True:
             columns.append(self.identifier())
@@ -86,7 +85,7 @@ class MergeReader(FunctionReader):
         condition = None
         if self.accept("AND"):
             condition = self.expression()
-            self.close("THEN", chosen=False)
+            self.close("THEN", is_decided=False)
         else:
             self.expect("THEN")
         self.undecided -= matched
@@ -111,7 +110,6 @@ class MergeReader(FunctionReader):
         )
 
     def _change_action(self, start: int) -> _Action:
-        """What can be done with a row of the target; the clause begins at the token with index ``start``."""
         if self._accept_nothing():
             return _Action(Operation.NONE, self.span_from(start))
         goes_on = self.token.word == "DELETE" and self.is_behind_closed

@@ -1,4 +1,4 @@
-"""The values of ``?``: they stand in the statement's text before it is read, so that whoever sees the statement sees them."""
+"""The values of ``?``, which are inserted into the text before it is parsed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MOST_SHOWN: Final = 60
-"""So many characters of a value are shown in an error."""
+"""Characters of a value that errors show."""
 
 
 def parameter(value: object) -> str:
-    """Write a value of Python as it stands in place of a ``?``.
-
-    Raises:
-        AnalysisError: INVALID_PARAMETER_USAGE for a value that no type of SQL has.
+    """Format a Python value as SQL; AnalysisError INVALID_PARAMETER_USAGE if it has no type.
 
     >>> parameter("it's"), parameter(-5)
     ("'it''s'", '(-5)')
@@ -35,7 +32,7 @@ def parameter(value: object) -> str:
             code="INVALID_PARAMETER_USAGE",
             hint="docs/types.md says which values of Python are which of SQL.",
         ) from error
-    # Behind another minus it would begin a comment.
+    # A second minus would begin a comment.
     return f"({text})" if text.startswith("-") else text
 
 
@@ -44,9 +41,9 @@ class Place:
     """A ``?`` of a statement.
 
     Args:
-        span: where it stands.
-        row_count: the clause whose number of rows it is: ``LIMIT``, ``OFFSET`` or ``FETCH FIRST``; ``""`` elsewhere.
-        clause: where that begins, or the ``?`` itself.
+        span: its place.
+        row_count: ``LIMIT``, ``OFFSET``, ``FETCH FIRST``, or ``""`` if it is not a row count.
+        clause: the begin of that clause.
     """
 
     span: Span
@@ -76,22 +73,18 @@ def parameter_places(text: str) -> list[Place]:
 
 @dataclass(frozen=True)
 class Filled:
-    """A statement with values in place of its ``?``.
+    """A statement with values instead of its ``?``.
 
     Args:
-        text: the statement with its values.
-        pieces: where each piece of it begins there, where in the statement, and which value it is, which stands for the ``?`` there; None for
-            the statement's own text.
+        text: the resulting text.
+        pieces: per piece its offset in the text and in the statement, and the number of the value, if it is one.
     """
 
     text: str
     pieces: tuple[tuple[int, int, int | None], ...]
 
     def origin(self, offset: int) -> tuple[int, int | None, int]:
-        """Return where something of the text comes from.
-
-        Returns:
-            The offset in the statement; of something in a value that of its ``?``, the value's number and the offset in it.
+        """Return a character's offset in the statement, the number of its value, and the offset in the value.
 
         >>> with_parameters("SELECT ?, x", ["12345"]).origin(14)
         (10, None, 0)
@@ -103,31 +96,24 @@ class Filled:
 
 
 def with_parameters(text: str, values: Sequence[str]) -> Filled:
-    """Put values into a statement.
-
-    Args:
-        text: the statement.
-        values: an expression for every ``?``, as SQL.
-
-    Raises:
-        AnalysisError: INVALID_PARAMETER_USAGE if there are more or fewer values than places for them.
+    """Insert values (SQL texts) into a statement; INVALID_PARAMETER_USAGE for a wrong number.
 
     >>> with_parameters("SELECT '?' LIMIT ?", ["5"]).text
     "SELECT '?' LIMIT 5"
     """
-    places = [place.span for place in parameter_places(text)]
-    if len(places) != len(values):
+    spans = [span.span for span in parameter_places(text)]
+    if len(spans) != len(values):
         raise AnalysisError(
-            f"Incorrect number of parameters: expected {len(places)} but found {len(values)}",
+            f"Incorrect number of parameters: expected {len(spans)} but found {len(values)}",
             code="INVALID_PARAMETER_USAGE",
             hint="Give a value for every ? of the statement: run(sql, parameters=[...]), or EXECUTE ... USING.",
         ).at(Span.within(text, 0, len(text)))
-    written: list[str] = []
+    pieces_of_text: list[str] = []
     pieces: list[tuple[int, int, int | None]] = [(0, 0, None)]
     at = length = 0
-    for number, (place, value) in enumerate(zip(places, values, strict=True)):
-        written += [text[at : place.start], value]
-        at, begin = place.end, length + place.start - at
+    for number, (span, value) in enumerate(zip(spans, values, strict=True)):
+        pieces_of_text += [text[at : span.start], value]
+        at, begin = span.end, length + span.start - at
         length = begin + len(value)
-        pieces += [(begin, place.start, number), (length, at, None)]
-    return Filled("".join([*written, text[at:]]), tuple(pieces))
+        pieces += [(begin, span.start, number), (length, at, None)]
+    return Filled("".join([*pieces_of_text, text[at:]]), tuple(pieces))

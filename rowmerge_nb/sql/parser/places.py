@@ -1,4 +1,4 @@
-"""What the grammar allows at a place of a statement that is still being written, and which tables can be named there."""
+"""What the grammar allows at a place of an unfinished statement."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 _DUMMY: Final = " x "
 _REFUSED: Final = frozenset({"JSON_TABLE", "MATCH_RECOGNIZE", "TABLESAMPLE", "MATERIALIZED", "AUTHORIZATION"})
-"""Words that the grammar knows so as to refuse them, or what is said with them."""
+"""Words that the grammar parses only to refuse them, and parts of such clauses."""
 _BEGINS_REFUSED: Final = frozenset({"ANALYZE"})
-"""Words with which statements begin that are refused once they are understood."""
+"""First words of statements that are refused later."""
 _SAYING_WHAT: Final = 3
-"""So many words at the beginning of a statement say what kind of statement it is."""
+"""The number of words that identify a statement's kind."""
 _EXPRESSIONS: Final = frozenset(word for word in SPECIAL if word.isidentifier()) - {"CURRENT_PATH"}
 _TYPED: Final = frozenset({"DATE", "TIME", "TIMESTAMP", "DECIMAL"})
-"""Types of which literals are written: ``DATE '...'``."""
+"""Types with literals: ``DATE '...'``."""
 _MORE: Final = {
     "<query>": ("SELECT", "TABLE", "VALUES", "WITH"),
     "<predicate>": ("BETWEEN", "IN", "IS", "LIKE", "NOT"),
     "<expression>": (*_EXPRESSIONS, *_TYPED),
 }
-"""What stands for several words in what an error says was expected."""
+"""Labels of expected tokens that stand for several words."""
 
 
 class Slot(Enum):
-    """What kind of name can stand at a place."""
+    """The kind of name at a place."""
 
     TARGET = "a table that can be changed"
     TABLE = "a table, a view or a schema"
@@ -58,11 +58,11 @@ class Place:
     """A place in a statement.
 
     Args:
-        words: the keywords that can stand there, in upper case.
-        slots: the kinds of names that can.
-        relations: the tables, subqueries and aliases whose columns can be named there, those of the innermost query first.
-        target: the table that the statement changes or makes, or the procedure that it calls.
-        named: the queries of WITH, in their order.
+        words: the possible keywords, in upper case.
+        slots: the possible kinds of names.
+        relations: the visible relations, innermost query first.
+        target: the table that the statement changes, or the procedure that it calls.
+        named: the queries of WITH.
     """
 
     words: frozenset[str]
@@ -73,36 +73,37 @@ class Place:
 
 
 def place(before: str, after: str = "", *, qualified: bool = False, extended: bool = False) -> Place:
-    """Return what can stand between two parts of a statement's text.
+    """Return what the grammar allows between two parts of a text.
 
     Args:
-        before: the text up to the name or word that is being written.
-        after: the text behind it; what is named there only, as the tables of a SELECT, counts as well.
-        qualified: a part of the name stands there already, as in ``t.``: no keyword can follow.
-        extended: with the forms of MERGE that Trino does not have.
+        before: the text up to the unfinished word.
+        after: the text behind it, which may name tables.
+        qualified: a qualifier precedes, as in ``t.``, so keywords are impossible.
+        extended: include the extended dialect.
 
     >>> sorted(place("MERGE INTO t USING s ON t.a = s.a WHEN ").words)
     ['MATCHED', 'NOT']
     >>> [name.text for relation in place("SELECT ", " FROM lake.t").relations for name in relation.name.parts]
     ['lake', 't']
     """
-    asked = _read(before, len(before), extended=extended)
-    # Only with a name in its place can what follows be read.
+    prefix_reader = _read(before, len(before), extended=extended)
+    # What follows can be parsed only with a name at the place.
     whole = _read(f"{before}{_DUMMY}{after}", len(before), extended=extended)
-    words = frozenset() if qualified else asked.words - _REFUSED
+    words = frozenset() if qualified else prefix_reader.words - _REFUSED
     if not before.strip():
         words -= _BEGINS_REFUSED
     if len(before.split()) < _SAYING_WHAT:
         words = frozenset(word for word in words if not _is_refused(f"{before}{word}{_DUMMY}", extended=extended))
-    frames = whole.seen or asked.seen or []
+    frames = whole.seen or prefix_reader.seen or []
     relations: list[s.Relation] = []
     for frame in frames:
         relations.extend(relation for relation in frame.relations if relation not in relations)
-    return Place(words, frozenset(asked.slots), tuple(relations), asked.changed, tuple(whole.named or asked.named))
+    return Place(
+        words, frozenset(prefix_reader.slots), tuple(relations), prefix_reader.changed, tuple(whole.named or prefix_reader.named)
+    )
 
 
 def _is_refused(text: str, *, extended: bool) -> bool:
-    """Return whether a statement that begins so is one of Trino's that is not supported."""
     reader = StatementReader(text, extended=extended)
     try:
         with room():
@@ -119,21 +120,21 @@ def _read(text: str, cursor: int, *, extended: bool) -> _Watching:
             reader.statement()
             reader.expect_end()
     except ParseError:
-        # It is still being written: what had been read up to the place is known.
+        # The unfinished text is parsed up to the place.
         pass
     return reader
 
 
 @dataclass
 class _Frame:
-    """A query whose relations can be named within it; one that is ``closed`` does not see those around it."""
+    """A query and its visible relations; a ``closed`` one does not see outer queries."""
 
     closed: bool = False
     relations: list[s.Relation] = field(default_factory=list)
 
 
 class _Watching(StatementReader):
-    """Reads a statement, and notes what the grammar asks for at one token."""
+    """Records what the grammar allows at one token."""
 
     def __init__(self, text: str, cursor: int, *, extended: bool) -> None:
         super().__init__(text, extended=extended, runs=Runs.ENDS)
@@ -152,7 +153,6 @@ class _Watching(StatementReader):
         return self.index == self._watched
 
     def _see(self) -> None:
-        """Note the queries around the place, from the innermost to one that is closed."""
         if self.seen is None:
             self.seen = []
             for frame in reversed(self._frames):
@@ -170,7 +170,7 @@ class _Watching(StatementReader):
 
     @contextmanager
     def _names(self, slot: Slot | None) -> Iterator[None]:
-        """Within it, plain names are of this kind."""
+        """Set the kind of plain names."""
         self._slots.append(slot)
         try:
             yield
@@ -183,8 +183,8 @@ class _Watching(StatementReader):
         super().note(*labels)
         if self._is_here():
             self._see()
-            found = {word for label in labels for word in _MORE.get(label, (label.strip("'"),))}
-            self.words |= {word for word in found if word.isidentifier()}
+            words = {word for label in labels for word in _MORE.get(label, (label.strip("'"),))}
+            self.words |= {word for word in words if word.isidentifier()}
 
     def take(self) -> Token:
         if self._is_here():
@@ -258,7 +258,7 @@ class _Watching(StatementReader):
             return super().assignments()
 
     def accept_columns(self) -> tuple[st.Identifier, ...]:
-        # Elsewhere than in INSERT such a list gives columns their names.
+        # Outside of INSERT, such a list names columns.
         with self._names(self._lists):
             self._lists = None
             return super().accept_columns()
@@ -272,7 +272,7 @@ class _Watching(StatementReader):
         return super().query()
 
     def _join(self, start: int, left: s.Relation) -> s.Relation | None:
-        # Behind USING; what else is a name in a join is read below.
+        # Behind USING.
         with self._names(Slot.COLUMN):
             return super()._join(start, left)
 
@@ -289,7 +289,7 @@ class _Watching(StatementReader):
 
     def accept_returning(self) -> tuple[s.SelectItem | s.AllColumns, ...]:
         if self._inserting and self.changed is not None:
-            # Behind the query of an INSERT its target can be named, and nothing of the query.
+            # RETURNING of an INSERT sees its target, not its query.
             self._frames[0].relations.append(s.Table(self.changed.span, self.changed))
         return super().accept_returning()
 
@@ -301,10 +301,10 @@ class _Watching(StatementReader):
         return name, alias
 
     def _aliased(self) -> s.Relation:
-        written = self._is_here()
+        is_alias_here = self._is_here()
         with self._names(None):
             relation = super()._aliased()
-        if not written and not isinstance(relation, s.Join):
+        if not is_alias_here and not isinstance(relation, s.Join):
             self._frames[-1].relations.append(relation)
         return relation
 
@@ -316,26 +316,26 @@ class _Watching(StatementReader):
 
     def _named_query(self) -> s.NamedQuery:
         with self._names(None):
-            found = super()._named_query()
-        self.named.append(found)
-        return found
+            entry = super()._named_query()
+        self.named.append(entry)
+        return entry
 
     def _without_with(self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False) -> s.QueryNode:
-        # ORDER BY stands outside of the SELECT, and names the columns of its tables.
+        # ORDER BY is outside of the SELECT, but sees its tables.
         with self._query_scope(), self._names(None):
             return super()._without_with(start, named, recursive=recursive)
 
     def _select(self, start: int) -> s.Select:
         around = self._frames[-1]
         with self._query_scope() as frame:
-            found = super()._select(start)
+            select = super()._select(start)
         around.relations.extend(frame.relations)
-        return found
+        return select
 
     def _clause(self, number: int) -> st.MergeClause:
         if self.ahead().word != "NOT":
             return super()._clause(number)
-        # A row that is not matched has the columns of one side only.
+        # An unmatched row has columns of one side only.
         by_source = (self.ahead(3).word, self.ahead(4).word) == ("BY", "SOURCE")
         both = self._frames[0].relations
         with self._query_scope(closed=True) as frame:

@@ -1,6 +1,6 @@
-"""Reads what needs no operator: names, calls, constructors, and what stands in parentheses."""
+"""Parses operands."""
 
-# The table of methods at the end belongs to the class.
+# The table of methods belongs to the class.
 # ruff: noqa: SLF001
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ _WORDS: Final = frozenset(
     "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_USER CURRENT_CATALOG CURRENT_SCHEMA CURRENT_PATH".split()  # noqa: SIM905 - nine lines would say no more
 )
 _CLOCKS: Final = frozenset({"CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
-"""Those that take a precision."""
+"""Functions with a precision."""
 _NULLS: Final = ("'IGNORE'", "'RESPECT'")
 _BEHIND_NAME: Final = ("'('", "'->'", "'OVER'", "<string>")
-"""What makes something else of a name."""
+"""Tokens after which a word is not a name."""
 _UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 _AFTER_QUERY: Final = frozenset({")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "OFFSET", "LIMIT", "FETCH"})
 
 
 class PrimaryReader(WindowReader):
-    """Reads what needs no operator."""
+    """Parses operands: names, calls, constructors, parentheses."""
 
     def query(self) -> s.QueryNode:
-        """Read a query; the reader of queries says how."""
+        """Parse a query."""
         raise NotImplementedError
 
     def value(self) -> s.Expression:
-        """Read an expression without comparisons and logic; the reader of expressions says how."""
+        """Parse an expression without comparisons and logic."""
         raise NotImplementedError
 
     def values_rows(self) -> tuple[s.Expression, ...]:
-        """Read the rows of VALUES."""
+        """Parse the rows of VALUES."""
         rows = [self._expression_or_run()]
         while self.accept(","):
             rows.append(self._expression_or_run())
         return tuple(rows)
 
     def listed(self, *, runs: bool = False, only_name: bool = False, subscript: bool = False) -> tuple[s.Expression, ...]:
-        """Read expressions in a list that must be closed: behind each, Trino expects the next comma or the end of the list.
+        """Parse a list of expressions up to its end.
 
         Args:
-            runs: long runs of literals may be among them.
-            only_name: a name that is the first of them may turn out to be something else.
-            subscript: the first of them may turn out to be a subscript.
+            runs: accept long runs of literals.
+            only_name: the first name may be something else.
+            subscript: the first item may be a subscript.
         """
         read = self._expression_or_run if runs else self.expression
         first = self.index
@@ -75,24 +75,24 @@ class PrimaryReader(WindowReader):
         return self.literals() if self.token.kind is Kind.LITERALS else self.expression()
 
     def _subscripted(self) -> None:
-        """Refuse what is behind a value that could be a subscript: ARRAY is no reserved word."""
+        """Refuse what follows a possible subscript, as ARRAY is not reserved."""
         if self.noted("<predicate>"):
             self.unnote("'AND'", "'OR'", "<predicate>")
             self.note("']'")
             self.fail()
 
     def _listed(self, item: s.Expression | None = None) -> None:
-        # A number with a sign and ROW(...) can be read in two ways: Trino looks at what is behind them.
+        # A signed number and ROW(...) are ambiguous, so Trino looks behind them.
         is_row = isinstance(item, s.RowConstructor) and item.span.of(self.text)[:3].upper() == "ROW"
         if not self.undecided and not is_row and self.signed_number != self.index - 1:
             self.restart()
 
     def query_follows(self, *, opened: bool = False, behind: int = 0) -> bool:
-        """Return whether the next tokens, opening parentheses skipped, begin a query.
+        """Return whether a query begins here, behind any parentheses.
 
         Args:
-            opened: the parenthesis around the query has been read; ``((SELECT 1), 2)`` is a list then.
-            behind: so many tokens stand before.
+            opened: a parenthesis has been taken; ``((SELECT 1), 2)`` is a list then.
+            behind: the number of tokens to skip.
         """
         count = behind
         while self.ahead(count).word == "(":
@@ -102,7 +102,7 @@ class PrimaryReader(WindowReader):
         token = self.ahead(count)
         if token.kind is not Kind.WORD or token.word not in _QUERY_WORDS:
             return False
-        # ((SELECT 1) + 1) is an expression, ((SELECT 1) s JOIN t ...) a relation: what follows the inner query decides.
+        # ((SELECT 1) + 1) is an expression, ((SELECT 1) s JOIN t ...) a relation: the token behind the inner query decides.
         inner = range(self.index + behind + (not opened), self.index + count)
         behind_inner = (self.tokens[min(self.closing(index) + 1, len(self.tokens) - 1)] for index in inner)
         return all(following.kind is Kind.END or following.word in _AFTER_QUERY for following in behind_inner)
@@ -110,7 +110,7 @@ class PrimaryReader(WindowReader):
     # -- primaries ------------------------------------------------------------------------------------------------
 
     def primary(self) -> s.Expression:
-        """Read what needs no operator: a literal, a name, a call, something in parentheses."""
+        """Parse an operand."""
         start, token = self.index, self.token
         if token.kind in LITERALS:
             self.take()
@@ -119,16 +119,15 @@ class PrimaryReader(WindowReader):
             return self._coded_literal()
         special = SPECIAL.get(token.word) if token.kind in {Kind.WORD, Kind.SYMBOL} else None
         if special is not None:
-            found = special(self, start)
-            if found is not None:
-                return found
+            expression = special(self, start)
+            if expression is not None:
+                return expression
         if not self.at_identifier():
             self.note("<expression>")
             self.fail()
         return self._named(start)
 
     def _parenthesised(self, start: int) -> s.Expression | None:
-        """A subquery, a row, a lambda's parameters, or an expression in parentheses."""
         if self._lambda_follows():
             return self._lambda(start)
         if self.query_follows():
@@ -156,7 +155,7 @@ class PrimaryReader(WindowReader):
                 self._listed()
         self.note_looked("','")
         if len(items) == 1:
-            self.close(")", chosen=False)
+            self.close(")", is_decided=False)
         else:
             self.expect(")")
         if names and self.undecided and start != self.undecided_primary:
@@ -233,7 +232,7 @@ class PrimaryReader(WindowReader):
         safe = self.take().word == "TRY_CAST"
         self.expect("(")
         if safe:
-            # A function could have this name.
+            # This may be a function named CAST.
             self.note("')'", "'*'", "'ALL'", "'DISTINCT'", "'ORDER'")
         value = self.expression()
         self.close("AS")
@@ -303,13 +302,13 @@ class PrimaryReader(WindowReader):
     def _interval(self, start: int) -> s.Expression | None:
         following = self.ahead()
         if following.kind in STRINGS:
-            # INTERVAL is no reserved word: without a unit it is the name of a type.
+            # INTERVAL is not reserved: without a unit it is the name of a type.
             if self.ahead(4 if self.ahead(2).word == "UESCAPE" else 2).word not in _UNITS:
                 return None
         elif following.word not in _ADDITION:
             return None
         elif self.ahead(2).kind not in STRINGS:
-            # What is added to it, or taken off it, shows that it is a name.
+            # A following + or - shows that it is a name.
             self.index += 2
             self.note("<string>")
             self.index -= 2
@@ -327,7 +326,7 @@ class PrimaryReader(WindowReader):
         return s.Interval(self.span_from(start), sign is not None and sign.word == "-", value, first, last)
 
     def _position(self, start: int) -> s.Expression | None:
-        """``POSITION(a IN b)``; with a comma it is a function's name."""
+        """Parse ``POSITION(a IN b)``, or a call with a comma."""
         if self.ahead().word != "(":
             return None
         self.take()
@@ -343,7 +342,7 @@ class PrimaryReader(WindowReader):
         return s.Call(self.span_from(start), "strpos", (haystack, needle))
 
     def _substring(self, start: int) -> s.Expression | None:
-        """``SUBSTRING(a FROM b)``; without FROM it is a function's name."""
+        """Parse ``SUBSTRING(a FROM b)``, or a call without FROM."""
         if self.ahead().word != "(" or not self._has_from(start + 2):
             return None
         self.take()
@@ -358,14 +357,14 @@ class PrimaryReader(WindowReader):
         return s.Call(self.span_from(start), "substr", tuple(arguments))
 
     def _has_from(self, index: int) -> bool:
-        """Return whether there is a FROM before the comma or the parenthesis that ends what begins at a token."""
+        """Return whether FROM precedes the end of an expression."""
         depth = 0
-        for place in range(index, len(self.tokens)):
-            word = self.tokens[place].word
+        for position in range(index, len(self.tokens)):
+            word = self.tokens[position].word
             if depth == 0 and word in {",", ")"}:
                 return False
             if depth == 0 and word == "FROM":
-                return self.tokens[place - 1].word != "DISTINCT"
+                return self.tokens[position - 1].word != "DISTINCT"
             depth += (word in {"(", "["}) - (word in {")", "]"})
         return False
 
@@ -421,19 +420,19 @@ class PrimaryReader(WindowReader):
         return s.Call(self.span_from(start), "listagg", arguments, distinct, order_by=order_by, filter=condition, window=window)
 
     def _truncated(self) -> tuple[s.Expression, ...]:
-        """Read what stands behind ON in LISTAGG: of TRUNCATE what ends a text that is too long, and whether it counts what was left out."""
+        """Parse ON OVERFLOW of LISTAGG: the filler of TRUNCATE, and WITH COUNT."""
         self.expect("OVERFLOW")
         if self.expect("ERROR", "TRUNCATE").word == "ERROR":
             return ()
-        place = self.token.span
+        span = self.token.span
         if self.token.kind in STRINGS:
             end = self.primary()
         else:
             self.note("<string>")
-            end = s.Literal(place, "string", "...")
-        counted = self.expect("WITH", "WITHOUT").word == "WITH"
+            end = s.Literal(span, "string", "...")
+        is_counted = self.expect("WITH", "WITHOUT").word == "WITH"
         self.expect("COUNT")
-        return end, s.Literal(place, "boolean", str(counted).lower())
+        return end, s.Literal(span, "boolean", str(is_counted).lower())
 
     def _grouping(self, start: int) -> s.Expression:
         self.take()
@@ -457,7 +456,6 @@ class PrimaryReader(WindowReader):
     # -- names and calls --------------------------------------------------------------------------------------
 
     def _named(self, start: int) -> s.Expression:
-        """A lambda, a call, a literal of a type (``DATE '...'``), or a name."""
         following = self.ahead()
         if following.word == "->":
             parameter = self.identifier()
@@ -465,8 +463,8 @@ class PrimaryReader(WindowReader):
             body = self.expression()
             return s.Lambda(self.span_from(start), (parameter,), body)
         if following.kind in STRINGS and self.token.kind in {Kind.WORD, Kind.QUOTED}:
-            kind, text = self.identifier().value, self.string()
-            return s.TypedLiteral(self.span_from(start), kind, text)
+            type_name, text = self.identifier().value, self.string()
+            return s.TypedLiteral(self.span_from(start), type_name, text)
         if self.token.word == "DOUBLE" and following.word == "PRECISION" and self.ahead(2).kind in STRINGS:
             self.take()
             self.take()
@@ -486,7 +484,7 @@ class PrimaryReader(WindowReader):
         return self.call_behind(start, (), self.identifier())
 
     def call_behind(self, start: int, qualifier: tuple[Identifier, ...], function: Identifier) -> s.Expression:
-        """Read a call from its parenthesis on."""
+        """Parse a call from its parenthesis on."""
         name = function.value
         opening = self.index
         self.expect("(")
@@ -571,14 +569,13 @@ _FORMS: Final = {
     "try": (1, 1, "The 'try' function must have exactly one argument"),
     "format": (2, None, "The 'format' function must have at least two arguments"),
 }
-"""What is written as a function and is a part of the grammar: how many arguments it takes at least and at most, and what is said of others."""
+"""Functions that are part of the grammar: the minimum and maximum number of arguments, and the error of another number."""
 
 
 def _wrong_form(call: s.Call) -> str | None:
-    """Return what makes a call of one of these wrong, whatever its arguments are."""
-    least, most, said = _FORMS[call.name]
+    least, most, message = _FORMS[call.name]
     if len(call.arguments) < least or (most is not None and len(call.arguments) > most):
-        return said
+        return message
     parts = {
         "OVER clause": call.window is not None,
         "DISTINCT": call.distinct,
@@ -613,4 +610,4 @@ SPECIAL: Final = {
     **dict.fromkeys(("JSON_OBJECT", "JSON_ARRAY"), json_constructor),
     **dict.fromkeys(_WORDS, PrimaryReader._special_word),
 }
-"""Words that begin something other than a name or a call, and the method that reads it (None: it was a name after all)."""
+"""Words with a special form, and its method; None means that the word is a name."""

@@ -1,4 +1,4 @@
-"""Reads queries and relations."""
+"""Parses queries and relations."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _BEHIND_A_KEY: Final = frozenset(
 )
 """Words that follow a key of GROUP BY, and begin none."""
 _BEHIND_NAME: Final = frozenset({*_BEHIND_A_KEY, "AS", "AT", "DISTINCT", "FROM", "GROUP", "WHERE"})
-"""Words that follow the name of a column that is selected."""
+"""Words that follow the name of a selected column."""
 _PRIMARY: Final = ("(", "SELECT", "TABLE", "VALUES")
 _OF_TABLE_ARGUMENTS: Final = ("PARTITION", "ORDER", "PRUNE", "KEEP")
 _SAMPLES: Final = {"TABLESAMPLE": {"BERNOULLI", "SYSTEM"}, "MATCH_RECOGNIZE": {"("}}
 
 
 class QueryReader(ExpressionReader):
-    """Reads queries and relations."""
+    """Parses queries and relations."""
 
     def query(self) -> s.QueryNode:
-        """Read ``[WITH ...] body [ORDER BY] [OFFSET] [LIMIT]``."""
+        """Parse ``[WITH ...] body [ORDER BY] [OFFSET] [LIMIT]``."""
         start = self.index
         named, recursive = self.accept_with()
         if not named and self.token.word not in _PRIMARY:
@@ -42,7 +42,7 @@ class QueryReader(ExpressionReader):
         return self.query_behind(start, named, recursive=recursive)
 
     def accept_with(self, *, is_statement: bool = False) -> tuple[tuple[s.NamedQuery, ...], bool]:
-        """Read the named queries of a WITH if it is there, and whether they may be recursive; it may begin a statement."""
+        """Accept a WITH; return its queries and whether it is RECURSIVE."""
         if self.token.word != "WITH":
             return (), False
         self.deeper()
@@ -55,7 +55,7 @@ class QueryReader(ExpressionReader):
         return named, recursive
 
     def query_behind(self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False) -> s.QueryNode:
-        """Read what follows the WITH of a query that begins at the token with index ``start``."""
+        """Parse a query after its WITH, which begins at ``start``."""
         self.deeper()
         query = self._without_with(start, named, recursive=recursive)
         self.depth -= 1
@@ -91,7 +91,7 @@ class QueryReader(ExpressionReader):
         return count
 
     def _limit(self) -> tuple[int | None, Span | None, bool]:
-        """Read LIMIT or FETCH: how many rows, the place of FETCH, and whether it is WITH TIES."""
+        """Parse LIMIT or FETCH: the row count, the place of FETCH, and WITH TIES."""
         start = self.index
         if self.accept("LIMIT"):
             return (None if self.accept("ALL") else self._row_count()), None, False
@@ -156,7 +156,7 @@ class QueryReader(ExpressionReader):
         return query
 
     def _select(self, start: int) -> s.Select:
-        # ALL is no reserved word.
+        # ALL is not reserved.
         quantifier = None if self.token.word == "ALL" and self._behind_name() else self.accept("ALL", "DISTINCT")
         items = self.select_items()
         relation = self._from() if self.accept("FROM") else None
@@ -168,25 +168,24 @@ class QueryReader(ExpressionReader):
         return s.Select(self.span_from(start), distinct, items, relation, where, group_by, having, windows, grouping)
 
     def _behind_name(self) -> bool:
-        """Return whether what is behind the word ALL makes a name of it."""
         following = self.ahead()
         if following.kind is Kind.SYMBOL:
             return following.text not in {"(", "+", "-", "*", "?"}
         if following.kind is not Kind.WORD:
             return following.kind is Kind.END
-        # A word that is no reserved one may be the name of what is selected, if nothing of it must follow.
+        # A word that is not reserved may be an alias.
         return following.word in _BEHIND_NAME and (following.word in RESERVED or self.ahead(2).text not in {"", ",", "FROM"})
 
     def _windows(self) -> tuple[tuple[Identifier, s.Window], ...]:
-        found: list[tuple[Identifier, s.Window]] = []
-        while not found or self.accept(","):
+        windows: list[tuple[Identifier, s.Window]] = []
+        while not windows or self.accept(","):
             name = self.identifier()
             self.expect("AS")
-            found.append((name, self.window_specification(self.index)))
-        return tuple(found)
+            windows.append((name, self.window_specification(self.index)))
+        return tuple(windows)
 
     def select_items(self) -> tuple[s.SelectItem | s.AllColumns, ...]:
-        """Read what SELECT gives, and RETURNING."""
+        """Parse the list of SELECT or RETURNING."""
         items = [self._select_item()]
         while self.accept(","):
             items.append(self._select_item())
@@ -211,7 +210,6 @@ class QueryReader(ExpressionReader):
         return s.SelectItem(self.span_from(start), value, alias)
 
     def _starred(self, start: int) -> s.AllColumns | None:
-        """``t.*`` and ``s.t.*``, seen by looking ahead."""
         count = 0
         while self.at_identifier(self.ahead(count)) and self.ahead(count + 1).word == ".":
             count += 2
@@ -230,7 +228,6 @@ class QueryReader(ExpressionReader):
         return s.AllColumns(self.span_from(start), target, self._field_names())
 
     def _field_names(self) -> tuple[Identifier, ...]:
-        """Read ``AS (names)`` behind a star."""
         if not self.accept("AS"):
             return ()
         self.restart()
@@ -247,7 +244,6 @@ class QueryReader(ExpressionReader):
         return relation
 
     def _group_by(self) -> tuple[tuple[s.Expression, ...] | None, s.GroupingSets | None]:
-        """Read GROUP BY: its expressions, and the sets that they are grouped by if there are several."""
         start = self.index
         if not self.accept_all("GROUP", "BY"):
             return None, None
@@ -287,7 +283,6 @@ class QueryReader(ExpressionReader):
         return tuple(items), s.GroupingSets(tuple(sets), frozenset(columns), distinct) if several else None
 
     def _keys_follow(self) -> bool:
-        """Return whether keys are behind the word ALL, which may be the name of one itself."""
         following = self.ahead()
         if following.kind in {Kind.SYMBOL, Kind.END}:
             return following.text in {"(", "+", "-", "?"}
@@ -308,7 +303,7 @@ class QueryReader(ExpressionReader):
         return sets
 
     def _grouping_set(self, items: list[s.Expression]) -> tuple[int, ...]:
-        """Read ``()``, ``(a, b)`` or an expression; the expressions are added to the items, whose places are given."""
+        """Parse a set; its expressions are added to ``items``, and their indexes returned."""
         first = len(items)
         if self.token.word == "(" and self.ahead().word == ")":
             self.take()
@@ -328,7 +323,7 @@ class QueryReader(ExpressionReader):
     # -- relations ------------------------------------------------------------------------------------------------
 
     def relation(self) -> s.Relation:
-        """Read a relation with its joins; an ON that is left over belongs to the MERGE around it."""
+        """Parse a relation with its joins; a further ON belongs to MERGE."""
         start = self.index
         self.deeper()
         left = self._sampled()
@@ -343,22 +338,22 @@ class QueryReader(ExpressionReader):
             right = self._sampled()
             return s.Join(self.span_from(start), "CROSS", left, right)
         natural = self.accept("NATURAL") is not None
-        kind = self._join_kind()
-        if kind is None:
+        join_kind = self._join_kind()
+        if join_kind is None:
             return self.fail() if natural else None
         right = self._sampled() if natural else self.relation()
         if not natural:
             self.restart()
         if natural:
-            return s.Join(self.span_from(start), kind, left, right, natural=True)
+            return s.Join(self.span_from(start), join_kind, left, right, natural=True)
         if self.accept("ON"):
             condition = self.expression()
-            return s.Join(self.span_from(start), kind, left, right, on=condition)
+            return s.Join(self.span_from(start), join_kind, left, right, on=condition)
         self.expect("USING")
         self.expect("(")
         columns = self.identifiers()
         self.expect(")")
-        return s.Join(self.span_from(start), kind, left, right, using=columns)
+        return s.Join(self.span_from(start), join_kind, left, right, using=columns)
 
     def _join_kind(self) -> str | None:
         if self.accept("JOIN"):
@@ -437,11 +432,11 @@ class QueryReader(ExpressionReader):
         start = self.index
         if not self.accept("FOR"):
             return None
-        kind = self.expect("TIMESTAMP", "VERSION").word
+        version_kind = self.expect("TIMESTAMP", "VERSION").word
         self.expect("AS")
         self.expect("OF")
         end = self.value()
-        return s.QueryPeriod(self.span_from(start), kind, end)
+        return s.QueryPeriod(self.span_from(start), version_kind, end)
 
     def _table_function(self, start: int) -> s.Relation:
         self.take()
@@ -468,20 +463,20 @@ class QueryReader(ExpressionReader):
         if self.token.word == "TABLE" and self.ahead().word == "(":
             self.take()
             self.take()
-            found: s.Relation
+            relation: s.Relation
             if self.query_follows():
                 query = self.query()
-                found = s.SubqueryRelation(self.span_from(start), query)
+                relation = s.SubqueryRelation(self.span_from(start), query)
             else:
                 name = self.table_name()
-                found = s.Table(self.span_from(start), name, None)
+                relation = s.Table(self.span_from(start), name, None)
             self.close(")")
             if self.at(*_OF_TABLE_ARGUMENTS):
                 self._refuse(f"{self.token.word} of an argument of a table function")
             alias = self.identifier() if self.accept("AS") else self.accept_alias()
             if alias is not None:
-                found = s.Aliased(self.span_from(start), found, alias, self.accept_columns())
-            return s.TableArgument(self.span_from(start), found)
+                relation = s.Aliased(self.span_from(start), relation, alias, self.accept_columns())
+            return s.TableArgument(self.span_from(start), relation)
         if self.token.word == "DESCRIPTOR" and self.ahead().word == "(":
             self.take()
             self.take()
@@ -513,7 +508,6 @@ class QueryReader(ExpressionReader):
         return s.Unnest(self.span_from(start), items, ordinality)
 
     def _parenthesised_relation(self, start: int) -> s.Relation:
-        """``(query)`` or ``(relation)``."""
         if self.query_follows():
             self.take()
             query = self.query()
@@ -527,14 +521,14 @@ class QueryReader(ExpressionReader):
 
 
 def _rolled_up(sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """All of them, and then one less each time."""
     return [tuple(chain.from_iterable(sets[:count])) for count in range(len(sets), -1, -1)]
 
 
 def _cubed(sets: list[tuple[int, ...]], items: list[s.Expression]) -> list[tuple[int, ...]]:
-    """Each with and without each other; what is written twice counts once."""
-    once = list({frozenset(_called(items[place]) for place in found): found for found in sets}.values())
-    return [tuple(chain.from_iterable(found)) for count in range(len(once), -1, -1) for found in combinations(once, count)]
+    once = list({frozenset(_called(items[index]) for index in some_set): some_set for some_set in sets}.values())
+    return [
+        tuple(chain.from_iterable(combination)) for count in range(len(once), -1, -1) for combination in combinations(once, count)
+    ]
 
 
 def _called(item: s.Expression) -> object:

@@ -1,6 +1,6 @@
-"""From text to statements: the frame of every statement is read here, expressions and queries by the readers beside it."""
+"""Parses statements."""
 
-# The table of methods at the end belongs to the class; Reader.fail never returns.
+# The table of methods belongs to the class; Reader.fail never returns.
 # ruff: noqa: SLF001, RET503
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _STATEMENTS: Final = [
     "WITH",
 ]
 _CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
-"""What CREATE and DROP can be about besides tables."""
+"""Other objects of CREATE and DROP than tables."""
 _PREPARED: Final = ("PREPARE", "EXECUTE", "DEALLOCATE")
 _NOT_EXPLAINED: Final = (*_PREPARED, "START", "COMMIT", "ROLLBACK", "USE")
 _KINDS: Final = ("LOGICAL", "DISTRIBUTED", "VALIDATE", "IO")
@@ -66,32 +66,29 @@ _FORMATS: Final = ("TEXT", "GRAPHVIZ", "JSON")
 
 
 def split_statements(text: str) -> tuple[tuple[str, int], ...]:
-    r"""Split a cell at its semicolons: each statement with the offset where it starts.
-
-    Semicolons in literals, quoted names and comments do not split; empty statements are left out, as are comments around a
-    statement.
+    r"""Split a cell at its semicolons into statements with their offsets, without surrounding comments.
 
     >>> split_statements("SELECT ';';  -- one; two\n SELECT 2 ;")
     (("SELECT ';'", 0), ('SELECT 2', 26))
     """
-    found: list[tuple[str, int]] = []
+    statements: list[tuple[str, int]] = []
     run: list[Token] = []
     for token in tokenize(text, Runs.WHOLE):
         if token.kind is not Kind.END and token.text != ";":
             run.append(token)
         elif run:
             start, end = run[0].span.start, run[-1].span.end
-            found.append((text[start:end], start))
+            statements.append((text[start:end], start))
             run = []
-    return tuple(found)
+    return tuple(statements)
 
 
 def parse(text: str, *, dialect: str = "trino") -> st.Statement:
-    """Read one statement.
+    """Parse one statement.
 
     Args:
         text: the statement.
-        dialect: ``trino``, or ``extended`` for forms of MERGE that other engines have and Trino refuses.
+        dialect: ``trino``, or ``extended`` for forms of MERGE that Trino refuses.
 
     Raises:
         ParseError: SYNTAX_ERROR with Trino's message and position.
@@ -111,26 +108,23 @@ def parse(text: str, *, dialect: str = "trino") -> st.Statement:
 
 
 def _read(text: str, read: Callable[[StatementReader], Read], *, extended: bool = False, runs: Runs = Runs.WHOLE) -> Read:
-    """Read a whole text: long runs of literals as one token each, unless something does not fit."""
+    """Parse a text with runs of literals as single tokens, and on an error without."""
     reader = StatementReader(text, extended=extended, runs=runs)
     try:
-        found = read(reader)
+        result = read(reader)
         reader.expect_end()
     except ParseError as error:
         if not is_mismatch(error) or not any(token.kind is Kind.LITERALS for token in reader.tokens):
             raise
-        # With the ends of the runs the same is wrong; where nothing is, a run stands where Trino does not take it for one.
+        # The ends of runs have the same error; without one, a run is where Trino does not allow it.
         _read(text, read, extended=extended, runs=Runs.ENDS)
         return _read(text, read, extended=extended, runs=Runs.TOKENS)
     reader.check()
-    return found
+    return result
 
 
 def parse_query(text: str) -> s.QueryNode:
-    """Read a query that stands alone, as views keep it.
-
-    Raises:
-        ParseError: as `parse` does.
+    """Parse a query.
 
     >>> parse_query("SELECT 1").limit is None
     True
@@ -139,10 +133,7 @@ def parse_query(text: str) -> s.QueryNode:
 
 
 def parse_expression(text: str) -> s.Expression:
-    """Read an expression that stands alone.
-
-    Raises:
-        ParseError: as `parse` does.
+    """Parse an expression.
 
     >>> parse_expression("t.customer = 'Dave'").operator
     '='
@@ -152,17 +143,17 @@ def parse_expression(text: str) -> s.Expression:
 
 
 class StatementReader(DefinitionReader):
-    """Reads a whole statement; what completion asks of the grammar builds on it."""
+    """Parses whole statements."""
 
     def statement(self) -> st.Statement:
-        """Read the statement that the first word announces."""
+        """Parse a statement by its first word."""
         word = self.token.word
         reader = READERS.get(word)
         if reader is not None and self.token.kind is Kind.WORD:
             return reader(self)
         if word in {"(", "SELECT", "TABLE", "VALUES", "WITH"}:
             return self._query_statement()
-        self.note("<query>", *(f"'{known}'" for known in _STATEMENTS))
+        self.note("<query>", *(f"'{word}'" for word in _STATEMENTS))
         self.fail()
 
     def _query_statement(self) -> st.Statement:
@@ -228,7 +219,7 @@ class StatementReader(DefinitionReader):
         return st.Insert(*self.whole(), target, columns, inserted, self.accept_returning())
 
     def _inserted_columns(self) -> tuple[Identifier, ...]:
-        """Read the columns of INSERT; a query could begin with the parenthesis as well."""
+        """Accept the columns of INSERT, unless a query begins."""
         self.index += 1
         self.note("'('", "'SELECT'", "'TABLE'", "'VALUES'")
         self.index -= 1
@@ -239,17 +230,17 @@ class StatementReader(DefinitionReader):
     def _explain(self) -> st.Explain:
         self.take()
         self.note("'('")
-        kind, form = "DISTRIBUTED", "TEXT"
+        explain_type, form = "DISTRIBUTED", "TEXT"
         if self._at_analyze():
             self.take()
             self.accept("VERBOSE")
             self.restart()
-            kind = "ANALYZE"
+            explain_type = "ANALYZE"
         elif self.token.word == "(" and self.ahead().word in {"TYPE", "FORMAT"}:
             self.take()
             while True:
                 if self.expect("FORMAT", "TYPE").word == "TYPE":
-                    kind = self.expect(*_KINDS).word
+                    explain_type = self.expect(*_KINDS).word
                 else:
                     form = self.expect(*_FORMATS).word
                 if not self.accept(","):
@@ -260,22 +251,22 @@ class StatementReader(DefinitionReader):
             self.note("'FORMAT'", "'TYPE'")
             self.index -= 1
         elif self.token.word == "ANALYZE" and not self.at_identifier(self.ahead()):
-            # It could have begun either.
+            # Both alternatives are possible.
             self.take()
-            self.note("<identifier>", "'VERBOSE'", "<query>", *(f"'{known}'" for known in _STATEMENTS))
+            self.note("<identifier>", "'VERBOSE'", "<query>", *(f"'{word}'" for word in _STATEMENTS))
             self.fail()
         inner = self._explained()
-        return st.Explain(*self.whole(), inner, kind, form)
+        return st.Explain(*self.whole(), inner, explain_type, form)
 
     def _at_analyze(self) -> bool:
-        """Return whether ANALYZE belongs to EXPLAIN here. Before the name of a table it is a statement itself."""
+        """Return whether ANALYZE belongs to EXPLAIN."""
         following = self.ahead()
         return self.token.word == "ANALYZE" and (
             following.word in {*READERS, *_STATEMENTS, "(", "SELECT", "TABLE", "VALUES", "VERBOSE"} or following.kind is Kind.END
         )
 
     def _explained(self) -> st.Statement:
-        """The explained statement with the text and places of its own, as if it stood alone."""
+        """Parse the explained statement with its own positions."""
         start = self.token.span.start
         end = next((t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text))
         if self.token.word == "EXPLAIN":
@@ -319,7 +310,7 @@ class StatementReader(DefinitionReader):
         self.take()
         first = self.identifier()
         if not self.accept("."):
-            # One look behind the name has decided.
+            # One token of lookahead has decided.
             self.restart()
             return st.Use(*self.whole(), None, first)
         return st.Use(*self.whole(), first, self.identifier())
@@ -358,7 +349,7 @@ class StatementReader(DefinitionReader):
     def _path_element(self) -> None:
         self.identifier()
         if self.token.text == ".":
-            # The list of what was expected does not name it.
+            # Trino's list of expected tokens omits it.
             self.take()
             self.identifier()
 
@@ -426,10 +417,10 @@ class StatementReader(DefinitionReader):
             self._transaction_mode(levels, accesses)
             while self.accept(","):
                 self._transaction_mode(levels, accesses)
-        for what, given in (("isolation levels", levels), ("read modes", accesses)):
-            if len(given) > 1:
+        for option, values in (("isolation levels", levels), ("read modes", accesses)):
+            if len(values) > 1:
                 raise AnalysisError(
-                    f"Multiple transaction {what} specified", code="INVALID_TRANSACTION_MODE", hint="Leave all but one out."
+                    f"Multiple transaction {option} specified", code="INVALID_TRANSACTION_MODE", hint="Leave all but one out."
                 ).at(start)
         return st.StartTransaction(*self.whole(), accesses == ["ONLY"], "".join(levels))
 

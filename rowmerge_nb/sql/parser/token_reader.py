@@ -1,4 +1,4 @@
-"""The cursor over tokens that every reader of the grammar shares, and how it says what it had expected."""
+"""The cursor over tokens, and its errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ELSEWHERE = {
     ("WITH", "INTO"): "Trino's MERGE has no WITH SCHEMA EVOLUTION; add the columns before it: ALTER TABLE ... ADD COLUMN.",
     ("MERGE", "SELECT"): "Trino refuses WITH before MERGE; write the WITH inside the parentheses of USING (...).",
 }
-"""(offending word, one of the expected ones): forms of other engines that Trino refuses and the extended dialect has."""
+"""(offending word, an expected one): forms of other engines, refused by Trino and accepted by the extended dialect."""
 _REFUSED = {
     ("DEFAULT", "VALUES"): "Trino's MERGE has no INSERT DEFAULT VALUES; write the columns and VALUES.",
     ("ROW", "VALUES"): "Trino's MERGE has no INSERT ROW; write the columns and VALUES.",
@@ -43,7 +43,7 @@ _REFUSED = {
     ("UPDATE", "INSERT"): "WHEN NOT MATCHED has no row of the target to change; UPDATE belongs under WHEN MATCHED.",
     ("DELETE", "INSERT"): "WHEN NOT MATCHED has no row of the target to change; DELETE belongs under WHEN MATCHED.",
 }
-"""(offending word, one of the expected ones): what to say about forms that are refused in every dialect."""
+"""(offending word, an expected one): hints on forms that every dialect refuses."""
 
 
 _NO_NAMES: dict[Kind | str, str] = {
@@ -51,32 +51,30 @@ _NO_NAMES: dict[Kind | str, str] = {
     Kind.DIGITS_FIRST: "identifiers must not start with a digit; surround the identifier with double quotes",
     '""': "Zero-length delimited identifier not allowed",
 }
-"""What is said of names that are none."""
+"""Errors of invalid names."""
 
 
 def is_mismatch(error: ParseError) -> bool:
-    """Return whether it is about a token that nothing expects, and not about a literal, a name or a form that is refused."""
+    """Return whether the error is about an unexpected token."""
     return error.message.startswith("mismatched input")
 
 
 class Reader:
     """A cursor over the tokens of one statement.
 
-    What a reader asked for at the farthest token that it reached is what an error says was expected; that is Trino's rule
-    too, and it makes trying one reading after another safe.
+    As in Trino, errors list the tokens expected at the farthest position, so alternatives can be tried safely.
 
-    Trino's parser looks ahead where one token does not decide between two readings. An error in what it looks at is reported
-    where it stands (``undecided`` counts how many such choices are open). Elsewhere it gives up an optional part that it cannot
-    read to its end, and reports the first token of that part (`give_up`).
+    Where Trino looks ahead (``undecided`` counts open choices), errors are reported there. Elsewhere an optional part with an
+    error is given up, and its first token reported (`give_up`).
     """
 
     def __init__(self, text: str, *, extended: bool = False, runs: Runs = Runs.TOKENS) -> None:
-        """Begin at the first token of a text.
+        """Start at the first token.
 
         Args:
             text: the text.
-            extended: let in forms that Trino does not have.
-            runs: what becomes of long runs of literals.
+            extended: accept the extended dialect.
+            runs: the treatment of runs of literals.
         """
         self.text = text
         self.extended = extended
@@ -100,11 +98,7 @@ class Reader:
         self._refused: RowMergeError | None = None
 
     def deeper(self) -> None:
-        """One thing begins within another; who calls this takes one off ``depth`` at its end.
-
-        Raises:
-            ParseError: more stand within one another than can be read.
-        """
+        """Enter a nesting level, or raise ParseError; the caller decreases ``depth`` afterwards."""
         self.depth += 1
         if self.depth > DEEPEST:
             raise too_deep()
@@ -113,60 +107,60 @@ class Reader:
 
     @property
     def token(self) -> Token:
-        """The token that is next."""
+        """The next token."""
         return self.tokens[self.index]
 
     def ahead(self, count: int = 1) -> Token:
-        """The token ``count`` places after the next one."""
+        """Return a later token."""
         return self.tokens[min(self.index + count, len(self.tokens) - 1)]
 
     def note(self, *labels: str) -> None:
-        """Remember that these could stand here."""
+        """Return a later token."""
         if self.index > self._farthest:
             self._farthest, self._expected, self._looked = self.index, set(), set()
         if self.index == self._farthest:
             self._expected.update(labels)
 
     def note_looked(self, *labels: str) -> None:
-        """Remember that these could stand here as long as it is not decided how this is to be read."""
+        """Record expected tokens while the choice is open."""
         self.note(*labels)
         if self.index == self._farthest:
             self._looked.update(labels)
 
     def noted(self, label: str) -> bool:
-        """Return whether this is one of what could stand here."""
+        """Return whether this is expected."""
         return self._farthest == self.index and label in self._expected
 
     def unnote(self, *labels: str) -> None:
-        """Take back that these could stand here."""
+        """Remove expected tokens."""
         self._expected.difference_update(labels)
 
     def restart(self) -> None:
-        """Forget what else could stand here: at a mandatory choice Trino names only the choice's own words."""
+        """Forget expected tokens, as Trino does at a mandatory choice."""
         self._farthest, self._expected, self._looked = self.index, set(), set()
         self._behind = -1
 
     def give_up(self, index: int) -> None:
-        """Go back to the token where an optional part began: what stands there cannot be read, and nothing behind it counts."""
+        """Return to the start of an optional part."""
         self.index = index
         self._wrong_name = None
         self.restart()
 
     def at(self, *words: str) -> bool:
-        """Return whether the next token is one of these words or symbols. If not, they are noted as possible."""
+        """Return whether the next token is one of these, which become expected."""
         if self.token.word in words:
             return True
         self.note(*_labels(words))
         return False
 
     def accept(self, *words: str) -> Token | None:
-        """Take the next token if it is one of these words or symbols."""
+        """Take one of these tokens, if it is next."""
         if not self.at(*words):
             return None
         return self.take()
 
     def accept_all(self, *words: str) -> bool:
-        """Take a sequence of words, or nothing; the first decides, the others must follow."""
+        """Take a sequence of words, or nothing; the first one decides."""
         if not self.accept(words[0]):
             return False
         for word in words[1:]:
@@ -174,51 +168,47 @@ class Reader:
         return True
 
     def take(self) -> Token:
-        """Take the next token, whatever it is."""
+        """Take the next token."""
         token = self.token
         self.index = min(self.index + 1, len(self.tokens) - 1)
         return token
 
     def expect(self, *words: str) -> Token:
-        """Take the next token, which must be one of these words or symbols."""
+        """Take one of these tokens."""
         return self.accept(*words) or self.fail()
 
-    def close(self, word: str, *, chosen: bool = True) -> Token:
-        """Take the word that must end a part which could have gone on.
+    def close(self, word: str, *, is_decided: bool = True) -> Token:
+        """Take the word that ends a part.
 
-        What cannot follow it is told as Trino tells it, by what could have stood in place of that word; of several in a row the first counts.
-
-        Args:
-            word: the word.
-            chosen: it is clear by now which of several readings holds, and not by this word alone.
+        Errors list alternatives to this word; of consecutive calls the first counts. ``is_decided``: the choice is already made.
         """
-        start, noted = self.index, self._expected - self._looked if self._farthest == self.index else set()
-        token = self.accept(word) or self._fail(chosen=chosen and not self.undecided)
-        if self._behind == start or noted:
+        start, labels = self.index, self._expected - self._looked if self._farthest == self.index else set()
+        token = self.accept(word) or self._fail(is_decided=is_decided and not self.undecided)
+        if self._behind == start or labels:
             if self._behind != start:
-                self._left_open = {*noted, *_labels((word,))}
+                self._left_open = {*labels, *_labels((word,))}
             self._behind = self.index
         return token
 
     @property
     def is_behind_closed(self) -> bool:
-        """Was the last token one that `close` has taken?"""
+        """Return whether `close` took the last token."""
         return self._behind == self.index
 
     def expect_end(self) -> None:
-        """The statement must end here."""
+        """Require the end."""
         if self.token.kind is not Kind.END:
             self.note("<EOF>")
-            self._fail(chosen=True)
+            self._fail(is_decided=True)
 
     def closing(self, index: int) -> int:
-        """The index of the token that closes the parenthesis at this index; that of the end where nothing closes it."""
+        """Return the index of the closing parenthesis, or of the end."""
         return self._closing.get(index, len(self.tokens) - 1)
 
     # -- names ----------------------------------------------------------------------------------------------------
 
     def at_identifier(self, token: Token | None = None) -> bool:
-        """Can the token (the next one if none is given) be a name?"""
+        """Return whether a token, by default the next, can be a name."""
         token = token or self.token
         if token.kind is Kind.WORD:
             return token.word not in RESERVED
@@ -230,19 +220,19 @@ class Reader:
             self.note("<identifier>")
             self.fail()
         token = self.take()
-        said = _NO_NAMES.get(token.text if token.text == '""' else token.kind)
-        if said is not None:
-            self._wrong_name = self._wrong_name or ParseError(said).at(token.span)
+        message = _NO_NAMES.get(token.text if token.text == '""' else token.kind)
+        if message is not None:
+            self._wrong_name = self._wrong_name or ParseError(message).at(token.span)
             self.check_names()
         return Identifier(token.name, token.span)
 
     def check_names(self) -> None:
-        """Refuse what is no name, once it is decided that it is read: what is looked at in advance has other errors first."""
+        """Raise errors of names, once the choice is made."""
         if self._wrong_name is not None and not self.undecided:
             raise self._wrong_name
 
     def at_alias(self) -> bool:
-        """Return whether an alias begins here. LIMIT, OFFSET, FETCH and WINDOW could be names, unless they begin their clause."""
+        """Return whether an alias begins here; LIMIT, OFFSET, FETCH and WINDOW can be names."""
         word, following = self.token.word, self.ahead()
         if word == "RETURNING" and self._is_before_returning:
             return False
@@ -254,7 +244,7 @@ class Reader:
 
     @contextmanager
     def before_returning(self) -> Iterator[None]:
-        """Read a query behind which RETURNING may stand, which is no alias then."""
+        """Within the context, RETURNING is not an alias."""
         self._is_before_returning = self.extended
         try:
             yield
@@ -262,21 +252,21 @@ class Reader:
             self._is_before_returning = False
 
     def accept_alias(self) -> Identifier | None:
-        """Take an alias if there is one."""
+        """Accept an alias."""
         if self.at_alias():
             return self.identifier()
         self.note("<identifier>")
         return None
 
     def identifiers(self) -> tuple[Identifier, ...]:
-        """Take names with commas between them."""
+        """Take names, comma-separated."""
         names = [self.identifier()]
         while self.accept(","):
             names.append(self.identifier())
         return tuple(names)
 
     def accept_columns(self) -> tuple[Identifier, ...]:
-        """Take ``(a, b)`` if it is there."""
+        """Accept ``(a, b)``."""
         if not self.accept("("):
             return ()
         names = self.identifiers()
@@ -284,7 +274,7 @@ class Reader:
         return names
 
     def table_name(self) -> TableName:
-        """Take a table's name; Trino finds more than three parts only after the whole statement was read."""
+        """Take a table's name; Trino reports too many parts after parsing."""
         start = self.index
         parts = [self.identifier()]
         while self.accept("."):
@@ -294,49 +284,49 @@ class Reader:
     # -- places and errors ----------------------------------------------------------------------------------------
 
     def span_from(self, start: int) -> Span:
-        """The span from the token with index ``start`` to the one just taken."""
+        """Return the span from ``start`` to the last token."""
         first, last = self.tokens[start].span, self.tokens[max(self.index - 1, start)].span
         return Span(first.start, last.end, first.line, first.column)
 
     def error(self, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
-        """Raise a ParseError; without a span it has no position."""
+        """Raise a ParseError."""
         if span is None:
             raise ParseError(message, hint=hint)
         raise ParseError(message, hint=hint).at(span)
 
     def wrong(self, message: str, span: Span, hint: str | None = None) -> None:
-        """Remember what is wrong with a part that was read; what cannot be read at all is told before."""
+        """Record an error; syntax errors come first."""
         self._wrong = self._wrong or ParseError(message, hint=hint).at(span)
 
     def refused(self, error: RowMergeError) -> None:
-        """Remember an error of a statement that can be read: what cannot be read is told before, and what this engine has not after all others."""
+        """Record an error, to be raised after syntax errors; unsupported features come last."""
         if self._refused is None or (self._refused.code == "NOT_SUPPORTED" != error.code):
             self._refused = error
 
     @property
     def refuses(self) -> bool:
-        """Return whether the text so far is refused, however it continues."""
+        """Return whether the text is refused, however it continues."""
         return self._refused is not None and self._refused.code == "NOT_SUPPORTED"
 
     def check(self) -> None:
-        """Raise what was found while the statement was read."""
+        """Raise the recorded error."""
         for error in (self._wrong, self._refused):
             if error is not None:
                 raise error
 
     def failed_at(self, index: int) -> bool:
-        """Return whether this is token the one that nothing expects."""
+        """Return whether the error is at this token."""
         return self._farthest == index
 
     def fail(self) -> NoReturn:
-        """Raise what Trino says at a token that nothing expects."""
-        self._fail(chosen=False)
+        """Raise Trino's error about an unexpected token."""
+        self._fail(is_decided=False)
 
-    def _fail(self, *, chosen: bool) -> NoReturn:
+    def _fail(self, *, is_decided: bool) -> NoReturn:
         token = self.tokens[self._farthest]
-        shown = token.text or "<EOF>"
-        expected = self._left_open if chosen and self._behind == self._farthest else self._expected
-        message = f"mismatched input '{shown}'. Expecting: {', '.join(sorted(expected))}"
+        token_text = token.text or "<EOF>"
+        expected = self._left_open if is_decided and self._behind == self._farthest else self._expected
+        message = f"mismatched input '{token_text}'. Expecting: {', '.join(sorted(expected))}"
         self.error(message, token.span, self._hint(token))
 
     def _hint(self, token: Token) -> str | None:
@@ -351,7 +341,7 @@ class Reader:
         if "<EOF>" in self._expected:
             if token.word in _BEGINS:
                 return "Is a semicolon missing before it?"
-            # These words may be aliases, and were taken for one.
+            # These words were taken for aliases.
             if before is not token and before.word in _BEGINS and before.word not in RESERVED:
                 return f"Is a semicolon missing before {before.text}?"
         words = sorted(label.strip("'") for label in self._expected)
@@ -382,10 +372,10 @@ def _labels(words: tuple[str, ...]) -> tuple[str, ...]:
 
 def _closing(tokens: Sequence[Token]) -> dict[int, int]:
     open_places: list[int] = []
-    found = {}
+    pairs = {}
     for index, token in enumerate(tokens):
         if token.text == "(":
             open_places.append(index)
         elif token.text == ")" and open_places:
-            found[open_places.pop()] = index
-    return found
+            pairs[open_places.pop()] = index
+    return pairs

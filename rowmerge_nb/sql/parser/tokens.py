@@ -1,4 +1,4 @@
-"""The tokens of Trino's SQL, each with its place in the text."""
+"""The tokens of Trino's SQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rowmerge_nb.sql.tree.statements import Span
 
 
 class Kind(Enum):
-    """What a token is; the grammar only ever asks for these."""
+    """The kinds of tokens."""
 
     WORD = "word"
     QUOTED = "quoted identifier"
@@ -33,10 +33,9 @@ class Kind(Enum):
 
 
 class Runs(Enum):
-    """What becomes of long runs of literals behind VALUES and IN.
+    """The treatment of long runs of literals behind VALUES and IN.
 
-    One token per run is enough for reading. What is wrong with a statement is said by way of its own tokens, of which those of a run's
-    first and last part have the same to say as all of them.
+    One token per run is enough for parsing; errors need the separate tokens of its first and last part.
     """
 
     WHOLE = "one token"
@@ -130,9 +129,9 @@ RESERVED: Final = frozenset(
         "WITH",
     ]
 )
-"""Words that are never names unless they stand in double quotes."""
+"""Words that are names only in double quotes."""
 
-# Possessive quantifiers (*+) keep what they took: without them a long row of digits is tried in every division.
+# Possessive quantifiers (*+) prevent backtracking through long rows of digits.
 _PATTERN: Final = re.compile(
     r"""(?P<space>[ \r\n\t]+|--[^\r\n]*\r?\n?|/\*.*?\*/)
     |(?P<unicode_string>[uU]&'(?:[^']|'')*')
@@ -151,14 +150,14 @@ _OPENING: Final = frozenset("([")
 _CLOSING: Final = frozenset(")]")
 _DIGITS_FIRST: Final = re.compile(r"[0-9][A-Za-z0-9_]+")
 _UNREADABLE: Final = re.compile(r"""[^A-Za-z0-9_ \r\n\t'"`<>!=|+\-*/%(),.;?:\[\]{}]+""")
-"""Characters that begin no token, wherever they are."""
+"""Characters that begin no token."""
 _BLANKS: Final = " \r\n\t"
 _NUMBERS: Final = frozenset({"integer", "decimal", "double"})
 
 
 @dataclass(frozen=True)
 class Token:
-    r"""A token: its kind, its text as written, and where it stands.
+    r"""A token and its position.
 
     >>> tokenize('t."Key"')[2].name
     'Key'
@@ -170,32 +169,31 @@ class Token:
 
     @cached_property
     def word(self) -> str:
-        """The text as keywords are compared; ``""`` for what cannot be a keyword."""
+        """The text in upper case, if it can be a keyword."""
         return self.text.upper() if self.kind is Kind.WORD else self.text if self.kind is Kind.SYMBOL else ""
 
     @property
     def name(self) -> str:
-        """The identifier that the token spells, quotes taken off."""
+        """The unquoted identifier."""
         return self.text[1:-1].replace('""', '"') if self.kind is Kind.QUOTED else self.text
 
     @property
     def string(self) -> str:
-        """The value of a string literal without escapes, quotes taken off."""
+        """The value of a plain string literal."""
         return self.text[self.text.index("'") + 1 : -1].replace("''", "'")
 
 
 def tokenize(text: str, runs: Runs = Runs.TOKENS) -> tuple[Token, ...]:
-    """Cut a text into tokens, spaces and comments left out; the last one is of kind END.
+    """Split a text into tokens and an END.
 
-    A character that begins no token of the language becomes a token of kind UNKNOWN: the grammar refuses it where it stands. Such characters
-    in a row are one token, whose text is the first of them. A comment that is never closed is none: its two characters are symbols.
+    Characters that begin no token form one of kind UNKNOWN. An unclosed comment becomes two symbols.
 
     Args:
         text: the text.
-        runs: what becomes of long runs of literals.
+        runs: the treatment of long runs of literals.
 
     Raises:
-        ParseError: more parentheses and brackets are open than can be read.
+        ParseError: parentheses are nested too deeply.
 
     >>> [token.text for token in tokenize("a <> 'it''s' -- no more")]
     ['a', '<>', "'it''s'", '']
@@ -214,7 +212,7 @@ class _Tokenizer:
         self.last_close = text.rfind("*/")
         self.depth = 0
         self.lists: list[tuple[int, bool]] = []
-        """The lists that are open: how many parentheses around them are, and whether rows may stand in them."""
+        """The open lists: their depth, and whether rows are allowed."""
         self.begins_part = False
         self.no_run_before = 0
         self.open = 0
@@ -227,7 +225,7 @@ class _Tokenizer:
         return tuple(self.found)
 
     def _token(self, offset: int) -> int:
-        # A comment that is never closed is not looked through to the end of the text again and again.
+        # Search an unclosed comment's end only once.
         unclosed = self.text.startswith("/*", offset) and self.last_close < offset + 2
         kind, end = (Kind.SYMBOL, offset + 1) if unclosed else _next(self.text, offset)
         if kind is None:
@@ -239,8 +237,8 @@ class _Tokenizer:
         return end
 
     def _add(self, kind: Kind, offset: int, end: int) -> Token:
-        shown = offset + 1 if kind is Kind.UNKNOWN else end
-        token = Token(kind, self.text[offset:shown], Span(offset, end, self.line, offset - self.line_start + 1))
+        shown_end = offset + 1 if kind is Kind.UNKNOWN else end
+        token = Token(kind, self.text[offset:shown_end], Span(offset, end, self.line, offset - self.line_start + 1))
         self.found.append(token)
         if token.text in _OPENING:
             self.open += 1
@@ -262,7 +260,7 @@ class _Tokenizer:
     # -- runs of literals -------------------------------------------------------------------------------------------
 
     def _look(self, token: Token) -> None:
-        """Check whether a part of a list of literals may begin behind a token."""
+        """Check whether literals may begin behind a token."""
         if token.text == "(":
             self.depth += 1
             if len(self.found) > 1 and self.found[-2].word == "IN":
@@ -279,7 +277,6 @@ class _Tokenizer:
             self.begins_part = token.span.end >= self.no_run_before
 
     def _run(self, offset: int) -> int:
-        """Take a run of literals if there is one."""
         self.begins_part = False
         end = find_run(self.text, offset, rows=self.lists[-1][1])
         if end <= offset:

@@ -1,4 +1,4 @@
-"""Reads windows, their frames, and the orders that they and queries have."""
+"""Parses windows, frames and ORDER BY."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ _BOUNDS: Final = {"UNBOUNDED": {"FOLLOWING", "PRECEDING"}, "CURRENT": {"ROW"}}
 
 
 class WindowReader(SimpleReader):
-    """Reads windows and orders, for which it needs expressions."""
+    """Parses windows and ORDER BY."""
 
     def expression(self) -> s.Expression:
-        """Read an expression; the reader of expressions says how."""
+        """Parse an expression."""
         raise NotImplementedError
 
     def expressions(self) -> tuple[s.Expression, ...]:
-        """Read expressions with commas between them."""
+        """Parse a comma-separated list of expressions."""
         items = [self.expression()]
         while self.accept(","):
             items.append(self.expression())
         return tuple(items)
 
     def over(self) -> s.Window | None:
-        """Read ``OVER name`` or ``OVER (...)`` if it is there."""
+        """Accept ``OVER name`` or ``OVER (...)``."""
         if not self.over_follows(0):
             return None
         start = self.index
@@ -36,17 +36,17 @@ class WindowReader(SimpleReader):
         return self.window_specification(start)
 
     def over_follows(self, count: int) -> bool:
-        """Return whether the token so many behind this one begins an OVER."""
+        """Return whether OVER begins ``count`` tokens later."""
         following = self.ahead(count + 1)
         return self.ahead(count).word == "OVER" and (following.word == "(" or self.at_identifier(following))
 
     def window_specification(self, start: int) -> s.Window:
-        """Read ``([name] [PARTITION BY ...] [ORDER BY ...] [frame])``; the window begins at the token with index ``start``."""
+        """Parse ``([name] [PARTITION BY ...] [ORDER BY ...] [frame])``."""
         self.expect("(")
         name = None
         is_name = self.token.word == "PARTITION" and self.ahead().word != "BY"
         if is_name:
-            # PARTITION may be the name of a window, and is none where BY follows.
+            # PARTITION may be the name of a window, unless BY follows.
             self.index += 1
             self.note("'BY'")
             self.index -= 1
@@ -85,7 +85,7 @@ class WindowReader(SimpleReader):
             self.take()
             side = self.take().word
         else:
-            # Neither is a reserved word.
+            # Neither word is reserved.
             is_word = word in _BOUNDS
             self.undecided += is_word
             offset = self.expression()
@@ -96,7 +96,7 @@ class WindowReader(SimpleReader):
         return s.FrameBound(self.span_from(start), side, offset)
 
     def accept_order_by(self) -> tuple[s.SortItem, ...]:
-        """Read ``ORDER BY ...`` if it is there."""
+        """Accept ``ORDER BY ...``."""
         if not self.accept_all("ORDER", "BY"):
             return ()
         items = [self._sort_item()]

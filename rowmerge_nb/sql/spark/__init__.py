@@ -1,1 +1,1 @@
-"""Typed expressions as Spark SQL that means what Trino means."""
+"""Typed expressions as Spark SQL with Trino's semantics."""

@@ -1,9 +1,7 @@
-"""Prints long runs of operators for Spark, whose reader and optimizer would go one level deeper with every operator.
+"""Prints long runs of operators as loops, since Spark's parser and optimizer recurse per operator.
 
-Spark walks such a run in a loop at run time: `aggregate` over the numbers of its parts, each of some dozen operators, that hands the value so
-far from part to part. So operators are applied from left to right, nothing behind a NULL is computed, and an error is the first one, as if
-the run were written out. A loop's value has one type: where an operator changes it (decimals grow, an integer meets a double), one loop
-ends and the next begins.
+A loop is an `aggregate` over numbered parts of a few dozen operators each. Order, NULL and the first error are those of the run.
+If an operator changes the type, a new loop begins.
 """
 
 from __future__ import annotations
@@ -20,34 +18,34 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _PART: Final = 50
-"""Operators that are written out in one part: Spark's reader takes the square of their number."""
+"""Operators per part: Spark's parser takes quadratic time."""
 MOST_TRIED: Final = 5
-"""Operators that are written into one another where each is tried. Spark compares a tried one's operands twice, those within them four times."""
+"""Nested operators with try_: Spark compares their operands, twice per level."""
 _MOST_PARTS: Final = 100
-"""Parts of one loop: to find the next one takes as many comparisons."""
+"""Parts per loop: each is found by a linear search."""
 _VALUE, _NUMBER = backquoted(e.SO_FAR), backquoted("$part")
 
 Write: TypeAlias = "Callable[[e.Typed, str, str], tuple[str, str]]"
 
 
-def chain_text(node: e.Apply, write: Write, *, tried: bool) -> str:
+def chain_text(node: e.Apply, write: Write, *, is_tried: bool) -> str:
     """Write a chain.
 
     Args:
         node: the chain.
-        write: gives the text of an expression, and its text without checks, for two such texts of the value so far.
-        tried: its operators give NULL where they fail.
+        write: returns an expression's texts, with and without checks, for those of the value so far.
+        is_tried: operators return NULL on failure.
 
     Raises:
-        ParseError: it has a subquery, which Spark allows in no loop, and is too long to be written out.
+        ParseError: it is too long to be written out, and a subquery excludes loops.
     """
     first, *steps = node.arguments
     texts = write(first, "", "")
     if any(isinstance(part, e.Subquery) for part in e.walk(node)):
-        if len(steps) > (MOST_TRIED if tried else DEEPEST_TREE):
+        if len(steps) > (MOST_TRIED if is_tried else DEEPEST_TREE):
             raise too_deep()
         return _written_out(texts, steps, write)[0]
-    most = MOST_TRIED if tried else _PART
+    most = MOST_TRIED if is_tried else _PART
     for _, run in groupby(steps, key=lambda step: step.type):
         opening, *rest = run
         texts = write(opening, *texts)
@@ -84,13 +82,13 @@ def _written_out(texts: tuple[str, str], steps: Sequence[e.Typed], write: Write)
 
 
 def _looped(texts: tuple[str, str], steps: Sequence[e.Typed], write: Write, most: int) -> tuple[str, str]:
-    """A loop over parts of so many operators; over longer parts, which are loops themselves, where there would be too many parts."""
+    """Write a loop over parts of ``most`` operators, nested if needed."""
     length = most if len(steps) <= most * _MOST_PARTS else _MOST_PARTS * most
     parts = [steps[start : start + length] for start in range(0, len(steps), length)]
     within = (_VALUE, _VALUE)
-    written = [
+    part_texts = [
         _written_out(within, part, write)[0] if length == most else _looped(within, part, write, most)[0] for part in parts
     ]
-    chosen = " ".join(f"WHEN {number} THEN {text}" for number, text in enumerate(written))
-    loop = f"aggregate(sequence(0, {len(parts) - 1}), {texts[0]}, ({_VALUE}, {_NUMBER}) -> CASE {_NUMBER} {chosen} END)"
+    branches = " ".join(f"WHEN {number} THEN {text}" for number, text in enumerate(part_texts))
+    loop = f"aggregate(sequence(0, {len(parts) - 1}), {texts[0]}, ({_VALUE}, {_NUMBER}) -> CASE {_NUMBER} {branches} END)"
     return loop, loop

@@ -1,4 +1,4 @@
-"""Columns of SELECT lists in Spark SQL: their names, the types they travel in, and maps, which Spark neither groups nor compares."""
+"""Columns of SELECT lists in Spark SQL."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def names(columns: Iterable[e.Column]) -> str:
-    """Return a list of columns."""
+    """Write a list of columns."""
     return ", ".join(backquoted(column.symbol) for column in columns)
 
 
 def item(text: str, symbol: str) -> str:
-    """Return a value under a name; a column that has this name is written once.
+    """Write a value with an alias if needed.
 
     >>> item("`a`", "a"), item("`a`", "b")
     ('`a`', '`a` AS `b`')
@@ -30,30 +30,19 @@ def item(text: str, symbol: str) -> str:
 
 
 def restored(column: e.Column, symbol: str) -> str:
-    """Return a column whose maps were arrays of entries, with maps again; see `rowmerge_nb.sql.spark.maps`.
-
-    Args:
-        column: the column as it comes out.
-        symbol: the symbol that it had so far.
-    """
+    """Write the column ``symbol`` with its maps restored; see `rowmerge_nb.sql.spark.maps`."""
     return item(print_spark(e.as_maps(e.Column(entries_type(column.type), symbol), column.type)), column.symbol)
 
 
 def output(column: e.Column, value: e.Typed, *, distinct: bool) -> str:
-    """Return a column of a SELECT list.
-
-    Args:
-        column: the column.
-        value: its value.
-        distinct: the rows are compared, which makes instants of moments and arrays of entries of maps.
-    """
+    """Write a column of a SELECT list; ``distinct`` makes it comparable."""
     symbol = backquoted(column.symbol)
     if value.type == UNKNOWN:
-        # A column that is always NULL needs some type to travel in. An aggregate is written, for it makes one row of many.
+        # A column that is always NULL needs a type. An aggregate is written, since it reduces the rows.
         is_written = any(isinstance(part, e.Aggregate) for part in e.walk(value))
         return f"CAST({print_spark(value) if is_written else 'NULL'} AS BOOLEAN) AS {symbol}"
     origin = value.origin
-    # Instants are the same whatever zones they carry.
+    # Instants are equal whatever their zones.
     plain = instant(value.type) if distinct else value.type
     if plain != value.type:
         value = e.Apply(plain, "cast", (value,), origin=origin)
@@ -61,6 +50,6 @@ def output(column: e.Column, value: e.Typed, *, distinct: bool) -> str:
     text = print_spark(value)
     is_computed = not isinstance(value, e.Column)
     if is_computed and any(part == UNKNOWN or part.base == "row" for part in parts_of(value.type)):
-        # A field that can never be NULL lets no row be NULL beside it.
+        # If a field cannot be NULL, Spark assumes that the row cannot be either.
         text = f"CAST({text} AS {spark_type(without_unknown(value.type))})"
     return item(text, column.symbol)

@@ -1,4 +1,4 @@
-"""Comparison in Spark SQL: NaN, NULL within rows, arrays and maps, and what cannot be put in order."""
+"""Comparison in Spark SQL."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 _NESTED: Final = frozenset({"array", "map", "row"})
 
 
-def compared(operator: str, left: str, right: str, kind: Type, fail: Callable[..., str]) -> str:
-    """Write a comparison of two values of a type: true, false, or NULL where a NULL leaves it open."""
+def compared(operator: str, left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> str:
+    """Write a comparison; a NULL that leaves the result open makes it NULL."""
     value = f"({left} {operator} {right})"
-    if is_float(kind):
+    if is_float(sql_type):
         return _nan_aware(operator, left, right, value)
-    if kind.base not in _NESTED:
+    if sql_type.base not in _NESTED:
         return value
     if operator == "<>":
-        return f"(NOT {compared('=', left, right, kind, fail)})"
-    if kind.base == "row":
-        return _rows(operator, left, right, kind, fail)
-    return _maps(left, right, kind, fail) if kind.base == "map" else _arrays(operator, left, right, kind, fail)
+        return f"(NOT {compared('=', left, right, sql_type, fail)})"
+    if sql_type.base == "row":
+        return _rows(operator, left, right, sql_type, fail)
+    return _maps(left, right, sql_type, fail) if sql_type.base == "map" else _arrays(operator, left, right, sql_type, fail)
 
 
 def _nan_aware(operator: str, left: str, right: str, value: str) -> str:
-    """For Spark NaN equals NaN and is the largest number; for Trino every comparison with NaN is false, <> is true."""
+    """Write a comparison where NaN equals nothing, unlike in Spark."""
     if operator in {"<", "<="}:
         return f"IF(isnan({right}) AND {left} IS NOT NULL, false, {value})"
     if operator in {">", ">="}:
@@ -40,136 +40,114 @@ def _nan_aware(operator: str, left: str, right: str, value: str) -> str:
     return f"IF(isnan({left}) AND {right} IS NOT NULL, {'true' if operator == '<>' else 'false'}, {value})"
 
 
-def _rows(operator: str, left: str, right: str, kind: Type, fail: Callable[..., str]) -> str:
+def _rows(operator: str, left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> str:
     if operator != "=":
-        return _in_order(operator, left, right, kind, fail)
-    return f"({' AND '.join(compared('=', a, b, part, fail) for a, b, part in _fields(left, right, kind))})"
+        return _in_order(operator, left, right, sql_type, fail)
+    return f"({' AND '.join(compared('=', a, b, part, fail) for a, b, part in _fields(left, right, sql_type))})"
 
 
-def _arrays(operator: str, left: str, right: str, kind: Type, fail: Callable[..., str]) -> str:
+def _arrays(operator: str, left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> str:
     if operator != "=":
-        return _in_order(operator, left, right, kind, fail)
-    same = compared("=", "x", "y", kind.parameters[0], fail)
+        return _in_order(operator, left, right, sql_type, fail)
+    same = compared("=", "x", "y", sql_type.parameters[0], fail)
     return f"IF(size({left}) <> size({right}), false, forall(zip_with({left}, {right}, (x, y) -> {same}), z -> z))"
 
 
-def _fields(left: str, right: str, kind: Type) -> list[tuple[str, str, Type]]:
-    names = [backquoted(name or f"field{i}") for i, name in enumerate(kind.fields)]
-    return [(f"{left}.{name}", f"{right}.{name}", part) for name, part in zip(names, kind.parameters, strict=True)]
+def _fields(left: str, right: str, sql_type: Type) -> list[tuple[str, str, Type]]:
+    names = [backquoted(name or f"field{i}") for i, name in enumerate(sql_type.fields)]
+    return [(f"{left}.{name}", f"{right}.{name}", part) for name, part in zip(names, sql_type.parameters, strict=True)]
 
 
-def _in_order(operator: str, left: str, right: str, kind: Type, fail: Callable[..., str]) -> str:
-    return f"CASE WHEN {left} IS NOT NULL AND {right} IS NOT NULL THEN {ordered(left, right, kind, fail)} {operator} 0 END"
+def _in_order(operator: str, left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> str:
+    return f"CASE WHEN {left} IS NOT NULL AND {right} IS NOT NULL THEN {ordered(left, right, sql_type, fail)} {operator} 0 END"
 
 
 _ORDER, _PAIR = backquoted("$order"), backquoted("$pair")
 
 
-def ordered(left: str, right: str, kind: Type, fail: Callable[..., str], *, nan_first: bool = False) -> str:
-    """Write which of two values, none of them NULL, comes first: -1, 0 or 1.
+def ordered(left: str, right: str, sql_type: Type, fail: Callable[..., str], *, nan_first: bool = False) -> str:
+    """Write the order of two values that are not NULL: -1, 0 or 1.
 
-    The first parts that differ decide. A NULL up to there is an error, one behind it is not looked at.
-
-    Args:
-        left: the one.
-        right: the other.
-        kind: their type.
-        fail: writes a failure.
-        nan_first: NaN comes before all numbers; else it comes behind them.
+    The first parts that differ decide; a NULL before them is an error. With ``nan_first``, NaN precedes all numbers.
     """
-    if kind.base == "row":
+    if sql_type.base == "row":
         order = "0"
-        for a, b, part in reversed(_fields(left, right, kind)):
+        for a, b, part in reversed(_fields(left, right, sql_type)):
             order = _then(_parts_ordered(a, b, part, fail, "ROW", "fields", nan_first=nan_first), order)
         return order
-    if kind.base == "array":
+    if sql_type.base == "array":
         both = ", ".join(f"slice({side}, 1, least(size({left}), size({right})))" for side in (left, right))
-        pair = _parts_ordered(f"{_PAIR}.x", f"{_PAIR}.y", kind.parameters[0], fail, "ARRAY", "arrays", nan_first=nan_first)
+        pair = _parts_ordered(f"{_PAIR}.x", f"{_PAIR}.y", sql_type.parameters[0], fail, "ARRAY", "arrays", nan_first=nan_first)
         return (
             f"aggregate(zip_with({both}, (x, y) -> struct(x, y)), 0, ({_ORDER}, {_PAIR}) -> IF({_ORDER} <> 0, {_ORDER}, {pair}), "
             f"{_ORDER} -> IF({_ORDER} <> 0, {_ORDER}, CAST(sign(size({left}) - size({right})) AS INT)))"
         )
     first = ""
-    if nan_first and is_float(kind):
+    if nan_first and is_float(sql_type):
         first = f"WHEN isnan({left}) THEN IF(isnan({right}), 0, -1) WHEN isnan({right}) THEN 1 "
     return f"CASE {first}WHEN {left} < {right} THEN -1 WHEN {left} > {right} THEN 1 ELSE 0 END"
 
 
-def _parts_ordered(left: str, right: str, kind: Type, fail: Callable[..., str], what: str, parts: str, *, nan_first: bool) -> str:
-    message = fail("NOT_SUPPORTED", f"'{what} comparison not supported for {parts} with null elements'")
-    return f"IF({left} IS NULL OR {right} IS NULL, {message}, {ordered(left, right, kind, fail, nan_first=nan_first)})"
+def _parts_ordered(
+    left: str, right: str, sql_type: Type, fail: Callable[..., str], subject: str, parts: str, *, nan_first: bool
+) -> str:
+    message = fail("NOT_SUPPORTED", f"'{subject} comparison not supported for {parts} with null elements'")
+    return f"IF({left} IS NULL OR {right} IS NULL, {message}, {ordered(left, right, sql_type, fail, nan_first=nan_first)})"
 
 
 def _then(order: str, rest: str) -> str:
-    """The order of the first parts, or where they are equal that of the rest."""
     return order if rest == "0" else f"transform(array({order}), {_ORDER} -> IF({_ORDER} <> 0, {_ORDER}, {rest}))[0]"
 
 
-def _maps(left: str, right: str, kind: Type, fail: Callable[..., str]) -> str:
-    key, value = kind.parameters
+def _maps(left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> str:
+    key, value = sql_type.parameters
     if key == UNKNOWN:
         # Both are empty.
         return f"IF({left} IS NULL OR {right} IS NULL, NULL, true)"
-    # A value may be NULL itself, so that it comes in a struct; NULL is where the key is missing.
+    # Values may be NULL, so they are wrapped in structs; NULL means a missing key.
     others = f"transform(map_keys({left}), k -> IF({has_key(right, 'k', key, fail)}, named_struct('v', try_element_at({right}, k)), NULL))"
     same = compared("=", "x", "y.v", value, fail)
     same_keys = f"forall(zip_with(map_values({left}), {others}, (x, y) -> IF(y IS NULL, false, {same})), z -> z)"
     return f"CASE WHEN {left} IS NULL OR {right} IS NULL THEN NULL WHEN size({left}) <> size({right}) THEN false ELSE {same_keys} END"
 
 
-def has_key(text: str, key: str, kind: Type, fail: Callable[..., str]) -> str:
-    """Write whether a map has a key; one with NaN in it is found nowhere."""
-    there = f"map_contains_key({text}, {key})"
-    return f"({there} AND {compared('=', key, key, kind, fail)})" if any(map(is_float, parts_of(kind))) else there
+def has_key(text: str, key: str, sql_type: Type, fail: Callable[..., str]) -> str:
+    """Write whether a map has a key; NaN never matches."""
+    contains = f"map_contains_key({text}, {key})"
+    return f"({contains} AND {compared('=', key, key, sql_type, fail)})" if any(map(is_float, parts_of(sql_type))) else contains
 
 
-def certain_keys(keys: str, kind: Type, fail: Callable[..., str], shown: Callable[[str, Type], str]) -> str:
-    """Write the keys that MAP is given, of which one with a NULL in it is an error.
-
-    Args:
-        keys: their array.
-        kind: their type.
-        fail: writes a failure.
-        shown: writes a key as it is told in a failure.
-    """
-    unknown = _with_null("k", kind)
+def certain_keys(keys: str, sql_type: Type, fail: Callable[..., str], format_key: Callable[[str, Type], str]) -> str:
+    """Write the keys of MAP; one that contains a NULL is an error. ``format_key`` writes a key for the message."""
+    unknown = _with_null("k", sql_type)
     if unknown is None:
         return keys
-    message = fail("INVALID_FUNCTION_ARGUMENT", "'map key cannot be indeterminate: '", shown("k", kind))
+    message = fail("INVALID_FUNCTION_ARGUMENT", "'map key cannot be indeterminate: '", format_key("k", sql_type))
     return f"transform({keys}, k -> IF(k IS NOT NULL AND ({unknown}), {message}, k))"
 
 
-def _with_null(text: str, kind: Type) -> str | None:
-    """Write whether a value that is not NULL has a NULL in it; None where it cannot."""
+def _with_null(text: str, sql_type: Type) -> str | None:
+    """Write whether a value contains a NULL; None if it cannot."""
 
-    def holes(part: str, kind: Type) -> str:
-        inner = _with_null(part, kind)
+    def holes(part: str, sql_type: Type) -> str:
+        inner = _with_null(part, sql_type)
         return f"{part} IS NULL" if inner is None else f"{part} IS NULL OR {inner}"
 
-    if kind.base == "row":
-        return " OR ".join(holes(field, part) for field, _, part in _fields(text, text, kind))
-    if kind.base in {"array", "map"}:
-        elements = text if kind.base == "array" else f"map_values({text})"
-        return f"exists({elements}, x -> {holes('x', kind.parameters[-1])})"
+    if sql_type.base == "row":
+        return " OR ".join(holes(field, part) for field, _, part in _fields(text, text, sql_type))
+    if sql_type.base in {"array", "map"}:
+        elements = text if sql_type.base == "array" else f"map_values({text})"
+        return f"exists({elements}, x -> {holes('x', sql_type.parameters[-1])})"
     return None
 
 
-SOUGHT: Final = frozenset({"contains", "array_position", "array_remove"})
-"""The functions that look for an element of an array."""
+ELEMENT_SEARCHES: Final = frozenset({"contains", "array_position", "array_remove"})
 
 
-def sought(name: str, array: str, element: str, kind: Type, fail: Callable[..., str]) -> str:
-    """Write a function that looks for a row, an array or a map in an array: an element that may or may not be equal is an error.
-
-    Args:
-        name: one of `SOUGHT`.
-        array: the array.
-        element: what is sought.
-        kind: its type.
-        fail: writes a failure.
-    """
+def element_search(name: str, array: str, element: str, sql_type: Type, fail: Callable[..., str]) -> str:
+    """Write one of `ELEMENT_SEARCHES` for a nested element; an element whose equality is unknown is an error."""
     unknown = fail("NOT_SUPPORTED", f"'{name} does not support arrays with elements that are null or contain null'")
-    same = compared("=", "`$element`", element, kind, fail)
+    same = compared("=", "`$element`", element, sql_type, fail)
     places = (
         f"transform({array}, `$element` -> CASE WHEN `$element` IS NULL THEN 'null' WHEN {same} THEN 'same' "
         f"WHEN NOT {same} THEN 'other' ELSE 'unknown' END)"
@@ -187,7 +165,7 @@ def sought(name: str, array: str, element: str, kind: Type, fail: Callable[..., 
     return f"IF({array} IS NULL OR {element} IS NULL, NULL, {checked})"
 
 
-def distinct(left: str, right: str, kind: Type, *, negated: bool) -> str:
-    """Write IS DISTINCT FROM, or with ``negated`` IS NOT DISTINCT FROM."""
-    left, right = (as_entries(side, kind) for side in (left, right))
+def distinct(left: str, right: str, sql_type: Type, *, negated: bool) -> str:
+    """Write IS [NOT] DISTINCT FROM."""
+    left, right = (as_entries(side, sql_type) for side in (left, right))
     return f"({left} <=> {right})" if negated else f"(NOT ({left} <=> {right}))"

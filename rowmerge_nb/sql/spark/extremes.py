@@ -1,4 +1,4 @@
-"""Order in Spark SQL: MAX, MIN, MAX_BY and MIN_BY, ARRAY_SORT, ARRAY_MAX and GREATEST of nested values, and ORDER BY within aggregates."""
+"""MAX, MAX_BY, ARRAY_SORT, ARRAY_MAX, GREATEST and their like, and ORDER BY in aggregates."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 EXTREMES: Final = frozenset({"max", "min", "max_by", "min_by"})
 
 
-def extreme(name: str, texts: Sequence[str], key: Type, written: str, rows: str, fail: Callable[..., str]) -> str:
-    """Write an aggregate that looks for the greatest or the least.
+def extreme(name: str, texts: Sequence[str], key: Type, call_text: str, rows: str, fail: Callable[..., str]) -> str:
+    """Write MAX, MIN, MAX_BY or MIN_BY.
 
     Args:
-        name: which one.
-        texts: its arguments; the last one is compared, or the one before it if the last one says how many are wanted.
-        key: the type of what is compared.
-        written: the aggregate as the table has it.
+        name: the function.
+        texts: values, the compared value, and optionally the number of results.
+        key: the type of the compared value.
+        call_text: the call from the table of functions.
         rows: FILTER and OVER.
         fail: writes a failure.
     """
@@ -32,91 +32,80 @@ def extreme(name: str, texts: Sequence[str], key: Type, written: str, rows: str,
         return _several(name, texts, key, rows, fail)
     compares = texts[-1]
     if name.startswith("max"):
-        # NaN is the least that there is for Trino's max, and the greatest for Spark.
+        # NaN is the least value for Trino's max, and the greatest for Spark.
         lowest = _nan_lowest(compares, key)
-        written = written if lowest == compares else f"max_by({texts[0]}, {lowest}){rows}"
+        call_text = call_text if lowest == compares else f"max_by({texts[0]}, {lowest}){rows}"
     if key.base not in {"array", "row"}:
-        return written
-    what = key.base.upper()
+        return call_text
+    type_word = key.base.upper()
     elements = "arrays" if key.base == "array" else "fields"
-    message = fail("NOT_SUPPORTED", f"'{what} comparison not supported for {elements} with null elements'")
+    message = fail("NOT_SUPPORTED", f"'{type_word} comparison not supported for {elements} with null elements'")
     first = f"size({compares}) > 0 AND get({compares}, 0) IS NULL"
     if key.base == "row":
         first = f"{compares} IS NOT NULL AND {compares}.{backquoted(key.fields[0] or 'field0')} IS NULL"
-    return f"IF(count({compares}){rows} > 1 AND bool_or(coalesce({first}, false)){rows}, {message}, {written})"
+    return f"IF(count({compares}){rows} > 1 AND bool_or(coalesce({first}, false)){rows}, {message}, {call_text})"
 
 
 def _several(name: str, texts: Sequence[str], key: Type, rows: str, fail: Callable[..., str]) -> str:
-    """The so many greatest or least, in their order, equal ones as the rows come; NULL where there is none."""
+    """Write the N greatest or least values in order, or NULL."""
     *_, compares, count = texts
     ascending = name.startswith("min")
-    kept = f"named_struct('k', {compares if ascending else _nan_lowest(compares, key)}, 'v', {texts[0]})"
-    listed = f"collect_list(IF({compares} IS NULL, NULL, {kept})){rows}"
+    key_and_value = f"named_struct('k', {compares if ascending else _nan_lowest(compares, key)}, 'v', {texts[0]})"
+    listed = f"collect_list(IF({compares} IS NULL, NULL, {key_and_value})){rows}"
     places = f"transform({_LIST}, (e, i) -> named_struct('k', e.k, 'i', {'' if ascending else '-'}i))"
     values = f"transform(sort_array({places}, {str(ascending).lower()}), p -> get({_LIST}, abs(p.i)).v)"
-    wanted = f"any_value({count}){rows}"
-    said = f"third argument of {name}" if name.endswith("_by") else f"second argument of {name}_n"
+    count_text = f"any_value({count}){rows}"
+    argument_name = f"third argument of {name}" if name.endswith("_by") else f"second argument of {name}_n"
     few = "must be a positive integer" if name.endswith("_by") else "must be positive"
     code = "INVALID_FUNCTION_ARGUMENT"
-    low = fail(code, f"'{said} {few}'")
-    far = fail(code, f"'{said} must be less than or equal to 10000; found '", f"CAST({wanted} AS STRING)")
+    low = fail(code, f"'{argument_name} {few}'")
+    far = fail(code, f"'{argument_name} must be less than or equal to 10000; found '", f"CAST({count_text} AS STRING)")
     return (
-        f"CASE WHEN {wanted} <= 0 THEN {low} WHEN {wanted} > 10000 THEN {far} "
-        f"WHEN count({compares}){rows} > 0 THEN slice(transform(array({listed}), {_LIST} -> {values})[0], 1, CAST({wanted} AS INT)) END"
+        f"CASE WHEN {count_text} <= 0 THEN {low} WHEN {count_text} > 10000 THEN {far} "
+        f"WHEN count({compares}){rows} > 0 THEN slice(transform(array({listed}), {_LIST} -> {values})[0], 1, CAST({count_text} AS INT)) END"
     )
 
 
-def _nan_lowest(text: str, kind: Type) -> str:
-    """A value in whose place in Spark's order NaN comes before all numbers."""
-    if is_float(kind):
+def _nan_lowest(text: str, sql_type: Type) -> str:
+    if is_float(sql_type):
         return f"IF({text} IS NULL, NULL, named_struct('number', NOT isnan({text}), 'value', {text}))"
-    if kind.base == "array":
-        inner = _nan_lowest("x", kind.parameters[0])
+    if sql_type.base == "array":
+        inner = _nan_lowest("x", sql_type.parameters[0])
         return text if inner == "x" else f"transform({text}, x -> {inner})"
-    if kind.base == "row":
-        names = [f"{text}.{backquoted(name or f'field{i}')}" for i, name in enumerate(kind.fields)]
-        parts = [_nan_lowest(name, part) for name, part in zip(names, kind.parameters, strict=True)]
+    if sql_type.base == "row":
+        names = [f"{text}.{backquoted(name or f'field{i}')}" for i, name in enumerate(sql_type.fields)]
+        parts = [_nan_lowest(name, part) for name, part in zip(names, sql_type.parameters, strict=True)]
         return text if parts == names else f"IF({text} IS NULL, NULL, struct({', '.join(parts)}))"
     return text
 
 
 def sorted_array(text: str, element: Type, fail: Callable[..., str]) -> str:
-    """Write ARRAY_SORT of arrays or rows: NULL is the last, and a NULL within what is compared is an error."""
+    """Write ARRAY_SORT of nested values: NULL is last, and within a value it is an error."""
     order = ordered("a", "b", element, fail)
     return f"array_sort({text}, (a, b) -> CASE WHEN a IS NULL THEN IF(b IS NULL, 0, 1) WHEN b IS NULL THEN -1 ELSE {order} END)"
 
 
-def greater(name: str, left: str, right: str, kind: Type, fail: Callable[..., str]) -> str:
-    """Write the greatest of two arrays or rows, or the least, none of them NULL.
-
-    Args:
-        name: what is wanted, ``"greatest"`` or ``"least"``; NaN is neither of both where there is a number.
-        left: the one, which is taken of two equal ones.
-        right: the other.
-        kind: their type.
-        fail: writes a failure.
-    """
+def greater(name: str, left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> str:
+    """Write GREATEST or LEAST (``name``) of two nested values that are not NULL; NaN loses against a number."""
     most = name == "greatest"
-    order = ordered(right, left, kind, fail, nan_first=most)
+    order = ordered(right, left, sql_type, fail, nan_first=most)
     return f"IF({order} {'>' if most else '<'} 0, {right}, {left})"
 
 
 _LIST = backquoted("$list")
-_FOUND, _NEXT = backquoted("$found"), backquoted("$next")
+_BEST, _NEXT = backquoted("$found"), backquoted("$next")
 
 
 def extreme_element(name: str, text: str, element: Type, fail: Callable[..., str]) -> str:
-    """Write ARRAY_MAX or ARRAY_MIN of arrays or rows: NULL where an element is NULL."""
-    better = greater("greatest" if name == "array_max" else "least", _FOUND, _NEXT, element, fail)
-    return f"IF(exists({text}, x -> x IS NULL), NULL, aggregate({text}, get({text}, 0), ({_FOUND}, {_NEXT}) -> {better}))"
+    """Write ARRAY_MAX or ARRAY_MIN of nested values, NULL if an element is NULL."""
+    better = greater("greatest" if name == "array_max" else "least", _BEST, _NEXT, element, fail)
+    return f"IF(exists({text}, x -> x IS NULL), NULL, aggregate({text}, get({text}, 0), ({_BEST}, {_NEXT}) -> {better}))"
 
 
 def ordered_list(template: str, keys: Sequence[tuple[str, bool, bool]]) -> str:
-    """Return the template of an aggregate that lists values (a ``collect_list`` of structs with the value as ``v``) with the list in an order.
+    """Add ORDER BY to the template of a listing aggregate, a ``collect_list`` of structs with the value as ``v``.
 
-    Args:
-        template: the template.
-        keys: per key of ORDER BY its text, whether it descends, and whether NULL is first.
+    Keys are a text, whether it descends, and whether NULL is first.
     """
     order = "0"
     for index, (_, descending, nulls_first) in reversed(list(enumerate(keys))):

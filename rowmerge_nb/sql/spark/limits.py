@@ -1,4 +1,4 @@
-"""ORDER BY, OFFSET and LIMIT in Spark SQL, and FETCH FIRST WITH TIES, which Spark lacks."""
+"""ORDER BY, OFFSET, LIMIT and WITH TIES in Spark SQL."""
 
 from __future__ import annotations
 
@@ -19,30 +19,17 @@ _MOST_COUNTED: Final = 2**31 - 1
 
 
 def tail(keys: tuple[Sort, ...], query: Selected | Ordered) -> str:
-    """Return the clauses behind a query: ORDER BY, LIMIT and OFFSET.
-
-    Args:
-        keys: the keys to sort by.
-        query: the query, which has the numbers.
-    """
+    """Write ORDER BY, LIMIT and OFFSET."""
     keys = tuple(key for key in keys if not isinstance(key.value, Constant))
     text = f" ORDER BY {sort_keys(keys)}" if keys else ""
-    # A limit beyond the range of int keeps all rows, and an offset beyond it keeps none.
+    # A limit above the int range retains all rows, and an offset above it none.
     limit = query.limit if query.offset <= _MOST_COUNTED else 0
     text += f" LIMIT {limit}" if limit is not None and limit <= _MOST_COUNTED else ""
     return text + (f" OFFSET {query.offset}" if 0 < query.offset <= _MOST_COUNTED else "")
 
 
 def with_ties(text: str, columns: str, keys: tuple[Sort, ...], query: Selected | Ordered, new_name: Callable[[str], str]) -> str:
-    """Return the query of the first rows, and of those that equal the last of them by the keys.
-
-    Args:
-        text: the query of all rows.
-        columns: the columns that come out.
-        keys: the keys to sort by, over columns of ``text``.
-        query: the query, which has the numbers.
-        new_name: returns an unused name.
-    """
+    """Write WITH TIES, which Spark lacks: the first rows of ``text``, and those with the keys of the last one."""
     rank, number = backquoted(new_name("rank")), backquoted(new_name("number"))
     order, offset = f"OVER (ORDER BY {sort_keys(keys)})", query.offset
     ranked = f"SELECT *, rank() {order} AS {rank}, row_number() {order} AS {number} FROM ({text})"

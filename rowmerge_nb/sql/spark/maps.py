@@ -1,4 +1,4 @@
-"""Maps as Spark groups, tells apart and looks up no maps: as arrays of their entries, sorted by their keys, and back."""
+"""Maps, which Spark neither groups nor compares, as sorted arrays of entries."""
 
 from __future__ import annotations
 
@@ -15,14 +15,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 
-def as_entries(text: str, kind: Type) -> str:
-    """Write a value with arrays of sorted entries in place of its maps: equal for equal values, and for no others.
-
-    NULL equals NULL in it, and NaN equals NaN, as where Trino makes groups.
-
-    Args:
-        text: the value.
-        kind: its type.
+def as_entries(text: str, sql_type: Type) -> str:
+    """Write a value with sorted entries instead of maps; NULL equals NULL, and NaN NaN, as in Trino's groups.
 
     >>> from rowmerge_nb.spi.types import BIGINT, VARCHAR, Type
     >>> as_entries("`m`", Type("map", (VARCHAR, BIGINT)))
@@ -30,46 +24,42 @@ def as_entries(text: str, kind: Type) -> str:
     >>> as_entries("`b`", BIGINT)
     '`b`'
     """
-    if kind.base != "map":
-        return _within(text, kind, as_entries)
+    if sql_type.base != "map":
+        return _within(text, sql_type, as_entries)
     entries = f"map_entries({text})"
-    key, value = kind.parameters
+    key, value = sql_type.parameters
     if has_map(key) or has_map(value):
         pair = f"named_struct('key', {as_entries('`$entry`.key', key)}, 'value', {as_entries('`$entry`.value', value)})"
         entries = f"transform({entries}, `$entry` -> {pair})"
     return f"sort_array({entries})"
 
 
-def as_maps(text: str, kind: Type) -> str:
-    """Write the value that `as_entries` has written so.
-
-    Args:
-        text: what was written.
-        kind: the type of the value.
+def as_maps(text: str, sql_type: Type) -> str:
+    """Restore the maps of `as_entries`.
 
     >>> from rowmerge_nb.spi.types import BIGINT, VARCHAR, Type
     >>> as_maps("`m`", Type("map", (VARCHAR, BIGINT)))
     'map_from_entries(`m`)'
     """
-    if kind.base != "map":
-        return _within(text, kind, as_maps)
-    key, value = kind.parameters
+    if sql_type.base != "map":
+        return _within(text, sql_type, as_maps)
+    key, value = sql_type.parameters
     if has_map(key) or has_map(value):
         pair = f"named_struct('key', {as_maps('`$entry`.key', key)}, 'value', {as_maps('`$entry`.value', value)})"
         text = f"transform({text}, `$entry` -> {pair})"
     return f"map_from_entries({text})"
 
 
-def _within(text: str, kind: Type, write: Callable[[str, Type], str]) -> str:
-    if not has_map(kind):
+def _within(text: str, sql_type: Type, write: Callable[[str, Type], str]) -> str:
+    if not has_map(sql_type):
         return text
-    if kind.base == "array":
-        return f"transform({text}, `$element` -> {write('`$element`', kind.parameters[0])})"
-    names = [name or f"field{index}" for index, name in enumerate(kind.fields)]
+    if sql_type.base == "array":
+        return f"transform({text}, `$element` -> {write('`$element`', sql_type.parameters[0])})"
+    names = [name or f"field{index}" for index, name in enumerate(sql_type.fields)]
 
     def fields(row: str) -> str:
-        written = (write(f"{row}.{backquoted(name)}", part) for name, part in zip(names, kind.parameters, strict=True))
-        pairs = ", ".join(f"{e.text_literal(name)}, {value}" for name, value in zip(names, written, strict=True))
+        values = (write(f"{row}.{backquoted(name)}", part) for name, part in zip(names, sql_type.parameters, strict=True))
+        pairs = ", ".join(f"{e.text_literal(name)}, {value}" for name, value in zip(names, values, strict=True))
         return f"IF({row} IS NULL, NULL, named_struct({pairs}))"
 
     return once(fields, text)

@@ -1,7 +1,6 @@
-"""Marks in Spark SQL by which a run-time error finds the expression that it comes from.
+"""Marks that relate run-time errors to expressions.
 
-An error that we raise ourselves carries the number of its expression in its message. For an error of Spark's own, which knows a place in the
-text that it was given, comments stand around every expression.
+Our errors carry the number of their expression. Spark's errors have a position in the SQL, where comments mark expressions.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|/\*(?P<number>\d*)\*/", r
 
 
 def marked(text: str, origin: Origin) -> str:
-    """Put the number of an expression around its text, and into those of its errors that have none yet.
+    """Mark an expression's text, and its unnumbered errors.
 
     >>> from rowmerge_nb.sql.tree.statements import Span
     >>> from rowmerge_nb.sql.typed.expressions import Origin
@@ -29,7 +28,7 @@ def marked(text: str, origin: Origin) -> str:
 
 
 def origin_at(text: str, offset: int) -> int | None:
-    """Return the number of the innermost expression around a place in a text; None if there is none.
+    """Return the number of the innermost expression at an offset, or None.
 
     >>> origin_at("/*1*/`a` + (SELECT /*2*/1 / 0/**/) > 3/**/ AND true", 24), origin_at("'/*1*/' + 1", 8)
     (2, None)

@@ -1,4 +1,4 @@
-"""Prints typed expressions as Spark SQL that has Trino's meaning (ANSI mode, session time zone UTC)."""
+"""Prints typed expressions as Spark SQL (ANSI mode, session time zone UTC)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rowmerge_nb.sql.spark.arithmetic import absolute, arithmetic, divisor, nega
 from rowmerge_nb.sql.spark.casts.moment_casts import zoned_value
 from rowmerge_nb.sql.spark.casts.spark_casts import cast, shown, store
 from rowmerge_nb.sql.spark.chains import MOST_TRIED, chain_text, unrolled
-from rowmerge_nb.sql.spark.comparisons import SOUGHT, certain_keys, compared, distinct, has_key, sought
+from rowmerge_nb.sql.spark.comparisons import ELEMENT_SEARCHES, certain_keys, compared, distinct, element_search, has_key
 from rowmerge_nb.sql.spark.dates.functions import MOMENTS
 from rowmerge_nb.sql.spark.extremes import EXTREMES, extreme, extreme_element, greater, ordered_list, sorted_array
 from rowmerge_nb.sql.spark.joni_patterns import pattern_text, replaced_by_lambda, with_missing
@@ -46,17 +46,13 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.functions.overloads import Overload
 
 _SHORT: Final = 1_000
-"""Operands up to this length are repeated in the text of an overflow's error; longer ones would make the text grow without end."""
+"""Operands up to this length are repeated in the message of an overflow; longer ones would let the text grow exponentially."""
 _EXTRACTING: Final = frozenset({"regexp_extract", "regexp_extract_all"})
 _SUFFIX: Final = {"tinyint": "Y", "smallint": "S", "integer": "", "bigint": "L"}
 
 
 def print_spark(node: e.Typed, *, safe: bool = False) -> str:
-    """Print an expression; where it was written is marked, for errors to find their place.
-
-    Args:
-        node: the expression.
-        safe: print it as TRY means it: NULL where it would fail.
+    """Print an expression with marks that locate its errors; ``safe`` returns NULL on failure (TRY).
 
     >>> from rowmerge_nb.spi.types import BOOLEAN, INTEGER
     >>> print_spark(e.Apply(BOOLEAN, "=", (e.Column(INTEGER, "a"), e.Constant(INTEGER, "1"))))
@@ -66,7 +62,7 @@ def print_spark(node: e.Typed, *, safe: bool = False) -> str:
 
 
 def sort_keys(keys: tuple[e.Sort, ...]) -> str:
-    """Print sort keys; the place of NULL is always said, because Spark's default differs from Trino's."""
+    """Print sort keys; Spark's default for NULL differs from Trino's."""
     return ", ".join(
         f"{print_spark(key.value)} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
         for key in keys
@@ -89,7 +85,6 @@ class _Printer:
         return text if node.origin is None else marked(text, node.origin)
 
     def plain(self, node: e.Typed) -> str:
-        """Print what may fail, without a mark."""
         if isinstance(node, e.Variable):
             return self.so_far[self.unchecked] if node.name == e.SO_FAR else node.name
         if isinstance(node, e.Function):
@@ -107,7 +102,6 @@ class _Printer:
         return self._evaluated_once(writer, node) if self.volatile else writer(self, node)
 
     def _evaluated_once(self, writer: Callable[[_Printer, e.Apply], str], node: e.Apply) -> str:
-        """Print an operation; a parameter stands for a value that its text repeats and that would be another one each time."""
         call = shared_call(node)
         if call is not None:
             value = self.text(call)
@@ -115,20 +109,22 @@ class _Printer:
             changed = with_variable(node, call, e.Variable(call.type, name))
             assert isinstance(changed, e.Apply)
             return bound(name, value, self._evaluated_once(writer, changed))
-        written = writer(self, node)
+        text = writer(self, node)
         texts = self.all(node.arguments)
-        # Spark allows no subquery inside of a function that takes a lambda.
-        if calls(written) <= sum(map(calls, texts)) or "(SELECT " in written:
-            return written
+        # Spark allows no subquery within a function that takes a lambda.
+        if calls(text) <= sum(map(calls, texts)) or "(SELECT " in text:
+            return text
         names: dict[int, str] = {}
         arguments = list(node.arguments)
-        for index, (argument, text) in enumerate(zip(node.arguments, texts, strict=True)):
-            if isinstance(argument, e.Column | e.Constant | e.Function) or (isinstance(argument, e.Variable) and not calls(text)):
+        for index, (argument, argument_text) in enumerate(zip(node.arguments, texts, strict=True)):
+            if isinstance(argument, e.Column | e.Constant | e.Function) or (
+                isinstance(argument, e.Variable) and not calls(argument_text)
+            ):
                 continue
-            names[index] = unused_name([written, *names.values()])
+            names[index] = unused_name([text, *names.values()])
             arguments[index] = e.Variable(argument.type, names[index])
         if not any(calls(texts[index]) for index in names):
-            return written
+            return text
         body = writer(self, replace(node, arguments=tuple(arguments)))
         for index, name in reversed(names.items()):
             body = bound(name, texts[index], body)
@@ -143,10 +139,7 @@ class _Printer:
     # -- operators ------------------------------------------------------------------------------------------------
 
     def raw(self, nodes: tuple[e.Typed, ...], texts: list[str]) -> list[str] | None:
-        """Operands without checks, for the places where they were computed already; None where none are wanted.
-
-        Long ones and subqueries are not repeated for the sake of a message: Spark's own check finds the error then.
-        """
+        """Return operands without checks, computed before; None for long ones and subqueries, which messages do not repeat."""
         if self.unchecked or self.safe or any(len(text) > _SHORT or "(SELECT " in text for text in texts):
             return None
         return _Printer(safe=False, volatile=self.volatile, unchecked=True, so_far=self.so_far).all(nodes)
@@ -159,7 +152,7 @@ class _Printer:
             raw = checked.raw((part,), [text])
             return text, raw[0] if raw else text
 
-        return chain_text(node, write, tried=self.safe)
+        return chain_text(node, write, is_tried=self.safe)
 
     def arithmetic(self, node: e.Apply) -> str:
         node = e.constant_last(node)
@@ -176,8 +169,8 @@ class _Printer:
         return negation(node, texts[0], raw[0] if raw else None, self.failure, safe=self.safe)
 
     def compare(self, node: e.Apply) -> str:
-        kind = node.arguments[0].type
-        return once(lambda a, b: compared(node.name, a, b, kind, self.failure), *self.all(node.arguments))
+        operand_type = node.arguments[0].type
+        return once(lambda a, b: compared(node.name, a, b, operand_type, self.failure), *self.all(node.arguments))
 
     def distinct(self, node: e.Apply) -> str:
         left, right = self.all(node.arguments)
@@ -194,11 +187,11 @@ class _Printer:
         long = self.failure("INVALID_FUNCTION_ARGUMENT", "'Escape string must be a single character'")
 
         def write(text: str, mark: str) -> str:
-            known = (
+            without_escapes = (
                 f"replace(replace(replace({text}, concat({mark}, {mark}), ''), concat({mark}, '%'), ''), concat({mark}, '_'), '')"
             )
             return (
-                f"CASE WHEN char_length({mark}) <> 1 OR octet_length({mark}) > 3 THEN {long} WHEN instr({known}, {mark}) > 0 THEN {dangling} "
+                f"CASE WHEN char_length({mark}) <> 1 OR octet_length({mark}) > 3 THEN {long} WHEN instr({without_escapes}, {mark}) > 0 THEN {dangling} "
                 f"ELSE {_escaped_pattern(text, mark)} END"
             )
 
@@ -206,16 +199,16 @@ class _Printer:
 
     def in_list(self, node: e.Apply) -> str:
         value, *items = self.all(node.arguments)
-        kind = node.arguments[0].type
-        if is_float(kind) or kind.base in {"array", "map", "row"}:
-            found = f"({' OR '.join(compared('=', value, item, kind, self.failure) for item in items)})"
-            return f"(NOT {found})" if node.detail else found
+        value_type = node.arguments[0].type
+        if is_float(value_type) or value_type.base in {"array", "map", "row"}:
+            result = f"({' OR '.join(compared('=', value, item, value_type, self.failure) for item in items)})"
+            return f"(NOT {result})" if node.detail else result
         return f"({value} {'NOT ' if node.detail else ''}IN ({', '.join(items)}))"
 
     def in_set(self, node: e.Apply) -> str:
-        known, negated = node.detail
-        found = looked_up(self.text(node.arguments[0]), known)
-        return f"(NOT {found})" if negated else found
+        constants, negated = node.detail
+        result = looked_up(self.text(node.arguments[0]), constants)
+        return f"(NOT {result})" if negated else result
 
     def case(self, node: e.Apply) -> str:
         texts = self.all(node.arguments)
@@ -230,17 +223,17 @@ class _Printer:
 
     def field(self, node: e.Apply) -> str:
         (base,) = self.all(node.arguments)
-        kind = node.arguments[0].type
-        return f"{base}.{backquoted(kind.fields[node.detail] or f'field{node.detail}')}"
+        row_type = node.arguments[0].type
+        return f"{base}.{backquoted(row_type.fields[node.detail] or f'field{node.detail}')}"
 
     def subscript(self, node: e.Apply) -> str:
         base, index = self.all(node.arguments)
         if node.arguments[0].type.base == "map":
-            kind = node.arguments[1].type
-            told = () if kind.base in {"array", "map", "row", "varbinary"} else ("': '", cast(index, kind, VARCHAR))
-            missing = self.failure("INVALID_FUNCTION_ARGUMENT", "'Key not present in map'", *told)
-            there = has_key(base, index, kind, self.failure)
-            return f"CASE WHEN {base} IS NULL OR {index} IS NULL THEN NULL WHEN {there} THEN try_element_at({base}, {index}) ELSE {missing} END"
+            key_type = node.arguments[1].type
+            key_text = () if key_type.base in {"array", "map", "row", "varbinary"} else ("': '", cast(index, key_type, VARCHAR))
+            missing = self.failure("INVALID_FUNCTION_ARGUMENT", "'Key not present in map'", *key_text)
+            contains = has_key(base, index, key_type, self.failure)
+            return f"CASE WHEN {base} IS NULL OR {index} IS NULL THEN NULL WHEN {contains} THEN try_element_at({base}, {index}) ELSE {missing} END"
         zero = self.failure("INVALID_FUNCTION_ARGUMENT", "'SQL array indices start at 1'")
         negative = self.failure("INVALID_FUNCTION_ARGUMENT", "'Array subscript is negative: '", f"CAST({index} AS STRING)")
         beyond = self.failure(
@@ -280,43 +273,43 @@ class _Printer:
             return sorted_array(texts[0], node.type.parameters[0], self.failure)
         if overload.name in {"array_max", "array_min"} and node.type.base in {"array", "row"}:
             return once(lambda text: extreme_element(overload.name, text, node.type, self.failure), *texts)
-        if overload.name in _TOLD_APART and has_map(node.arguments[0].type):
+        if overload.name in _SET_FUNCTIONS and has_map(node.arguments[0].type):
             entries = [as_entries(text, argument.type) for text, argument in zip(texts, node.arguments, strict=True)]
             return as_maps(once(lambda *arrays: self._fill(overload.spark, list(arrays), node.type), *entries), node.type)
-        if overload.name in SOUGHT and node.arguments[1].type.base in {"array", "map", "row"}:
-            kind = node.arguments[1].type
-            return once(lambda array, element: sought(overload.name, array, element, kind, self.failure), *texts)
+        if overload.name in ELEMENT_SEARCHES and node.arguments[1].type.base in {"array", "map", "row"}:
+            element_type = node.arguments[1].type
+            return once(lambda array, element: element_search(overload.name, array, element, element_type, self.failure), *texts)
         if overload.name == "element_at" and any(map(is_float, parts_of(node.arguments[1].type))):
-            kind = node.arguments[1].type
+            key_type = node.arguments[1].type
             return once(
-                lambda base, key: f"IF({has_key(base, key, kind, self.failure)}, try_element_at({base}, {key}), NULL)", *texts
+                lambda base, key: f"IF({has_key(base, key, key_type, self.failure)}, try_element_at({base}, {key}), NULL)", *texts
             )
         if any(isinstance(argument, e.Function) for argument in node.arguments):
             return self._fill(overload.spark, texts, node.type)
         template = _null_first(overload, node.arguments)
-        written = once(lambda *values: self._fill(template, list(values), node.type), *texts)
-        return with_missing(node, written) if overload.name in _EXTRACTING and len(texts) == 3 else written
+        text = once(lambda *values: self._fill(template, list(values), node.type), *texts)
+        return with_missing(node, text) if overload.name in _EXTRACTING and len(texts) == 3 else text
 
     def written(self, node: e.Apply) -> str:
         write = partial(_WRITTEN[node.detail.name], node)
         return once(lambda *texts: write(self.failure, *texts), *self.all(node.arguments))
 
-    def _fill(self, template: str, texts: list[str], kind: Type, rows: str = "", distinct: str = "") -> str:
+    def _fill(self, template: str, texts: list[str], sql_type: Type, rows: str = "", distinct: str = "") -> str:
         def filled(match: re.Match[str]) -> str:
             name = match.group(1)
             if name == "*":
                 return ", ".join(texts)
             if name == "type":
-                return spark_type(without_unknown(kind))
+                return spark_type(without_unknown(sql_type))
             if name == "absolute":
-                return absolute(texts[0], kind)
+                return absolute(texts[0], sql_type)
             if name == "certain keys":
-                return certain_keys(texts[0], kind.parameters[0], self.failure, shown)
+                return certain_keys(texts[0], sql_type.parameters[0], self.failure, shown)
             if name in {"rows", "distinct"}:
                 return rows if name == "rows" else distinct
             if name.startswith("fail:"):
                 _, code, message = name.split(":", 2)
-                return self.failure(code, *_message(message, texts, kind))
+                return self.failure(code, *_message(message, texts, sql_type))
             if name.startswith("int:"):
                 return _as_int(texts[int(name[4:])])
             if name.startswith("divisor:"):
@@ -344,18 +337,18 @@ class _Printer:
     def _aggregate(self, node: e.Aggregate, over: str = "") -> str:
         from rowmerge_nb.sql.functions.signatures import resolve
 
-        found = resolve(node.name, [argument.type for argument in node.arguments])
-        assert found is not None
+        resolved = resolve(node.name, [argument.type for argument in node.arguments])
+        assert resolved is not None
         rows = (f" FILTER (WHERE {self.text(node.filter)})" if node.filter else "") + over
         texts = self.all(node.arguments)
-        told_apart = (node.distinct and node.name not in _ONCE_ANYHOW) or node.name == "approx_distinct"
-        by_entries = told_apart and any(has_map(argument.type) for argument in node.arguments)
+        compares_values = (node.distinct and node.name not in _DUPLICATES_IGNORED) or node.name == "approx_distinct"
+        by_entries = compares_values and any(has_map(argument.type) for argument in node.arguments)
         if by_entries:
             texts = [as_entries(text, argument.type) for text, argument in zip(texts, node.arguments, strict=True)]
         if over and (node.distinct or node.name == "approx_distinct") and node.name in _OVER_SETS:
             return _over_set(node, texts[0], over)
-        distinct = "DISTINCT " if node.distinct and not over and node.name not in _ONCE_ANYHOW else ""
-        template = found.overload.spark
+        distinct = "DISTINCT " if node.distinct and not over and node.name not in _DUPLICATES_IGNORED else ""
+        template = resolved.overload.spark
         if node.order_by:
             template = ordered_list(template, [(self.text(key.value), key.descending, key.nulls_first) for key in node.order_by])
         value = self._fill(template, texts, node.type, rows, distinct)
@@ -372,7 +365,7 @@ class _Printer:
         if node.order_by:
             parts.append(f"ORDER BY {sort_keys(node.order_by)}")
         elif isinstance(node.function, e.Apply) or node.frame:
-            # Spark wants an order where Trino takes the rows as they come.
+            # Spark requires an order, Trino does not.
             parts.append("ORDER BY NULL")
         if node.frame:
             parts.append(self._frame(node.frame))
@@ -383,12 +376,12 @@ class _Printer:
         overload = node.function.detail
         template = overload.spark.replace("{partition}", partition)
         if overload.name in _RANKING:
-            # They look at the whole partition, whatever the frame is.
+            # They cover the whole partition, whatever the frame is.
             over = over.replace(f" {parts[-1]})", ")") if node.frame else over
         return self._fill(template, self.all(node.function.arguments), node.type, over)
 
     def _frame(self, frame: e.Frame) -> str:
-        low, high = (self._bound(*bound) for bound in (frame.low, frame.high))
+        low, high = (self._bound(*limit) for limit in (frame.low, frame.high))
         return f"{frame.unit} BETWEEN {low} AND {high}"
 
     def _bound(self, side: str, offset: e.Typed | None) -> str:
@@ -396,31 +389,31 @@ class _Printer:
             return "CURRENT ROW"
         distance = "UNBOUNDED" if offset is None else self.text(offset)
         if isinstance(offset, e.Constant) and offset.type in _INTERVAL_UNITS:
-            # Spark wants what it knows for a literal while it reads.
+            # Spark requires a literal.
             distance = f"INTERVAL '{offset.value}' {_INTERVAL_UNITS[offset.type]}"
         return f"{distance} {side}"
 
 
 def _in_query(value: str, query: str, column: e.Column) -> str:
-    """Return IN over a query; outside of WHERE Spark gives false where SQL says unknown, so NULL is asked for by name."""
+    """Write IN over a query, with tests for NULL: Spark's IN is false instead of NULL outside of WHERE."""
     unknown = f"{value} IS NULL AND EXISTS ({query})"
     holes = f"EXISTS (SELECT 1 FROM ({query}) WHERE {backquoted(column.symbol)} IS NULL)"
     return f"CASE WHEN {value} IN ({query}) THEN true WHEN ({unknown}) OR {holes} THEN NULL ELSE false END"
 
 
-_ONCE_ANYHOW: Final = frozenset({"any_value", "arbitrary", "map_agg", "map_union"})
-"""The aggregates to which it makes no difference how often a value comes, and which may give maps."""
-_TOLD_APART: Final = frozenset(
+_DUPLICATES_IGNORED: Final = frozenset({"any_value", "arbitrary", "map_agg", "map_union"})
+"""Aggregates that ignore duplicates and can return maps."""
+_SET_FUNCTIONS: Final = frozenset(
     {"array_distinct", "array_union", "array_intersect", "array_except", "arrays_overlap", "contains_sequence"}
 )
-"""The functions that tell whether elements of arrays are the same."""
+"""Functions that compare elements of arrays."""
 
 _TAKING_NULL: Final = frozenset({"repeat"})
-"""The functions that may fail, and to which NULL is a value like others."""
+"""Functions that may fail, but accept NULL."""
 
 
 def _null_first(overload: Overload, arguments: tuple[e.Typed, ...]) -> str:
-    """Return a function's template so that it gives NULL for a NULL before it looks at the other arguments, which it might refuse."""
+    """Return a template that tests for NULL before it can refuse other arguments."""
     open_ = [i for i, value in enumerate(arguments) if not (isinstance(value, e.Constant) and value.value is not None)]
     if "{fail:" not in overload.spark or len(arguments) < 2 or not open_ or overload.name in _TAKING_NULL:
         return overload.spark
@@ -431,16 +424,16 @@ _OVER_SETS: Final = frozenset({"count", "sum", "avg", "approx_distinct"})
 
 
 def _over_set(node: e.Aggregate, text: str, over: str) -> str:
-    """COUNT, SUM and AVG with DISTINCT over a window, which Spark has not: of the set of values there."""
+    """Write COUNT, SUM or AVG with DISTINCT over a window by a set, since Spark lacks it."""
     values = f"collect_set({text}){over}"
     if node.name in {"count", "approx_distinct"}:
         return f"CAST(size({values}) AS BIGINT)"
-    kind = "DOUBLE"
+    type_text = "DOUBLE"
     if node.type.base == "decimal":
-        kind = f"DECIMAL(38,{node.type.parameters[1]})"
+        type_text = f"DECIMAL(38,{node.type.parameters[1]})"
     elif node.name == "sum" and node.type.base != "real":
-        kind = spark_type(node.type)
-    total = f"reduce({values}, CAST(NULL AS {kind}), (total, v) -> CAST(coalesce(total, 0) + v AS {kind}))"
+        type_text = spark_type(node.type)
+    total = f"reduce({values}, CAST(NULL AS {type_text}), (total, v) -> CAST(coalesce(total, 0) + v AS {type_text}))"
     if node.name == "avg":
         total = f"({total} / nullif(size({values}), 0))"
     return f"CAST({total} AS {spark_type(node.type)})"
@@ -451,11 +444,8 @@ _RANKING: Final = frozenset({"row_number", "rank", "dense_rank", "percent_rank",
 _MARK: Final = re.compile(r"\{(\*|type|absolute|certain keys|rows|distinct|fail:[^{}]+|(?:int|divisor):\d|\d(?: names| body)?)\}")
 
 
-def _message(template: str, texts: list[str], kind: Type) -> list[str]:
-    """The parts of an error's message: ``$0`` is an argument, ``$(...)`` Spark SQL over arguments, ``$key(...)`` the same of a map's key.
-
-    The rest is plain.
-    """
+def _message(template: str, texts: list[str], sql_type: Type) -> list[str]:
+    """Return the parts of a message: ``$0`` an argument, ``$(...)`` Spark SQL over arguments, ``$key(...)`` a map's key."""
     parts: list[str] = []
     plain = ""
     offset = 0
@@ -472,7 +462,7 @@ def _message(template: str, texts: list[str], kind: Type) -> list[str]:
             end = _closing(template, opening)
             inner = template[opening + 1 : end]
         sql = re.sub(r"\$(\d)", lambda match: texts[int(match[1])], inner if len(inner) > 1 else f"${inner}")
-        value = once(lambda key: shown(key, kind.parameters[0]), sql) if is_key else f"CAST({sql} AS STRING)"
+        value = once(lambda key: shown(key, sql_type.parameters[0]), sql) if is_key else f"CAST({sql} AS STRING)"
         parts += [*([e.text_literal(plain)] if plain else []), value]
         plain, offset = "", end + 1
     return [*parts, *([e.text_literal(plain)] if plain else [])]
@@ -487,30 +477,29 @@ def _closing(text: str, opening: int) -> int:
     raise AssertionError(text)
 
 
-_WRITTEN_INTEGER: Final = re.compile(r"(?:CAST\()?\(?(-?\d{1,9})L?\)?(?: AS BIGINT\))?")
+_INTEGER_LITERAL: Final = re.compile(r"(?:CAST\()?\(?(-?\d{1,9})L?\)?(?: AS BIGINT\))?")
 
 
 def _as_int(text: str) -> str:
-    """An argument of type bigint for a parameter that Spark wants as INT: beyond its range the nearest INT serves as well."""
-    written = _WRITTEN_INTEGER.fullmatch(text)
-    if written:
-        return f"({written[1]})" if written[1].startswith("-") else written[1]
+    literal = _INTEGER_LITERAL.fullmatch(text)
+    if literal:
+        return f"({literal[1]})" if literal[1].startswith("-") else literal[1]
     return (
         f"CAST(CASE WHEN {text} > 2147483647 THEN 2147483647 WHEN {text} < -2147483648 THEN -2147483648 ELSE {text} END AS INT)"
     )
 
 
-def _constant(kind: Type, value: str | None) -> str:
+def _constant(sql_type: Type, value: str | None) -> str:
     if value is None:
-        return "NULL" if kind == UNKNOWN else f"CAST(NULL AS {spark_type(kind)})"
-    if is_integer(kind):
-        text = f"{value}{_SUFFIX[kind.base]}"
+        return "NULL" if sql_type == UNKNOWN else f"CAST(NULL AS {spark_type(sql_type)})"
+    if is_integer(sql_type):
+        text = f"{value}{_SUFFIX[sql_type.base]}"
         return f"({text})" if value.startswith("-") else text
-    if is_zoned(kind):
+    if is_zoned(sql_type):
         moment, zone = value.rsplit(" ", 1)
         return zoned_value(f"TIMESTAMP'{moment}'", e.text_literal(zone))
-    writer = _CONSTANTS.get(kind.base)
-    return writer(kind, value) if writer else f"CAST({e.text_literal(value)} AS {spark_type(kind)})"
+    writer = _CONSTANTS.get(sql_type.base)
+    return writer(sql_type, value) if writer else f"CAST({e.text_literal(value)} AS {spark_type(sql_type)})"
 
 
 def _double(_kind: Type, value: str) -> str:
@@ -522,7 +511,7 @@ def _double(_kind: Type, value: str) -> str:
 
 
 def _interval(_kind: Type, value: str) -> str:
-    """Days apart: Spark takes twelve digits of seconds."""
+    """Write an interval with separate days, since Spark takes twelve digits of seconds."""
     sign = "-" if value.startswith("-") else ""
     whole, fraction = value.removeprefix("-").split(".")
     days, seconds = divmod(int(whole), 86400)
@@ -552,14 +541,12 @@ _CONSTANTS: Final[dict[str, Callable[[Type, str], str]]] = {
 
 
 def _plain_pattern(node: e.Typed, text: str) -> str:
-    r"""Spark's LIKE escapes by \ unless told otherwise; Trino's does not."""
     if isinstance(node, e.Constant) and node.value is not None:
         return e.text_literal(node.value.replace("\\", "\\\\"))
     return f"replace({text}, '\\\\', '\\\\\\\\')"
 
 
 def _escaped_pattern(pattern: str, mark: str) -> str:
-    r"""A pattern with an escape character as one whose escape character is Spark's own, the backslash."""
     private = "'\ue0de'"
     doubled = f"IF({mark} = '\\\\', {pattern}, replace({pattern}, '\\\\', '\\\\\\\\'))"
     marked = f"replace({doubled}, concat({mark}, {mark}), {private})"
@@ -567,7 +554,7 @@ def _escaped_pattern(pattern: str, mark: str) -> str:
 
 
 def _logical(printer: _Printer, node: e.Apply) -> str:
-    """AND and OR; a long run of equalities of one column is written as a list, which Spark looks up instead of walking it."""
+    """Write AND or OR; a long run of equalities of one column becomes a list for lookup."""
     texts: list[str] = []
     for column, run in groupby(node.arguments, lambda term: _listed_column(node.name, term)):
         terms = tuple(run)
@@ -580,13 +567,13 @@ def _logical(printer: _Printer, node: e.Apply) -> str:
 
 
 def _listed_column(logical: str, term: e.Typed) -> e.Column | None:
-    """The column of ``column = constant`` among terms of OR, of ``column <> constant`` among those of AND."""
+    """Return the column of a comparison with a constant that can be in a list."""
     if not (isinstance(term, e.Apply) and term.name == ("=" if logical == "or" else "<>")):
         return None
     left, right = term.arguments
     if isinstance(right, e.Column):
         left, right = right, left
-    # Numbers with a NaN and nested values are compared in ways of their own.
+    # Floats and nested values have their own comparisons.
     plain = not is_float(left.type) and left.type.base not in {"array", "map", "row"}
     if isinstance(left, e.Column) and isinstance(right, e.Constant) and right.value is not None and plain:
         return left
@@ -594,7 +581,7 @@ def _listed_column(logical: str, term: e.Typed) -> e.Column | None:
 
 
 def _extreme(printer: _Printer, node: e.Apply) -> str:
-    """GREATEST and LEAST give NULL when an argument is NULL, where Spark's skip it; NaN is the last that they choose."""
+    """Write GREATEST or LEAST: NULL if an argument is NULL, and NaN only without numbers."""
     texts = printer.all(node.arguments)
     if len(texts) == 1:
         return texts[0]
@@ -613,9 +600,8 @@ def _extreme(printer: _Printer, node: e.Apply) -> str:
 
 
 def _grouping(printer: _Printer, node: e.Apply) -> str:
-    """A bit per column, the first column's the highest."""
     bits = [f"grouping({text})" for text in printer.all(node.arguments)]
-    return f"CAST({' + '.join(f'{bit} * {2**place}' for place, bit in enumerate(reversed(bits)))} AS INT)"
+    return f"CAST({' + '.join(f'{bit} * {2**position}' for position, bit in enumerate(reversed(bits)))} AS INT)"
 
 
 def _json_path(printer: _Printer, node: e.Apply) -> str:
@@ -624,7 +610,6 @@ def _json_path(printer: _Printer, node: e.Apply) -> str:
 
 
 def _renamed(printer: _Printer, node: e.Apply) -> str:
-    """A value whose rows have their fields by position, with the names that its type gives them."""
     return f"CAST({printer.text(node.arguments[0])} AS {spark_type(node.type)})"
 
 

@@ -1,4 +1,4 @@
-"""Prints typed trees of queries as Spark SQL that has Trino's meaning. The columns of the text are named by their symbols."""
+"""Prints typed queries as Spark SQL; symbols are the column names."""
 
 from __future__ import annotations
 
@@ -25,15 +25,11 @@ if TYPE_CHECKING:
 
 _JOINS: Final = {"CROSS": "CROSS JOIN", "INNER": "JOIN", "LEFT": "LEFT JOIN", "RIGHT": "RIGHT JOIN", "FULL": "FULL JOIN"}
 _texts: Final[WeakKeyDictionary[q.Query, str]] = WeakKeyDictionary()
-"""The texts of queries within expressions, which an expression may repeat."""
+"""The texts of subqueries, which an expression may repeat."""
 
 
 def print_query(query: q.Query, symbols: Sequence[str] | None = None) -> str:
-    """Return the text of a query.
-
-    Args:
-        query: the query.
-        symbols: the columns that come out; all of the query's by default.
+    """Print a query; ``symbols`` selects columns.
 
     >>> from rowmerge_nb.spi.types import BIGINT
     >>> scan = q.Scanned("t", ((e.Column(BIGINT, "id_1"), "id"),), lambda: None, view="v")
@@ -48,7 +44,7 @@ def print_query(query: q.Query, symbols: Sequence[str] | None = None) -> str:
 
 
 def subquery_text(node: e.Subquery) -> str:
-    """Return the query of a subquery: of one column, or of any number if it only asks for rows.
+    """Print a subquery: one column, or any number for EXISTS.
 
     >>> from rowmerge_nb.spi.types import BIGINT
     >>> from rowmerge_nb.sql.typed.readings import subquery
@@ -62,8 +58,8 @@ def subquery_text(node: e.Subquery) -> str:
         _texts[query] = print_query(query)
     text, columns = _texts[query], q.columns_of(query)
     if node.kind == "in":
-        kind = node.type if node.value is None else node.value.type
-        return _entries(_cast(text, columns, (kind,)), (e.Column(kind, columns[0].symbol),))
+        value_type = node.type if node.value is None else node.value.type
+        return _entries(_cast(text, columns, (value_type,)), (e.Column(value_type, columns[0].symbol),))
     if node.kind == "scalar" and len(columns) > 1:
         fields = zip(node.type.fields, columns, strict=True)
         pairs = (f"{e.text_literal(name or f'field{i}')}, {names([column])}" for i, (name, column) in enumerate(fields))
@@ -71,18 +67,18 @@ def subquery_text(node: e.Subquery) -> str:
     return text
 
 
-def _cast(text: str, columns: Sequence[e.Column], kinds: Sequence[Type]) -> str:
-    """Return a query with its columns cast to other types."""
-    if all(column.type == kind for column, kind in zip(columns, kinds, strict=True)):
+def _cast(text: str, columns: Sequence[e.Column], types: Sequence[Type]) -> str:
+    if all(column.type == sql_type for column, sql_type in zip(columns, types, strict=True)):
         return text
     items = (
-        item(print_spark(e.Apply(kind, "cast", (column,))), column.symbol) for column, kind in zip(columns, kinds, strict=True)
+        item(print_spark(e.Apply(sql_type, "cast", (column,))), column.symbol)
+        for column, sql_type in zip(columns, types, strict=True)
     )
     return f"SELECT {', '.join(items)} FROM ({text})"
 
 
 def _entries(text: str, columns: Sequence[e.Column]) -> str:
-    """Return a query with arrays of entries in place of maps; see `rowmerge_nb.sql.spark.maps`."""
+    """Write a query with entries instead of maps; see `rowmerge_nb.sql.spark.maps`."""
     if not any(has_map(column.type) for column in columns):
         return text
     items = (item(print_spark(e.as_entries(column)), column.symbol) for column in columns)
@@ -90,17 +86,15 @@ def _entries(text: str, columns: Sequence[e.Column]) -> str:
 
 
 class _QueryPrinter:
-    """Prints one query. Names that it makes up begin with ``$``, as no symbol does."""
+    """Prints one query; generated names begin with ``$``."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
 
     def new_name(self, base: str) -> str:
-        """Return a name that nothing in the query has."""
         return f"${base}{next(self._numbers)}"
 
     def query(self, node: q.Query) -> str:
-        """Return the text of a query by itself."""
         match node:
             case q.Selected():
                 relation = None if node.source is None else self.relation(node.source)
@@ -117,7 +111,7 @@ class _QueryPrinter:
             case q.Recursive():
                 return self._recursive(node)
             case q.Stepped():
-                # Past a sample, even of all rows, Spark moves nothing.
+                # Spark moves nothing past a sample, even one of all rows.
                 return f"SELECT {names(q.columns_of(node))} FROM ({self.query(node.source)}) TABLESAMPLE (100 PERCENT)"
             case q.Failing():
                 return self._failing(node)
@@ -126,12 +120,7 @@ class _QueryPrinter:
         return f"SELECT {names(q.columns_of(node))} FROM {self.relation(node)}"
 
     def relation(self, node: q.Query, *, outer: bool = False) -> str:
-        """Return the text of a query in FROM.
-
-        Args:
-            node: the query.
-            outer: UNNEST has a row of NULL if it has no other, as on the right of a LEFT JOIN.
-        """
+        """Write a query in FROM; with ``outer``, an empty UNNEST returns a row of NULL."""
         if isinstance(node, q.Joined):
             return self._join(node)
         alias = backquoted(self.new_name("r"))
@@ -149,7 +138,7 @@ class _QueryPrinter:
         left, right, condition = self._sides(node)
         text = f"{left} {_JOINS[node.kind]} {'LATERAL ' if node.lateral else ''}{right}"
         if node.kind == "LEFT" and isinstance(node.right, q.Unnested):
-            # UNNEST is joined ON TRUE alone. Spark's outer join with it would read the left side twice, and reads no maps.
+            # UNNEST is joined only ON TRUE. Spark's outer join would read the left side twice, and cannot read maps.
             text = f"{left} {_JOINS['CROSS']} {'LATERAL ' if node.lateral else ''}{right}"
         elif condition is not None:
             text += f" ON {print_spark(condition)}"
@@ -160,7 +149,7 @@ class _QueryPrinter:
         return f"(SELECT {', '.join(items)} FROM {text}) AS {backquoted(self.new_name('r'))}"
 
     def _sides(self, node: q.Joined) -> tuple[str, str, e.Typed | None]:
-        """Return both sides and the condition; what Spark takes for chance, which it does not join on, is computed beside a side."""
+        """Return both sides and the condition; nondeterministic parts become columns of a side."""
         left = self.relation(node.left)
         right = self.relation(node.right, outer=node.kind == "LEFT")
         if isinstance(node.right, q.Joined) and not node.right.shared:
@@ -172,12 +161,11 @@ class _QueryPrinter:
         for index, side in enumerate(sides):
             values = [] if index and node.lateral else e.reflected_parts(condition, _symbols(side))
             if values:
-                texts[index], pairs = self._beside(texts[index], values)
+                texts[index], pairs = self._with_columns(texts[index], values)
                 condition = e.replaced(condition, pairs)
         return texts[0], texts[1], condition
 
-    def _beside(self, relation: str, values: Sequence[e.Typed]) -> tuple[str, list[tuple[e.Typed, e.Typed]]]:
-        """Return a relation with values as further columns, and each value with its column."""
+    def _with_columns(self, relation: str, values: Sequence[e.Typed]) -> tuple[str, list[tuple[e.Typed, e.Typed]]]:
         pairs: list[tuple[e.Typed, e.Typed]] = []
         items = []
         for value in dict.fromkeys(values):
@@ -222,11 +210,11 @@ class _QueryPrinter:
         return f"SELECT {'DISTINCT ' if node.distinct else ''}* FROM ({' UNION ALL '.join(texts)})"
 
     def _failing(self, node: q.Failing) -> str:
-        """Count the rows first: a condition on no column Spark would move to where there are rows."""
+        """Count rows first: Spark would push down a condition without columns."""
         number = self.new_name("count")
         failure = e.Apply(BOOLEAN, "fail", (), (node.code, node.message))
-        counted = e.Apply(BOOLEAN, ">=", (e.Column(BIGINT, number), e.Constant(BIGINT, "0")))
-        condition = e.Apply(BOOLEAN, "case", (counted, failure, e.Constant(BOOLEAN, "true")))
+        is_counted = e.Apply(BOOLEAN, ">=", (e.Column(BIGINT, number), e.Constant(BIGINT, "0")))
+        condition = e.Apply(BOOLEAN, "case", (is_counted, failure, e.Constant(BOOLEAN, "true")))
         columns = names(q.columns_of(node))
         inner = f"SELECT {columns}, count(*) OVER () AS {backquoted(number)} FROM {self.relation(node.source)}"
         return f"SELECT {columns} FROM ({inner}) WHERE {print_spark(condition)}"
@@ -237,7 +225,7 @@ class _QueryPrinter:
         value = backquoted(source.symbol)
         most = f"max({value})"
         if source.type.base in {"real", "double"}:
-            # NaN is the greatest value only if there is no other.
+            # NaN is the greatest value only without others.
             most = f"coalesce(max({value}) FILTER (WHERE NOT isnan({value})), {most})"
         facts = zip(column.type.fields, ("count(*)", f"count({value})", f"min({value})", most), strict=True)
         fields = ", ".join(f"'{name}', {fact}" for name, fact in facts)
@@ -249,7 +237,6 @@ def _symbols(query: q.Query) -> frozenset[str]:
 
 
 def _view_rows(view: str, columns: Sequence[e.Column]) -> str:
-    """Return the query of all columns of a view, whose names are ``c0``, ``c1``, ..."""
     items = ", ".join(f"c{index} AS {backquoted(column.symbol)}" for index, column in enumerate(columns))
     return f"SELECT {items} FROM {backquoted(view)}"
 
@@ -257,13 +244,12 @@ def _view_rows(view: str, columns: Sequence[e.Column]) -> str:
 def _sequence(node: q.Generated) -> str:
     [column] = node.columns
     start, stop, step = node.arguments
-    # Spark's range leaves out its end, and wants a step even if there is only one number.
+    # Spark's range excludes its end, and needs a step even for a single number.
     step = step or 1
     return f"SELECT id AS {backquoted(column.symbol)} FROM range({start}L, {stop + (1 if step > 0 else -1)}L, {step}L)"
 
 
 def _form(form: q.Form, node: q.Valued) -> str:
-    """Return the query of the rows of one form, with their numbers if they are numbered."""
     if form.view and form.values == form.constants:
         return _view_rows(form.view, form.constants)
     items = [item(print_spark(value), column.symbol) for column, value in zip(node.columns, form.values, strict=True)]
@@ -276,7 +262,7 @@ def _form(form: q.Form, node: q.Valued) -> str:
 
 
 def _united(texts: Sequence[str]) -> str:
-    """Put UNION ALL between queries, in halves of halves: Spark's parser goes as deep as they are nested."""
+    """Join queries by UNION ALL as a balanced tree, since Spark's parser recurses."""
     if len(texts) == 1:
         return texts[0]
     middle = len(texts) // 2

@@ -1,7 +1,4 @@
-"""SELECT in Spark SQL: WHERE, groups and their sets, HAVING, functions over windows, DISTINCT, ORDER BY and LIMIT.
-
-What Spark lacks is made of further queries, below or around the SELECT.
-"""
+"""SELECT in Spark SQL; missing features become queries below or around it."""
 
 from __future__ import annotations
 
@@ -28,31 +25,20 @@ _ONE_ROW: Final = "(SELECT 1)"
 
 
 def select_text(query: q.Selected, relation: str | None, new_name: Callable[[str], str]) -> str:
-    """Return the text of a SELECT.
-
-    Args:
-        query: the SELECT.
-        relation: the text of the relation of FROM; None without FROM.
-        new_name: returns an unused name like the given one.
-    """
+    """Write a SELECT; ``relation`` is the text of FROM, if any."""
     return _Select(query, relation, new_name).text()
 
 
 @dataclass(frozen=True)
 class _Total:
-    """How a grand total of no rows gets its row.
-
-    Args:
-        mark: the column that is true for rows of the source.
-        condition: the condition of groups that come out; ``""`` for all.
-    """
+    """The row of a grand total over no rows: a mark of the source's rows, and the condition of resulting groups."""
 
     mark: e.Typed
     condition: str
 
 
 class _Select:
-    """A SELECT while it is printed: the text of its source, its keys and its expressions change from step to step."""
+    """The state of printing a SELECT."""
 
     def __init__(self, query: q.Selected, relation: str | None, new_name: Callable[[str], str]) -> None:
         self.query = query
@@ -76,7 +62,7 @@ class _Select:
         elif total is not None:
             self._replace(_masked(self._values(), total.mark))
         self._number_groups()
-        return self._written(total)
+        return self._final_text(total)
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
@@ -86,8 +72,6 @@ class _Select:
         return [*values, query.having] if query.having is not None else values
 
     def _change(self, change: Callable[[e.Typed], e.Typed]) -> None:
-        """Change the expressions above rows or groups; each keeps its origin."""
-
         def changed(value: e.Typed) -> e.Typed:
             new = change(value)
             return new if new.origin is not None or value.origin is None else replace(new, origin=value.origin)
@@ -105,7 +89,7 @@ class _Select:
             self._change(lambda value: e.replaced(value, pairs))
 
     def _compute_below(self) -> None:
-        """Compute in a query below what Spark neither groups by nor aggregates: maps, and calls that it takes for chance."""
+        """Compute maps and nondeterministic calls, which Spark neither groups nor aggregates, in a query below."""
         values = _computed_below(self.keys or (), self._values())
         if not values:
             return
@@ -126,9 +110,9 @@ class _Select:
         self._replace(pairs)
 
     def _add_total(self, sets: q.Sets, keys: tuple[e.Typed, ...]) -> _Total | None:
-        """Return the group of a grand total a row even if there are no rows: Spark makes no groups of nothing.
+        """Add a row of NULLs, so that a grand total of no rows has a group.
 
-        A row of NULLs is added. Aggregates skip it by its mark, and groups that have no other row are dropped, except that of the total.
+        Aggregates skip it by its mark, and other groups without real rows are dropped.
         """
         texts = _set_texts(sets, keys)
         if all(texts):
@@ -142,17 +126,13 @@ class _Select:
         return _Total(e.Column(BOOLEAN, mark), f"(bool_or({backquoted(mark)}) OR grouping_id() = {everything})")
 
     def _is_twofold(self, sets: q.Sets, keys: tuple[e.Typed, ...]) -> bool:
-        """Return whether groups need a query of their own: below functions over windows, and for a set that comes twice."""
         texts = _set_texts(sets, keys)
         return len(set(texts)) < len(texts) or any(
             isinstance(part, e.Windowed) for value in self._values() for part in e.walk(value)
         )
 
     def _group_below(self, sets: q.Sets, keys: tuple[e.Typed, ...], total: _Total) -> None:
-        """Make the groups in a query below.
-
-        Spark has no functions over windows beside ROLLUP and its kin, and no HAVING about sets that come twice.
-        """
+        """Group in a query below: Spark has no window functions beside ROLLUP, and no HAVING with repeated sets."""
         parts = [part for value in self._values() for part in e.outside_windows(value)]
         values = [key for key in keys if not isinstance(key, e.Constant)]
         values += [part for part in parts if isinstance(part, e.Aggregate) or _is_grouping(part)]
@@ -176,7 +156,7 @@ class _Select:
         self.query = replace(self.query, having=None)
 
     def _number_groups(self) -> None:
-        """Turn frames of GROUPS, which Spark lacks, into frames of RANGE over the numbers of the groups."""
+        """Turn frames of GROUPS, which Spark lacks, into RANGE over group numbers."""
         windows = [part for value in self._values() for part in e.walk(value) if isinstance(part, e.Windowed)]
         pairs: list[tuple[e.Typed, e.Typed]] = []
         numbers = []
@@ -193,33 +173,33 @@ class _Select:
             self.source = f" FROM (SELECT *, {', '.join(numbers)}{self.source})"
 
     def _hide_keys(self) -> list[str]:
-        """Return the keys of ORDER BY that need a column which does not come out, and sort by these columns.
+        """Sort by additional columns where needed, and return them.
 
-        Spark sorts by no function over a window and by no query. With ties, all keys must be columns.
+        Spark sorts neither by window functions nor by subqueries. WITH TIES needs columns.
         """
         query = self.query
         outputs = {column.symbol for column, _ in query.outputs} if query.ties else None
-        keys, hidden = [], []
+        keys, key_columns = [], []
         for key in query.order_by:
             is_output = isinstance(key.value, e.Column) and outputs is not None and key.value.symbol in outputs
             needs_column = any(isinstance(part, (e.Windowed, e.Subquery)) for part in e.walk(key.value))
             if (outputs is not None and not is_output) or needs_column:
                 symbol = self.new_name("key")
-                hidden.append(f"{print_spark(key.value)} AS {backquoted(symbol)}")
+                key_columns.append(f"{print_spark(key.value)} AS {backquoted(symbol)}")
                 keys.append(replace(key, value=e.Column(key.value.type, symbol)))
             else:
                 keys.append(key)
         self.query = replace(query, order_by=tuple(keys))
-        return hidden
+        return key_columns
 
-    def _written(self, total: _Total | None) -> str:
-        hidden = self._hide_keys()
+    def _final_text(self, total: _Total | None) -> str:
+        key_columns = self._hide_keys()
         query, columns = self.query, [column for column, _ in self.query.outputs]
         outputs = [output(column, value, distinct=query.distinct) for column, value in query.outputs]
-        items = ", ".join([*outputs, *hidden]) or "1"
+        items = ", ".join([*outputs, *key_columns]) or "1"
         parts = [f"SELECT {'DISTINCT ' if query.distinct else ''}{items}{self.source}"]
         parts += [f"GROUP BY {_group_keys(self.keys, query.sets)}"] if self.keys else []
-        # Without a key there is one group, even if the SELECT list has no aggregate: GROUP BY () alone.
+        # GROUP BY () makes one group, even without an aggregate.
         conditions = [total.condition] if total else ["count(*) >= 0"] if self.keys == () else []
         conditions += [print_spark(query.having)] if query.having is not None else []
         parts += [f"HAVING {' AND '.join(conditions)}"] if conditions else []
@@ -227,7 +207,7 @@ class _Select:
         visible = ", ".join(restored(column, column.symbol) for column in columns) if query.distinct else names(columns)
         if query.ties:
             return with_ties(text, visible, query.order_by, query, self.new_name)
-        is_within = hidden or (query.distinct and any(has_map(column.type) for column in columns))
+        is_within = key_columns or (query.distinct and any(has_map(column.type) for column in columns))
         return (f"SELECT {visible} FROM ({text})" if is_within else text) + tail(query.order_by, query)
 
     def _alias(self) -> str:
@@ -242,7 +222,7 @@ def _is_grouping(part: e.Typed) -> bool:
 
 
 def _computed_below(keys: Sequence[e.Typed], values: Sequence[e.Typed]) -> list[e.Typed]:
-    """Return the keys and arguments of aggregates that must be columns below the groups."""
+    """Return the keys and arguments of aggregates that become columns below the groups."""
     aggregates = [part for value in values for part in e.outside_windows(value) if isinstance(part, e.Aggregate)]
     arguments = (part for call in aggregates for part in e.children(call) if not isinstance(part, e.Function))
     opaque = (value for value in (*keys, *arguments) if e.is_opaque(value) and not _reads_outer(value))
@@ -250,7 +230,6 @@ def _computed_below(keys: Sequence[e.Typed], values: Sequence[e.Typed]) -> list[
 
 
 def _reads_outer(value: e.Typed) -> bool:
-    """Return whether an expression reads a column of a query around this one."""
     return any(isinstance(part, e.Column) and part.outer for part in e.walk(value))
 
 
@@ -259,7 +238,7 @@ def _set_texts(sets: q.Sets, keys: tuple[e.Typed, ...]) -> list[frozenset[str]]:
 
 
 def _over_groups(value: e.Typed, computed: Sequence[tuple[e.Typed, e.Typed]]) -> e.Typed:
-    """Return an expression over groups that are columns. An aggregate over a window stays one, and its arguments become columns."""
+    """Return an expression over groups as columns; arguments of window functions become columns."""
     over = []
     for window in [part for part in e.walk(value) if isinstance(part, e.Windowed)]:
         inner = [(part, e.replaced(part, computed)) for part in e.children(window) if part is not window.function]
@@ -269,7 +248,6 @@ def _over_groups(value: e.Typed, computed: Sequence[tuple[e.Typed, e.Typed]]) ->
 
 
 def _masked(values: Sequence[e.Typed], mark: e.Typed) -> list[tuple[e.Typed, e.Typed]]:
-    """Return the aggregates, each with the same one over marked rows alone."""
     calls = [part for value in values for part in e.outside_windows(value) if isinstance(part, e.Aggregate)]
     return [
         (call, replace(call, filter=mark if call.filter is None else e.Apply(BOOLEAN, "and", (mark, call.filter))))
@@ -278,7 +256,7 @@ def _masked(values: Sequence[e.Typed], mark: e.Typed) -> list[tuple[e.Typed, e.T
 
 
 def _group_key(key: e.Typed) -> str:
-    """Return a key of GROUP BY. A bare number is a position to Spark; a constant key only has to be some constant."""
+    """Write a key of GROUP BY; a number would be a position."""
     return f"({print_spark(key)} IS NULL)" if isinstance(key, e.Constant) else print_spark(key)
 
 

@@ -1,4 +1,4 @@
-"""The small parts of Spark SQL text that printers share: arguments that are written once, groups of a regular expression, failures."""
+"""Helpers of printers."""
 
 from __future__ import annotations
 
@@ -12,50 +12,46 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LONG = 80
-"""Texts up to this length are repeated: Spark finds equal expressions itself, and the text stays readable."""
+"""Texts up to this length are repeated: Spark detects equal expressions, and the text stays readable."""
 _LONGEST = 1_000_000
 _SIMPLE = re.compile(r"`(?:[^`]|``)+`|[\w.]+|\(- [\w.]+\)")
-"""Columns, parameters and constants, also negative ones: some functions of Spark want constants that it sees as such."""
+"""Columns, parameters and constants; some Spark functions require visible constants."""
 
 
 def once(write: Callable[..., str], *texts: str) -> str:
-    """Write Spark SQL that uses its arguments more than once without repeating a long one: a lambda's parameter stands for it.
-
-    Args:
-        write: makes the text out of the arguments' texts.
-        texts: the arguments.
+    """Write Spark SQL with long, repeated arguments bound to lambda parameters.
 
     >>> once(lambda x: f"IF({x} = 0, 1, {x})", "`a`")
     'IF(`a` = 0, 1, `a`)'
     >>> once(lambda x: f"IF({x} = 0, 1, {x})", "`a` + " * 20 + "1").count("`a`")
     20
     """
-    written = write(*texts)
-    if not any(len(text) > _LONG and written.count(text) > 1 for text in texts):
-        return written
+    sql = write(*texts)
+    if not any(len(text) > _LONG and sql.count(text) > 1 for text in texts):
+        return sql
     if any("(SELECT " in text for text in texts):
-        # Spark allows no subquery inside of a function that takes a lambda; repeated at every level it grows without end.
-        if len(written) > _LONGEST:
+        # Spark allows no subquery within a lambda function; repeated at every level, the text would grow exponentially.
+        if len(sql) > _LONGEST:
             raise too_deep()
-        return written
-    # Symbols never begin with $, so the parameters hide no column; nor must they hide those of another call around this one.
-    free = (f"`${index}`" for index in count() if f"`${index}`" not in written)
-    named = [text if _SIMPLE.fullmatch(text) else next(free) for text in texts]
-    body = write(*named)
-    for name, text in reversed(list(zip(named, texts, strict=True))):
+        return sql
+    # Symbols never begin with $, so parameters hide no column; they must not hide those of an outer call either.
+    free = (f"`${index}`" for index in count() if f"`${index}`" not in sql)
+    short_texts = [text if _SIMPLE.fullmatch(text) else next(free) for text in texts]
+    body = write(*short_texts)
+    for name, text in reversed(list(zip(short_texts, texts, strict=True))):
         if name != text:
             body = f"transform(array({text}), {name} -> {body})[0]"
     return body
 
 
 def groups(text: str, regex: str, count: int, write: Callable[[list[str]], str]) -> str:
-    r"""Write Spark SQL over the groups of a regular expression that matches a text, which is matched once for all of them.
+    r"""Write Spark SQL over the groups of a regular expression, which is matched once.
 
     Args:
         text: the text.
-        regex: the expression, as a Spark SQL literal, whose last group alone may match a text with the character U+001F.
-        count: how many groups it has.
-        write: makes the text out of the groups' texts; a group that matched nothing is empty.
+        regex: a Spark SQL literal; only its last group may match U+001F.
+        count: the number of groups.
+        write: builds the result; an unmatched group is empty.
 
     >>> groups("`a`", "'(.)-(.)'", 2, lambda g: f"concat({g[1]}, {g[0]})")
     "transform(array(split(regexp_replace(`a`, '(.)-(.)', '$1\\u001F$2'), '\\u001F', 2)), `$g` -> concat(`$g`[1], `$g`[0]))[0]"
@@ -68,11 +64,7 @@ def groups(text: str, regex: str, count: int, write: Callable[[list[str]], str])
 
 
 def fail(code: str, *message: str) -> str:
-    """Write Spark SQL that raises an error which the engine reports with Trino's code.
-
-    Args:
-        code: Trino's error name.
-        message: parts of the message, each Spark SQL text of a string; `text_literal` makes one from plain text.
+    """Write Spark SQL that raises an error with Trino's code and a message of SQL parts.
 
     >>> from rowmerge_nb.sql.typed.expressions import text_literal
     >>> fail("DIVISION_BY_ZERO", text_literal("Division by zero"))

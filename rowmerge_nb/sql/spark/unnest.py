@@ -1,4 +1,4 @@
-"""UNNEST in Spark SQL: arrays and maps as one array of rows, of which one of Spark's generators makes columns."""
+"""UNNEST as one array of rows for Spark's generators."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 
 def unnested_rows(node: Unnested) -> str:
-    """Return the array of rows that UNNEST makes.
-
-    The arrays are zipped by position to the length of the longest one. A NULL array counts as an empty one.
-    """
+    """Write the rows of UNNEST: arrays zipped up to the longest; NULL is empty."""
     arrays, values = [], []
     for index, item in enumerate(node.items):
         text, is_map = print_spark(item), item.type.base == "map"
@@ -30,16 +27,16 @@ def unnested_rows(node: Unnested) -> str:
     return f"transform({_zipped(arrays)}, (z, i) -> named_struct({body}))"
 
 
-def _field_names(kind: Type) -> list[str] | None:
-    """Return the fields that become columns: those of a map's entry, or of an array's rows; None for other elements."""
-    if kind.base == "map":
+def _field_names(sql_type: Type) -> list[str] | None:
+    """Return the fields that become columns, if elements are rows."""
+    if sql_type.base == "map":
         return ["key", "value"]
-    element = kind.parameters[0]
+    element = sql_type.parameters[0]
     return [name or f"field{i}" for i, name in enumerate(element.fields)] if element.base == "row" else None
 
 
 def _zipped(arrays: list[str]) -> str:
-    """Zip arrays into structs whose fields are `0`, `1`, ...: Spark's own zip names them after columns if it can."""
+    """Zip arrays into structs with the fields `0`, `1`, ...; Spark's zip may use column names."""
     if len(arrays) == 1:
         return f"transform({arrays[0]}, x -> named_struct('0', x))"
     longest = f"greatest({', '.join(f'size({array})' for array in arrays)})"

@@ -1,8 +1,4 @@
-"""Calls that give another value each time, such as random(): what is written of them must be evaluated once.
-
-Texts of Spark SQL repeat their arguments, and a statement's meaning repeats parts of the tree: the operand of CASE is in every comparison. A
-lambda's parameter stands for a value that others repeat.
-"""
+"""Volatile calls such as random(), which must be evaluated once although texts and trees repeat them."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ _CALL: Final = re.compile(r"\b(?:rand|uuid|shuffle)\(")
 
 
 def calls(text: str) -> int:
-    """Count the calls in Spark SQL that give another value each time.
+    """Count the volatile calls in Spark SQL.
 
     >>> calls("IF(rand() < 0.5, rand(), `a`)"), calls("`operand` + 1")
     (2, 0)
@@ -28,7 +24,7 @@ def calls(text: str) -> int:
 
 
 def has_call(node: e.Typed) -> bool:
-    """Return whether an expression has such a call, within its queries too.
+    """Return whether an expression, or a subquery of it, has a volatile call.
 
     >>> has_call(e.Column(e.Type("double"), "a"))
     False
@@ -41,19 +37,18 @@ def _is_call(node: e.Typed) -> bool:
 
 
 def shared_call(node: e.Apply) -> e.Typed | None:
-    """Return a call that was written once and is part of several arguments; None if there is none."""
-    seen: dict[object, e.Typed] = {}
+    """Return a volatile call that several arguments share."""
+    calls_by_id: dict[object, e.Typed] = {}
     for argument in node.arguments:
-        found = {_written_as(part): part for part in _outer_calls(argument)}
-        twice = next((part for index, part in found.items() if index in seen), None)
+        argument_calls = {_identity(part): part for part in _outer_calls(argument)}
+        twice = next((part for index, part in argument_calls.items() if index in calls_by_id), None)
         if twice is not None:
             return twice
-        seen |= found
+        calls_by_id |= argument_calls
     return None
 
 
 def _outer_calls(node: e.Typed) -> Iterator[e.Typed]:
-    """Yield the calls of an expression which are evaluated with it: not those in a lambda, a query or an aggregate function."""
     if _is_call(node):
         yield node
     if isinstance(node, e.Apply):
@@ -61,14 +56,14 @@ def _outer_calls(node: e.Typed) -> Iterator[e.Typed]:
             yield from _outer_calls(argument)
 
 
-def _written_as(call: e.Typed) -> object:
-    """Return what tells a call from another one that was written alike: its place in the statement."""
+def _identity(call: e.Typed) -> object:
+    """Return a key that repetitions of one call share."""
     return call.origin.number if call.origin is not None else id(call)
 
 
 def with_variable(node: e.Typed, call: e.Typed, variable: e.Variable) -> e.Typed:
-    """Return an expression in which a variable stands for a call, wherever that is."""
-    if _is_call(node) and _written_as(node) == _written_as(call):
+    """Replace a call by a variable."""
+    if _is_call(node) and _identity(node) == _identity(call):
         return variable
     if not isinstance(node, e.Apply):
         return node
@@ -76,7 +71,7 @@ def with_variable(node: e.Typed, call: e.Typed, variable: e.Variable) -> e.Typed
 
 
 def unused_name(texts: Sequence[str]) -> str:
-    """Return a name for a parameter that no text speaks of.
+    """Return an unused parameter name.
 
     >>> unused_name(["`$v0` + rand()"])
     '`$v1`'
@@ -88,7 +83,7 @@ def unused_name(texts: Sequence[str]) -> str:
 
 
 def bound(name: str, value: str, body: str) -> str:
-    """Write Spark SQL in which a parameter stands for a value.
+    """Write Spark SQL with a parameter bound to a value.
 
     >>> bound("`$v0`", "rand()", "`$v0` * `$v0`")
     'transform(array(rand()), `$v0` -> `$v0` * `$v0`)[0]'

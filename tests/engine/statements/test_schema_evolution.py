@@ -250,7 +250,7 @@ def test_a_store_whose_columns_come_by_a_commit_of_their_own_is_refused_at_the_w
     engine.run("CREATE TABLE hive.default.t (id integer, v varchar)")
     error = refused(engine, merge("hive.default.t"))
     assert (error.code, error.line, error.column) == ("NOT_SUPPORTED", 1, 7)
-    assert error.message == "Catalog 'hive' cannot add columns in a MERGE: there columns and rows do not come by one commit"
+    assert error.message == "Catalog 'hive' cannot add columns in a MERGE: its store does not commit columns and rows together"
 
 
 @pytest.mark.parametrize(("store", "words"), [("pg", "PostgreSQL"), ("lite", "SQLite"), ("lake", "Iceberg")])

@@ -173,5 +173,5 @@ def test_a_default_that_a_connector_tells_and_nobody_can_read_is_told() -> None:
         error = refusal("INSERT INTO items (id) VALUES (1)", tables=Defaulted(status=told))
         assert error.code == "INVALID_DEFAULT_COLUMN_VALUE"
         assert error.message.startswith("Invalid default value for column 'status' of 'memory.default.items': ")
-        assert error.hint == f"Its connector tells DEFAULT {told}."
+        assert error.hint == f"Its connector reports DEFAULT {told}."
         meaning("INSERT INTO items VALUES (1, 2, 'a')", tables=Defaulted(status=told))

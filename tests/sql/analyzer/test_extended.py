@@ -435,5 +435,5 @@ def test_a_catalog_that_adds_no_columns_in_a_merge_is_refused_at_the_words(monke
     error = refusal(EVOLVING + BOTH, tables=NEWS, dialect="extended")
     assert place(error) == ("NOT_SUPPORTED", 1, 7)
     assert error.length == len("WITH SCHEMA EVOLUTION")
-    assert error.message == "Catalog 'memory' cannot add columns in a MERGE: there columns and rows do not come by one commit"
+    assert error.message == "Catalog 'memory' cannot add columns in a MERGE: its store does not commit columns and rows together"
     assert error.hint == "Add the columns by ALTER TABLE ... ADD COLUMN, and leave WITH SCHEMA EVOLUTION out."

@@ -132,10 +132,10 @@ def test_near_names_are_offered():
 @pytest.mark.parametrize(
     ("condition", "hint"),
     [
-        ('t.address = "Berkeley"', "Text stands in single quotes: 'Berkeley'."),
-        ("t.address = Berkeley", "Text stands in single quotes: 'Berkeley'."),
+        ('t.address = "Berkeley"', "Text is written in single quotes: 'Berkeley'."),
+        ("t.address = Berkeley", "Text is written in single quotes: 'Berkeley'."),
         ("t.address = adress", "Did you mean 'address'?"),
-        ('t.address = "adress"', "Did you mean 'address'? Text stands in single quotes: 'adress'."),
+        ('t.address = "adress"', "Did you mean 'address'? Text is written in single quotes: 'adress'."),
         ("n.nope = 1", None),
         ("n.customer = 'x'", "Did you mean 't.customer'?"),
         ("t.purchase = 1", "Did you mean 't.purchases'?"),

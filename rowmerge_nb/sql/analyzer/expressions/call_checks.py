@@ -1,4 +1,4 @@
-"""What a call's arguments must be beyond their types: literals that Spark reads while it plans, formats, groups of patterns."""
+"""Checks of a call's arguments beyond their types."""
 
 from __future__ import annotations
 
@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 
 def checked(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
-    """Check the arguments of a call, and give them in the form that the function's table expects.
-
-    Raises:
-        AnalysisError: with Trino's words where Trino refuses the call, with NOT_SUPPORTED where only this engine does.
-    """
+    """Return the checked arguments of a call in the form that its overload expects."""
     check = _CHECKS.get(node.name)
     return values if check is None else check(analyzer, node, values)
 
@@ -37,11 +33,12 @@ def _is_literal(value: e.Typed) -> bool:
     return isinstance(value, e.Constant)
 
 
-def _literal_at(index: int, what: str) -> Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.Typed]]:
+def _literal_at(index: int, name_of_argument: str) -> Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.Typed]]:
     def check(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
         if len(values) > index and not _is_literal(values[index]):
             analyzer.refuse(
-                f"{node.name} with {what} that is not a literal is not supported by this engine", node.arguments[index]
+                f"{node.name} with {name_of_argument} that is not a literal is not supported by this engine",
+                node.arguments[index],
             )
         return values
 
@@ -63,14 +60,14 @@ def _several_maps(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -
 
 
 def _separated(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
-    """NULL alone behind the separator of CONCAT_WS is a text or an array, which differ: only a separator that is NULL is NULL with both."""
+    """Refuse CONCAT_WS of a lone untyped NULL, which could be a text or an array."""
     if len(values) == 2 and values[1].type == UNKNOWN != values[0].type:
         analyzer.ambiguous(node)
     return values
 
 
 def _joined(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
-    """ARRAY_JOIN writes every element as CAST to varchar does."""
+    """Cast the elements of ARRAY_JOIN to varchar."""
     if not values or values[0].type.base != "array":
         return values
     element = values[0].type.parameters[0]
@@ -82,26 +79,26 @@ def _joined(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list
 
 
 def _extracted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
-    """Of a group that need not take part in a match Trino gives NULL where Spark gives empty text."""
+    """Check the group: if it takes no part in a match, Trino returns NULL, Spark an empty text."""
     if len(values) != 3 or (isinstance(values[2], e.Constant) and values[2].value == "0"):
         return values
     if any(map(e.is_null, values)):
-        # Trino gives NULL before it looks for the group.
+        # Trino returns NULL before it checks the group.
         return [values[0], e.Constant(VARCHAR, None), values[2]]
     pattern, group = values[1], values[2]
     if not (isinstance(pattern, e.Constant) and pattern.value is not None and _is_literal(group)):
         analyzer.refuse(f"{node.name} of a group needs the pattern and the group as literals in this engine", node)
     number = _number(group)
-    found = structure(pattern.value).groups
+    groups = structure(pattern.value).groups
     if number is None:
         return values
     if number < 0:
         analyzer.context.error("INVALID_FUNCTION_ARGUMENT", "Group cannot be negative", node.error_span)
-    if number > len(found):
+    if number > len(groups):
         analyzer.context.error(
-            "INVALID_FUNCTION_ARGUMENT", f"Pattern has {len(found)} groups. Cannot access group {number}", node.error_span
+            "INVALID_FUNCTION_ARGUMENT", f"Pattern has {len(groups)} groups. Cannot access group {number}", node.error_span
         )
-    if number and not _is_told(found[number - 1]):
+    if number and not _is_participation_known(groups[number - 1]):
         analyzer.refuse(
             f"{node.name} of a group that need not take part in a match, and may match nothing, is not supported by this engine",
             node.arguments[2],
@@ -109,8 +106,7 @@ def _extracted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
     return values
 
 
-def _is_told(group: Group) -> bool:
-    """Can it be told whether the group takes part in a match? Spark has an empty text for one that does not."""
+def _is_participation_known(group: Group) -> bool:
     return group.certain or not group.may_be_empty
 
 
@@ -122,7 +118,7 @@ def _number(value: e.Typed) -> int | None:
 
 
 def _replaced(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
-    """Spark hands no matches to a lambda: they are told from the text and its pieces."""
+    """Check regexp_replace with a lambda: matches are derived from the pieces of the text."""
     if len(values) == 3 and isinstance(values[2], e.Function):
         if values[2].body.type == UNKNOWN:
             analyzer.not_found(node.name, values, node)
@@ -131,8 +127,8 @@ def _replaced(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> li
             return [values[0], e.Constant(VARCHAR, None), values[2]]
         if not (isinstance(pattern, e.Constant) and pattern.value is not None):
             analyzer.refuse("regexp_replace by a lambda needs the pattern as a literal in this engine", node)
-        known = structure(pattern.value)
-        if known.may_be_empty or not all(map(_is_told, known.groups)):
+        pattern_structure = structure(pattern.value)
+        if pattern_structure.may_be_empty or not all(map(_is_participation_known, pattern_structure.groups)):
             analyzer.refuse(
                 "regexp_replace by a lambda of a pattern, or an optional group, that may match nothing is not supported by this engine",
                 node,
@@ -154,42 +150,41 @@ def _formatted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
         if value.type.base in {"array", "map", "row", "varbinary"}:
             analyzer.refuse(f"Type not supported for formatting: {value.type}", argument)
     try:
-        wanted = argument_types(literal.value, [value.type for value in values[1:]])
+        expected_types = argument_types(literal.value, [value.type for value in values[1:]])
     except FormatError as error:
         analyzer.context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid format string: {literal.value} ({error})", node.error_span)
-    written, moments = with_moments(literal.value, [value.type for value in values[1:]])
-    found: list[e.Typed] = [e.Constant(literal.type, written)]
-    for value, kind, argument in zip(values[1:], wanted, node.arguments[1:], strict=True):
-        if kind is None or not can_cast(value.type, kind):
+    java_format, moments = with_moments(literal.value, [value.type for value in values[1:]])
+    format_arguments: list[e.Typed] = [e.Constant(literal.type, java_format)]
+    for value, sql_type, argument in zip(values[1:], expected_types, node.arguments[1:], strict=True):
+        if sql_type is None or not can_cast(value.type, sql_type):
             analyzer.refuse(f"format of a value of type {value.type} in this form is not supported by this engine", argument)
-        typed = value if value.type == kind else e.Apply(kind, "cast", (value,))
-        found.append(_as_java(typed) if kind.base in {"time", "timestamp"} else typed)
-    return [*found, *(_part(values[1 + moment.argument], moment) for moment in moments)]
+        typed = value if value.type == sql_type else e.Apply(sql_type, "cast", (value,))
+        format_arguments.append(_as_java(typed) if sql_type.base in {"time", "timestamp"} else typed)
+    return [*format_arguments, *(_part(values[1 + moment.argument], moment) for moment in moments)]
 
 
 def _part(value: e.Typed, moment: Moment) -> e.Typed:
-    """Write a part of a moment as Java does."""
     if moment.conversion == ISO_DATE:
-        shown = e.Apply(VARCHAR, "cast", (e.Apply(DATE, "cast", (value,)) if value.type != DATE else value,))
-        return _call("regexp_replace", shown, e.Constant(VARCHAR, _FIVE_DIGITS), e.Constant(VARCHAR, "+"))
+        text = e.Apply(VARCHAR, "cast", (e.Apply(DATE, "cast", (value,)) if value.type != DATE else value,))
+        return _call("regexp_replace", text, e.Constant(VARCHAR, _FIVE_DIGITS), e.Constant(VARCHAR, "+"))
     clock = e.Apply(TIMESTAMP, "cast", (value,)) if value.type != TIMESTAMP else value
     tokens = {**DATE_CONVERSIONS, **CLOCK_CONVERSIONS}[moment.conversion]
-    shown = e.Apply(VARCHAR, "written", (clock,), e.Written("format moment", tokens))
-    return _call("lower", shown) if moment.conversion == "p" else shown
+    text = e.Apply(VARCHAR, "written", (clock,), e.Written("format moment", tokens))
+    return _call("lower", text) if moment.conversion == "p" else text
 
 
 def _call(name: str, *arguments: e.Typed) -> e.Typed:
-    found = resolve(name, [VARCHAR] * len(arguments))
-    assert found is not None
-    return e.Apply(VARCHAR, "function", arguments, found.overload)
+    call = resolve(name, [VARCHAR] * len(arguments))
+    assert call is not None
+    return e.Apply(VARCHAR, "function", arguments, call.overload)
 
 
 def _as_java(moment: e.Typed) -> e.Typed:
-    """Write a moment as Java does: a T before the time, three or six digits of a second's parts, none and no seconds where all are 0."""
-    shown: e.Typed = e.Apply(VARCHAR, "cast", (moment,))
+    """Format a moment as Java does: T before the time, three or six fractional digits, and no zero seconds."""
+    text: e.Typed = e.Apply(VARCHAR, "cast", (moment,))
     for pattern, replacement in ((" ", "T"), (_ZEROS, "")):
-        shown = _call("regexp_replace", shown, e.Constant(VARCHAR, pattern), e.Constant(VARCHAR, replacement))
-    return shown
+        text = _call("regexp_replace", text, e.Constant(VARCHAR, pattern), e.Constant(VARCHAR, replacement))
+    return text
 
 
 _FIVE_DIGITS: Final = r"^(?=\d{5})"

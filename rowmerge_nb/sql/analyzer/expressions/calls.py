@@ -1,4 +1,4 @@
-"""Analyzes calls: scalar functions, aggregates, functions over windows, lambdas."""
+"""Analyzes calls: scalar functions, aggregates, window functions, lambdas."""
 
 from __future__ import annotations
 
@@ -52,29 +52,27 @@ _AGGREGATION: Final = "aggregation"
 _ARGUMENTS: Final = "window function arguments"
 _FILTER: Final = "Filter expression must evaluate to a boolean (actual: {})"
 _ORDERED: Final = frozenset({"array_agg", "listagg", "map_agg", "multimap_agg"})
-"""The aggregates to which the order of their rows matters."""
+"""Aggregates that depend on the order of their rows."""
 _STATES: Final = frozenset(
     [
         *("boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "decimal", "varchar", "char", "varbinary"),
         *("date", "time", "timestamp", "interval day to second", "interval year to month"),
     ]
 )
-"""What may be the state of reduce_agg."""
+"""The possible state types of reduce_agg."""
 _LAMBDA: Final = Type("function")
 _WITHOUT_SCHEMA: Final = frozenset({*SPECIAL_FORMS, "grouping"})
-"""What is written as a call of a function and is none."""
+"""Calls that are not functions."""
 
 
 @dataclass(frozen=True)
 class ExpressionSite:
-    """Where an expression stands, and what may stand there.
+    """The place of an expression, and what is allowed there.
 
     Args:
         name: the clause's name for errors, for instance ``"WHERE clause"``.
-        aggregates: aggregate functions are allowed.
-        windows: functions over windows are allowed.
-        functions: functions without arguments that exist here alone, by name.
-        judged_whole: what is not allowed is told once all of the expression is understood, and points at all of it.
+        functions: additional functions without arguments.
+        judged_whole: forbidden calls are reported after the whole expression, at its place.
     """
 
     name: str
@@ -85,14 +83,14 @@ class ExpressionSite:
 
 
 class CallAnalyzer:
-    """The part of the expression analyzer that knows calls.
+    """The part of the expression analyzer for calls.
 
     Args:
         context: the statement's state.
-        scope: the names that can be seen.
-        site: where the expression stands.
-        prefers_target: returns whether a bare name that both sides have is the target's column. No name is, by default.
-        named: the queries of WITH that subqueries can see.
+        scope: the visible names.
+        site: the place of the expression.
+        prefers_target: returns whether an ambiguous bare name is the target's column.
+        named: the visible queries of WITH.
     """
 
     def __init__(
@@ -104,7 +102,7 @@ class CallAnalyzer:
         prefers_target: Callable[[str], bool] | None = None,
         named: NamedQueries | None = None,
     ) -> None:
-        """Begin in one scope, at one place."""
+        """Start in one scope."""
         self.context = context
         self.scope = scope
         self.site = site
@@ -119,7 +117,7 @@ class CallAnalyzer:
         self._kept_by: tuple[s.Expression, ...] = ()
 
     def analyze(self, node: s.Expression) -> e.Typed:
-        """Return the typed expression of a written one; see `ExpressionAnalyzer`."""
+        """Analyze an expression; see `ExpressionAnalyzer`."""
         raise NotImplementedError
 
     def alike(self, parts: Sequence[e.Typed], nodes: Sequence[s.Expression], what: str) -> list[e.Typed]:
@@ -131,11 +129,11 @@ class CallAnalyzer:
         raise NotImplementedError
 
     def refuse(self, message: str, node: s.Expression) -> NoReturn:
-        """Refuse what Trino has and this engine has not."""
+        """Raise NOT_SUPPORTED."""
         self.context.error("NOT_SUPPORTED", message, node.error_span)
 
     def check_reflected(self, value: e.Typed, node: s.Expression, where: str) -> None:
-        """Refuse functions of Java's where Spark takes only what it knows to give the same each time."""
+        """Refuse Java functions where Spark allows only deterministic ones."""
         name = e.reflected_function(value)
         if name is not None:
             self.context.error(
@@ -146,7 +144,7 @@ class CallAnalyzer:
             )
 
     def coerce(self, value: e.Typed, target: Type) -> e.Typed:
-        """Coerce a value to a type that it coerces to."""
+        """Coerce a value to a type."""
         if value.type == target:
             return value
         self.context.note_parameter(value, target)
@@ -155,11 +153,11 @@ class CallAnalyzer:
         return e.Apply(target, "cast", (value,))
 
     def comparable(self, values: Iterable[e.Typed], common: Type) -> tuple[e.Typed, ...]:
-        """Coerce values to the type in which they are compared: instants, whatever zones they carry."""
+        """Coerce values for comparison; zones do not matter."""
         return tuple(self.coerce(value, instant(common)) for value in values)
 
     def subquery(self, query: s.QueryNode) -> QueryResult:
-        """Analyze a query inside an expression, whose names may reach out to this scope."""
+        """Analyze a subquery, whose names may refer to this scope."""
         from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 
         first = len(self.context.origins)
@@ -201,7 +199,7 @@ class CallAnalyzer:
                 self._arguments(node)
                 return e.Constant(UNKNOWN, None)
             self._no_window(node)
-            # What is wrong with the call itself is told before.
+            # Errors of the call itself come first.
             self.function(node.name, self._arguments(node), node)
             self.context.error(
                 "MISSING_OVER", f"Window function system.builtin.{node.name} requires an OVER clause", node.error_span
@@ -209,7 +207,7 @@ class CallAnalyzer:
         return self.function(node.name, self._arguments(node), node)
 
     def _special_form(self, node: s.Call, analyze: Callable[[CallAnalyzer, s.Call], e.Typed]) -> e.Typed:
-        """Analyze a call that has its own analysis; to Trino some of them are functions like all others."""
+        """Analyze a call with rules of its own."""
         self._no_distinct(node)
         value = analyze(self, node)
         if node.filter is not None or node.order_by:
@@ -226,7 +224,7 @@ class CallAnalyzer:
 
     @property
     def inside_aggregate(self) -> bool:
-        """Return whether it is a part of an aggregate that is analyzed."""
+        """Whether the analysis is within an aggregate."""
         return self._around is not None and self._around[0] == _AGGREGATION
 
     def _no_window(self, node: s.Call) -> None:
@@ -236,7 +234,7 @@ class CallAnalyzer:
             )
 
     def _not_aggregate(self, node: s.Call) -> NoReturn:
-        """Refuse FILTER and ORDER BY of a function that is no aggregate, once the call itself is understood."""
+        """Refuse FILTER and ORDER BY in a scalar function, after errors of the call itself."""
         if not self.site.aggregates:
             self._not_scalar(node)
         if node.filter is not None:
@@ -245,42 +243,42 @@ class CallAnalyzer:
         self._only_of_aggregates(node)
 
     def _only_of_aggregates(self, node: s.Call) -> NoReturn:
-        what = "Filter" if node.filter is not None else "ORDER BY"
-        self.context.error("FUNCTION_NOT_AGGREGATE", f"{what} is only valid for aggregation functions", node.error_span)
+        clause = "Filter" if node.filter is not None else "ORDER BY"
+        self.context.error("FUNCTION_NOT_AGGREGATE", f"{clause} is only valid for aggregation functions", node.error_span)
 
     def _arguments(self, node: s.Call) -> list[e.Typed]:
-        """Analyze the arguments; lambdas wait until the other arguments tell the types of their parameters."""
+        """Analyze the arguments; lambdas last, since others determine their parameter types."""
         values = [e.Constant(_LAMBDA, None) if isinstance(a, s.Lambda) else self.analyze(a) for a in node.arguments]
         for index, argument in enumerate(node.arguments):
             if isinstance(argument, s.Lambda):
-                kinds = lambda_parameters(node.name, [v.type for v in values], index)
-                if kinds is None:
+                parameter_types = lambda_parameters(node.name, [v.type for v in values], index)
+                if parameter_types is None:
                     self.not_found(node.name, values, node)
-                values[index] = self._lambda(argument, kinds)
+                values[index] = self._lambda(argument, parameter_types)
                 if node.name in {"reduce", "reduce_agg"} and index == 2:
-                    self._widen(values, argument, kinds)
+                    self._widen(values, argument, parameter_types)
         return checked(self, node, values)
 
-    def _widen(self, values: list[e.Typed], node: s.Lambda, kinds: Sequence[Type]) -> None:
-        """The state of REDUCE gets the type that it comes to: 0 is a double where doubles are added to it, '' is no varchar(0)."""
-        state, made = values[1].type, values[2].type.parameters[-1]
-        common = common_type(state, made)
-        if common is not None and not can_coerce(made, state):
+    def _widen(self, values: list[e.Typed], node: s.Lambda, parameter_types: Sequence[Type]) -> None:
+        """Coerce REDUCE's state to its result's type: 0 becomes a double if doubles are added."""
+        state, result_type = values[1].type, values[2].type.parameters[-1]
+        common = common_type(state, result_type)
+        if common is not None and not can_coerce(result_type, state):
             values[1] = self.coerce(values[1], common)
-            values[2] = self._lambda(node, [common, *kinds[1:]])
+            values[2] = self._lambda(node, [common, *parameter_types[1:]])
 
-    def _lambda(self, node: s.Lambda, kinds: Sequence[Type]) -> e.Typed:
-        if len(kinds) != len(node.parameters):
+    def _lambda(self, node: s.Lambda, parameter_types: Sequence[Type]) -> e.Typed:
+        if len(parameter_types) != len(node.parameters):
             self.context.error(
                 "INVALID_PARAMETER_USAGE",
-                f"Expected a lambda that takes {len(kinds)} argument(s) but got {len(node.parameters)}",
+                f"Expected a lambda that takes {len(parameter_types)} argument(s) but got {len(node.parameters)}",
                 node.error_span,
             )
         before = self.variables
         names = [self.context.symbols.new(parameter.value) for parameter in node.parameters]
-        bound = {p.value: e.Variable(k, n) for p, k, n in zip(node.parameters, kinds, names, strict=True)}
+        variables = {p.value: e.Variable(k, n) for p, k, n in zip(node.parameters, parameter_types, names, strict=True)}
         site, pending = self.site, self._not_scalars
-        self.variables = {**before, **bound}
+        self.variables = {**before, **variables}
         self.site, self._not_scalars = replace(site, name="Lambda expression", judged_whole=True), []
         body = self.analyze(node.body)
         self.judge(node.body)
@@ -292,41 +290,39 @@ class CallAnalyzer:
         special = moment_function(self, name, values, node)
         if special is not None:
             return special
-        found = resolve(name, [value.type for value in values])
-        if found is None:
+        resolved = resolve(name, [value.type for value in values])
+        if resolved is None:
             self.not_found(name, values, node)
         if several := candidates(name, [value.type for value in values]):
             self.ambiguous(node, several)
-        if found.overload.refusal:
-            self._refuse_signature(found, node)
-            return e.Apply(found.result, "function", tuple(values), found.overload)
-        arguments = tuple(self._argument(value, kind) for value, kind in zip(values, found.arguments, strict=True))
-        return e.Apply(found.result, "function", arguments, found.overload)
+        if resolved.overload.refusal:
+            self._refuse_signature(resolved, node)
+            return e.Apply(resolved.result, "function", tuple(values), resolved.overload)
+        arguments = tuple(self._argument(value, sql_type) for value, sql_type in zip(values, resolved.arguments, strict=True))
+        return e.Apply(resolved.result, "function", arguments, resolved.overload)
 
-    def _refuse_signature(self, found: Resolved, node: s.Expression) -> None:
-        """Refuse a signature that Trino has and this engine has not; what else Trino would say against the statement is told before."""
-        overload = found.overload
-        what = f"The function {overload.name}" if overload.name in REFUSED else overload.shown
-        error = AnalysisError(f"{what} is not supported by this engine: {overload.refusal}", code="NOT_SUPPORTED").at(
+    def _refuse_signature(self, resolved: Resolved, node: s.Expression) -> None:
+        """Refuse a signature, after Trino's own errors."""
+        overload = resolved.overload
+        subject = f"The function {overload.name}" if overload.name in REFUSED else overload.shown
+        error = AnalysisError(f"{subject} is not supported by this engine: {overload.refusal}", code="NOT_SUPPORTED").at(
             node.error_span
         )
-        # What such a value may become cannot be told.
-        if not self.context.refuse_later(error) or is_absent(found.result):
+        # The result's type is unknown to the rest of the analysis.
+        if not self.context.refuse_later(error) or is_absent(resolved.result):
             raise error
 
-    def _argument(self, value: e.Typed, kind: Type) -> e.Typed:
-        """Coerce an argument; of a lambda, what it gives."""
+    def _argument(self, value: e.Typed, parameter_type: Type) -> e.Typed:
         if isinstance(value, e.Function):
-            return self._lambda_result(value, kind)
-        # NULL of no type alone has no form in Spark's functions of arrays and maps.
-        return self.coerce(value, without_unknown(kind) if kind != UNKNOWN else kind)
+            return self._lambda_result(value, parameter_type)
+        # Spark's functions of arrays and maps take no untyped NULL.
+        return self.coerce(value, without_unknown(parameter_type) if parameter_type != UNKNOWN else parameter_type)
 
-    def _lambda_result(self, value: e.Function, kind: Type) -> e.Typed:
-        """Coerce what a lambda gives."""
-        return e.Function(kind, value.parameters, self.coerce(value.body, kind.parameters[-1]))
+    def _lambda_result(self, value: e.Function, parameter_type: Type) -> e.Typed:
+        return e.Function(parameter_type, value.parameters, self.coerce(value.body, parameter_type.parameters[-1]))
 
     def not_found(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> NoReturn:
-        """Refuse a call for which there is no function of its name and its arguments' types."""
+        """Raise FUNCTION_NOT_FOUND."""
         expected = f.signatures(name)
         if not expected:
             hint = did_you_mean(name, (*f.known(), *_WITHOUT_SCHEMA))
@@ -345,59 +341,58 @@ class CallAnalyzer:
         if self.site.judged_whole:
             self._not_scalars.append(node)
         elif not self.site.aggregates:
-            # What is wrong with the call itself is told before.
+            # Errors of the call itself come first.
             self._aggregated(node)
             self._not_scalar(node)
         elif self._around is not None and self.inside_aggregate:
-            outer, shown = self._around[1], formatted(node, self.context.text)
+            outer, aggregate_text = self._around[1], formatted(node, self.context.text)
             error = AnalysisError(
-                f"Cannot nest aggregations inside aggregation '{outer.name}': [{shown}]", code="NESTED_AGGREGATION"
+                f"Cannot nest aggregations inside aggregation '{outer.name}': [{aggregate_text}]", code="NESTED_AGGREGATION"
             ).at(replace(outer.error_span, about=node.error_span))
-            # What is wrong with the types of both is told before.
+            # Type errors of both come first.
             value = self._aggregated(node)
             if self.context.refuse_later(error):
                 return e.Constant(value.type, None)
             raise error
         return self._aggregated(node)
 
-    def within(self, kind: str, node: s.Call, analyze: Callable[[], T]) -> T:
-        """Analyze what may hold no function over a window, and, inside of an aggregate, no aggregate."""
-        before, self._around = self._around, (kind, node)
+    def within(self, construct: str, node: s.Call, analyze: Callable[[], T]) -> T:
+        """Analyze a part that may contain no window function and, within an aggregate, no aggregate."""
+        before, self._around = self._around, (construct, node)
         try:
             return analyze()
         finally:
             self._around = before
 
     def _check_nesting(self, node: s.Call) -> None:
-        """Refuse a function over a window within an aggregate, or within another such function or its window."""
         if self._around is None:
             return
-        kind, outer = self._around
-        said, span = f"Cannot nest window functions or row pattern measures inside {kind}", node.error_span
-        if kind == _AGGREGATION:
-            said += f" '{outer.name}': [{formatted(node, self.context.text)}]"
+        construct, outer = self._around
+        message, span = f"Cannot nest window functions or row pattern measures inside {construct}", node.error_span
+        if construct == _AGGREGATION:
+            message += f" '{outer.name}': [{formatted(node, self.context.text)}]"
             span = replace(outer.error_span, about=span)
-        self.context.error("NESTED_WINDOW", said, span)
+        self.context.error("NESTED_WINDOW", message, span)
 
     def judge(self, node: s.Expression) -> None:
-        """Refuse a whole expression for the aggregates and window functions that were found in it."""
+        """Refuse the aggregates and window functions found in an expression."""
         if self._not_scalars:
             self._not_scalar(*self._not_scalars, whole=node)
 
     def _not_scalar(self, *nodes: s.Call | s.Measure, whole: s.Expression | None = None) -> NoReturn:
-        # Aggregates come before windows, and those before GROUPING; what stands inside of another one comes first.
+        # Trino lists aggregates, then windows, then GROUPING, inner ones first.
         ordered = sorted(nodes, key=lambda node: (_rank(node), node.span.end))
-        shown = ", ".join(formatted(node, self.context.text) for node in ordered)
+        listed_calls = ", ".join(formatted(node, self.context.text) for node in ordered)
         self.context.error(
             "EXPRESSION_NOT_SCALAR",
-            f"{self.site.name} cannot contain aggregations, window functions or grouping operations: [{shown}]",
+            f"{self.site.name} cannot contain aggregations, window functions or grouping operations: [{listed_calls}]",
             (whole or nodes[0]).error_span,
         )
 
     def _aggregated(self, node: s.Call, *, over_groups: bool = False) -> e.Aggregate:
-        """Analyze an aggregate; over the rows that GROUP BY made (a window), its arguments may be aggregates themselves."""
-        kind = _ARGUMENTS if over_groups else _AGGREGATION
-        values, condition, order_by = self.within(kind, node, lambda: self._parts(node))
+        """Analyze an aggregate; in a window over groups, its arguments may be aggregates."""
+        construct = _ARGUMENTS if over_groups else _AGGREGATION
+        values, condition, order_by = self.within(construct, node, lambda: self._parts(node))
         for key, item in zip(order_by, node.order_by, strict=True):
             if not is_orderable(key.value.type):
                 self.context.error(
@@ -414,33 +409,33 @@ class CallAnalyzer:
         if node.name not in _ORDERED:
             order_by = ()
         if node.name == "listagg" and values[0].type.base != "varchar":
-            shown = "null" if e.is_null(values[0]) else node.arguments[0].span.of(self.context.text)
+            argument_text = "null" if e.is_null(values[0]) else node.arguments[0].span.of(self.context.text)
             self.context.error(
                 "TYPE_MISMATCH",
-                f"Expected expression of varchar, but '{shown}' has {values[0].type} type",
+                f"Expected expression of varchar, but '{argument_text}' has {values[0].type} type",
                 replace(node.error_span, about=node.arguments[0].error_span),
             )
         if node.distinct:
-            # Instants are equal whatever zones they carry.
+            # Instants are equal whatever their zones.
             values = [self.coerce(value, instant(value.type)) for value in values]
             order_by = tuple(replace(key, value=self.coerce(key.value, instant(key.value.type))) for key in order_by)
-        found = resolve(node.name, [value.type for value in values])
-        if found is None:
+        resolved = resolve(node.name, [value.type for value in values])
+        if resolved is None:
             self.not_found(node.name, values, node)
         if several := candidates(node.name, [value.type for value in values]):
             self.ambiguous(node, several)
-        if found.overload.refusal:
-            self._refuse_signature(found, node)
-            return e.Aggregate(found.result, node.name, tuple(values), node.distinct, condition, order_by)
+        if resolved.overload.refusal:
+            self._refuse_signature(resolved, node)
+            return e.Aggregate(resolved.result, node.name, tuple(values), node.distinct, condition, order_by)
         if node.distinct and node.name in {"multimap_agg", "reduce_agg"} and any(has_map(value.type) for value in values):
             self.refuse(f"DISTINCT in {node.name} of values with maps is not supported by this engine", node)
-        if node.name == "reduce_agg" and found.result.base not in _STATES:
-            self.context.error("NOT_SUPPORTED", f"State type not supported for reduce_agg: {found.result}", node.error_span)
+        if node.name == "reduce_agg" and resolved.result.base not in _STATES:
+            self.context.error("NOT_SUPPORTED", f"State type not supported for reduce_agg: {resolved.result}", node.error_span)
         arguments = tuple(
-            self._lambda_result(value, kind) if isinstance(value, e.Function) else self.coerce(value, kind)
-            for value, kind in zip(values, found.arguments, strict=True)
+            self._lambda_result(value, construct) if isinstance(value, e.Function) else self.coerce(value, construct)
+            for value, construct in zip(values, resolved.arguments, strict=True)
         )
-        return e.Aggregate(found.result, node.name, arguments, node.distinct, condition, order_by)
+        return e.Aggregate(resolved.result, node.name, arguments, node.distinct, condition, order_by)
 
     def _parts(self, node: s.Call) -> tuple[list[e.Typed], e.Typed | None, tuple[e.Sort, ...]]:
         values = [] if node.star else self._arguments(node)
@@ -497,13 +492,15 @@ class CallAnalyzer:
 
     # -- special forms --------------------------------------------------------------------------------------------
 
-    def ambiguous(self, node: s.Expression | s.Step, found: Sequence[Resolved] = ()) -> NoReturn:
-        """Refuse operands for which Trino has several functions or operators and no reason to take one of them."""
-        said = "Could not choose a best candidate operator. Explicit type casts must be added."
-        if found:
-            lines = [f"\t * ({','.join(map(str, bound.arguments))}):{bound.result}\n" for bound in found]
-            said += f"\nCandidates are:\n{''.join(lines)}"
-        self.context.error("AMBIGUOUS_FUNCTION_CALL", said, node.error_span, "NULL alone has no type: write CAST(NULL AS ...).")
+    def ambiguous(self, node: s.Expression | s.Step, matches: Sequence[Resolved] = ()) -> NoReturn:
+        """Refuse operands that several functions or operators match equally."""
+        message = "Could not choose a best candidate operator. Explicit type casts must be added."
+        if matches:
+            lines = [f"\t * ({','.join(map(str, match.arguments))}):{match.result}\n" for match in matches]
+            message += f"\nCandidates are:\n{''.join(lines)}"
+        self.context.error(
+            "AMBIGUOUS_FUNCTION_CALL", message, node.error_span, "NULL alone has no type: write CAST(NULL AS ...)."
+        )
 
     def _grouping(self, node: s.Call) -> e.Typed:
         if self.site.judged_whole:
@@ -513,17 +510,17 @@ class CallAnalyzer:
         values = tuple(self.analyze(argument) for argument in node.arguments)
         return e.Apply(INTEGER, "grouping", values, node)
 
-    def unexpected(self, node: s.Call, kinds: Sequence[Type], expected: str) -> NoReturn:
-        """Refuse arguments as Trino does where no function of that name takes them."""
+    def unexpected(self, node: s.Call, argument_types: Sequence[Type], expected: str) -> NoReturn:
+        """Raise Trino's error for arguments that no function takes."""
         self.context.error(
             "FUNCTION_NOT_FOUND",
-            f"Unexpected parameters ({listed_types(kinds)}) for function {node.name}. Expected: {expected}",
+            f"Unexpected parameters ({listed_types(argument_types)}) for function {node.name}. Expected: {expected}",
             node.error_span,
         )
 
 
 def _rank(node: s.Call | s.Measure) -> int:
-    """Return where Trino names something that is no scalar: aggregates first, then windows, then GROUPING."""
+    """Return the position in Trino's list: aggregates, windows, GROUPING."""
     if isinstance(node, s.Measure) or node.window is not None:
         return 1
     return 2 if node.name == "grouping" else 0

@@ -1,4 +1,4 @@
-"""Analyzes concatenation: of text, bytes and arrays, by ``||`` and by concat."""
+"""Analyzes ``||`` and concat."""
 
 # Context.error never returns.
 # ruff: noqa: RET503
@@ -22,42 +22,42 @@ if TYPE_CHECKING:
 def concat(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     """Analyze a call of concat."""
     values = [analyzer.analyze(argument) for argument in node.arguments]
-    kinds = [value.type for value in values]
-    if len(values) == 1 and kinds[0].base in {"varchar", "varbinary", "array", "unknown"}:
-        what = "arguments to concat" if kinds[0].base == "array" else "concatenation arguments"
-        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", f"There must be two or more {what}", node.error_span)
-    bases = {kind.base for kind in kinds if kind != UNKNOWN}
+    types = [value.type for value in values]
+    if len(values) == 1 and types[0].base in {"varchar", "varbinary", "array", "unknown"}:
+        noun = "arguments to concat" if types[0].base == "array" else "concatenation arguments"
+        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", f"There must be two or more {noun}", node.error_span)
+    bases = {sql_type.base for sql_type in types if sql_type != UNKNOWN}
     if len(values) != 2 and ("char" in bases or ("array" in bases and len(bases) > 1)):
-        _refused(analyzer, node, kinds)
+        _refused(analyzer, node, types)
     return concatenated(analyzer, node, values)
 
 
 def concatenated(analyzer: CallAnalyzer, node: s.Call | s.Step, values: list[e.Typed]) -> e.Typed:
     """Return the concatenation of analyzed values."""
-    kinds = [value.type for value in values]
-    arrays = [kind for kind in kinds if kind.base == "array"]
-    if set(kinds) <= {UNKNOWN}:
+    types = [value.type for value in values]
+    arrays = [sql_type for sql_type in types if sql_type.base == "array"]
+    if set(types) <= {UNKNOWN}:
         analyzer.ambiguous(node)
-    if len(kinds) == 2 and UNKNOWN in kinds:
-        (kind,) = (kind for kind in kinds if kind != UNKNOWN)
-        if kind.base in {"array", "varbinary", "char"} or kind == VARCHAR:
+    if len(types) == 2 and UNKNOWN in types:
+        (sql_type,) = (sql_type for sql_type in types if sql_type != UNKNOWN)
+        if sql_type.base in {"array", "varbinary", "char"} or sql_type == VARCHAR:
             analyzer.ambiguous(node)
         # NULL beside an element is an array.
-        return e.Constant(Type("array", (kind,)), None)
+        return e.Constant(Type("array", (sql_type,)), None)
     if arrays:
-        # An array of NULLs may be one of such elements, or one such element.
-        if len(values) == len(arrays) == 2 and sum(kind.parameters == (UNKNOWN,) for kind in arrays) == 1:
+        # An array of NULLs may be one element or an array of elements.
+        if len(values) == len(arrays) == 2 and sum(sql_type.parameters == (UNKNOWN,) for sql_type in arrays) == 1:
             analyzer.ambiguous(node)
         return _of_arrays(analyzer, node, values)
-    if all(is_text(kind) or kind == UNKNOWN for kind in kinds) and values:
-        result = _joined(kinds)
+    if all(is_text(sql_type) or sql_type == UNKNOWN for sql_type in types) and values:
+        result = _joined(types)
         if result.base == "char" and result.parameters[0] > LONGEST_CHAR:
             analyzer.context.error("TYPE_NOT_FOUND", f"Unknown type: {result}", node.error_span)
         parts = [analyzer.coerce(v, VARCHAR if v.type == UNKNOWN else _part_of(result, v.type)) for v in values]
         return e.Apply(result, "concat", tuple(parts))
-    if all(kind.base == "varbinary" or kind == UNKNOWN for kind in kinds) and values:
+    if all(sql_type.base == "varbinary" or sql_type == UNKNOWN for sql_type in types) and values:
         return e.Apply(Type("varbinary"), "concat", tuple(analyzer.coerce(v, Type("varbinary")) for v in values))
-    _refused(analyzer, node, kinds)
+    _refused(analyzer, node, types)
 
 
 def _of_arrays(analyzer: CallAnalyzer, node: s.Call | s.Step, values: list[e.Typed]) -> e.Typed:
@@ -76,49 +76,48 @@ def _of_arrays(analyzer: CallAnalyzer, node: s.Call | s.Step, values: list[e.Typ
 
 
 def _appended(analyzer: CallAnalyzer, values: list[e.Typed]) -> tuple[e.Typed, ...] | None:
-    """An array before or behind an array of such arrays is one more element of it; None where there is no such pair."""
+    """Return the concatenation of an array with an element that is an array, or None."""
     if len(values) != 2:
         return None
-    for place, value in enumerate(values):
-        many = values[1 - place].type
+    for index, value in enumerate(values):
+        many = values[1 - index].type
         element = common_type(value.type, many.parameters[0]) if many.base == "array" else None
         if element is not None:
             target = Type("array", (element,))
-            alone = e.Apply(target, "array", (analyzer.coerce(value, element),))
-            one = e.Apply(target, "case", (e.Apply(BOOLEAN, "is null", (value,), True), alone))
-            whole = analyzer.coerce(values[1 - place], target)
-            return (one, whole) if place == 0 else (whole, one)
+            singleton = e.Apply(target, "array", (analyzer.coerce(value, element),))
+            one = e.Apply(target, "case", (e.Apply(BOOLEAN, "is null", (value,), True), singleton))
+            whole = analyzer.coerce(values[1 - index], target)
+            return (one, whole) if index == 0 else (whole, one)
     return None
 
 
 def _joined_part(analyzer: CallAnalyzer, value: e.Typed, target: Type) -> e.Typed:
-    """An array, or an element as an array of it alone; NULL for an element makes NULL of the whole."""
+    """Return an array, or an element as one; NULL if the element is NULL."""
     if value.type.base == "array" or value.type == UNKNOWN:
         return analyzer.coerce(value, target)
     element = analyzer.coerce(value, target.parameters[0])
-    alone = e.Apply(target, "array", (element,))
+    singleton = e.Apply(target, "array", (element,))
     if isinstance(element, e.Constant) and element.value is not None:
-        return alone
-    return e.Apply(target, "case", (e.Apply(BOOLEAN, "is null", (element,), True), alone))
+        return singleton
+    return e.Apply(target, "case", (e.Apply(BOOLEAN, "is null", (element,), True), singleton))
 
 
-def _refused(analyzer: CallAnalyzer, node: s.Call | s.Step, kinds: Sequence[Type]) -> NoReturn:
+def _refused(analyzer: CallAnalyzer, node: s.Call | s.Step, types: Sequence[Type]) -> NoReturn:
     analyzer.context.error(
         "FUNCTION_NOT_FOUND",
-        f"Unexpected parameters ({listed_types(kinds)}) for function concat. Expected: concat(E, array(E)) E, "
+        f"Unexpected parameters ({listed_types(types)}) for function concat. Expected: concat(E, array(E)) E, "
         "concat(array(E)) E, concat(array(E), E) E, concat(char(x), char(y)), concat(varbinary), concat(varchar)",
         node.error_span,
-        ("|| joins text with text; write CAST(... AS varchar) around the other operand.") if any(map(is_text, kinds)) else None,
+        ("|| joins text with text; write CAST(... AS varchar) around the other operand.") if any(map(is_text, types)) else None,
     )
 
 
-def _joined(kinds: Sequence[Type]) -> Type:
-    """Text joined with text is varchar; char joined with text is char of both lengths, of which that of unbounded text is the longest."""
-    if any(kind.base == "char" for kind in kinds):
-        return Type("char", (sum(kind.parameters[0] if kind.parameters else LONGEST_CHAR for kind in kinds),))
+def _joined(types: Sequence[Type]) -> Type:
+    """Return varchar, or char with the sum of the lengths."""
+    if any(sql_type.base == "char" for sql_type in types):
+        return Type("char", (sum(sql_type.parameters[0] if sql_type.parameters else LONGEST_CHAR for sql_type in types),))
     return VARCHAR
 
 
-def _part_of(joined: Type, kind: Type) -> Type:
-    """Return the type in which text becomes a part of joined text: of char all parts are char."""
-    return Type("char", kind.parameters) if joined.base == "char" else kind
+def _part_of(joined: Type, sql_type: Type) -> Type:
+    return Type("char", sql_type.parameters) if joined.base == "char" else sql_type

@@ -1,4 +1,4 @@
-"""Expressions that must be constant: arguments of CALL, and what stands behind AS OF."""
+"""Checks of expressions that must be constant."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _QUERIES: Final = (s.ScalarQuery, s.Exists, s.InQuery, s.Quantified)
 
 
 def refuse_subqueries(context: Context, value: s.Expression) -> None:
-    """Refuse an expression that must be constant and has a query within it."""
+    """Raise EXPRESSION_NOT_CONSTANT for a subquery."""
     subquery = next(_subqueries(value), None)
     if subquery is not None:
         context.error("EXPRESSION_NOT_CONSTANT", "Constant expression cannot contain a subquery", subquery.span)

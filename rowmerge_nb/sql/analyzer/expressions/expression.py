@@ -1,4 +1,4 @@
-"""Gives every expression its meaning: names bound, types found, coercions made, Trino's errors where Trino reports them."""
+"""Analyzes expressions: names, types and coercions, with Trino's errors."""
 
 # The table of methods at the end belongs to the class; Context.error and refuse never return.
 # ruff: noqa: SLF001, RET503
@@ -58,12 +58,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rowmerge_nb.sql.analyzer.queries.relation import QueryResult
-    from rowmerge_nb.sql.analyzer.scope import Found, ScopeField
+    from rowmerge_nb.sql.analyzer.scope import Match, ScopeField
     from rowmerge_nb.sql.tree.statements import Identifier, Span
 
 _LARGEST_INTEGER: Final = 2**31 - 1
 _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""Comparisons with their sides changed."""
+"""Comparisons with exchanged sides."""
 _CLOCKS: Final = {"CURRENT_TIMESTAMP": "timestamp with time zone", "LOCALTIMESTAMP": "timestamp", "LOCALTIME": "time"}
 _SHORTEST_DECIMAL: Final = Type("decimal", (1, 0))
 _BUILT_IN: Final = ((), ("system", "builtin"))
@@ -76,14 +76,14 @@ _EXTRACTED_FROM: Final = {
     **dict.fromkeys(("hour", "minute", "second"), _TIMED),
     **dict.fromkeys(("timezone_hour", "timezone_minute"), frozenset({"timestamp with time zone"})),
 }
-"""From what EXTRACT takes a field; others it takes from dates and timestamps."""
+"""The types of EXTRACT by field; other fields need a date or timestamp."""
 
 
 class ExpressionAnalyzer(CallAnalyzer):
-    """Walks written expressions and makes typed ones, in one scope."""
+    """Converts expressions into typed ones, in one scope."""
 
     def analyze(self, node: s.Expression) -> e.Typed:
-        """Return the typed expression of a written one.
+        """Return a typed expression.
 
         Raises:
             AnalysisError: with Trino's code, message and place.
@@ -96,24 +96,24 @@ class ExpressionAnalyzer(CallAnalyzer):
         return method(self, node)
 
     def condition(self, node: s.Expression, message: str) -> e.Typed:
-        """Analyze the whole condition of a clause; ``message`` is said, with the actual type, where it is not boolean."""
+        """Analyze a clause's condition; ``message`` is formatted with a wrong type."""
         if self.site.judged_whole:
             self._kept_by = _terms(node)
         return self._truth(self.whole(node), node, message)
 
     def whole(self, node: s.Expression) -> e.Typed:
-        """Analyze the whole expression of a clause that takes scalars alone; Trino looks for others before it looks at names and types."""
+        """Analyze a clause's scalar expression; aggregates in it are reported before wrong names and types."""
         try:
-            found = self.analyze(node)
+            value = self.analyze(node)
         except AnalysisError:
             if self.site.judged_whole:
                 self.judge_written(node)
             raise
         self.judge(node)
-        return found
+        return value
 
     def judge_written(self, node: s.Expression) -> None:
-        """Refuse an expression for the aggregates, window functions and GROUPING that are written in it."""
+        """Refuse the aggregates, window functions and GROUPING in an expression."""
         self._not_scalars = [
             part
             for part in s.walk(node)
@@ -127,13 +127,13 @@ class ExpressionAnalyzer(CallAnalyzer):
         self.judge(node)
 
     def boolean(self, node: s.Expression, message: str) -> e.Typed:
-        """Analyze a part that must be boolean; ``message`` is said, with the actual type, where it is not."""
+        """Analyze a boolean; ``message`` is formatted with a wrong type."""
         return self._truth(self.analyze(node), node, message)
 
-    def _truth(self, found: e.Typed, node: s.Expression, message: str) -> e.Typed:
-        if found.type not in {BOOLEAN, UNKNOWN}:
-            self.context.error("TYPE_MISMATCH", message.format(found.type), node.error_span)
-        return self.coerce(found, BOOLEAN)
+    def _truth(self, value: e.Typed, node: s.Expression, message: str) -> e.Typed:
+        if value.type not in {BOOLEAN, UNKNOWN}:
+            self.context.error("TYPE_MISMATCH", message.format(value.type), node.error_span)
+        return self.coerce(value, BOOLEAN)
 
     # -- names ----------------------------------------------------------------------------------------------------
 
@@ -143,27 +143,27 @@ class ExpressionAnalyzer(CallAnalyzer):
             return self.variables[parts[0]]
         if parts[0] in self.outputs and parts[0] not in self.variables:
             return self._fields(self._output(node, parts[0]), node, 1)
-        found = self.scope.find(parts)
-        shown = ".".join(parts)
-        if found is None:
+        match = self.scope.find(parts)
+        full_name = ".".join(parts)
+        if match is None:
             if parts[0] in self.variables:
                 return self._fields(self.variables[parts[0]], node, 1)
             near = self.scope.like(parts)
             hint = f"Did you mean '{near}'?" if near else None
             if len(parts) == 1 and (near is None or node.span.of(self.context.text).startswith('"')):
-                text = f"Text stands in single quotes: '{node.parts[0].text}'."
+                text = f"Text is written in single quotes: '{node.parts[0].text}'."
                 hint = f"{hint} {text}" if hint else text
-            self.context.error("COLUMN_NOT_FOUND", f"Column '{shown}' cannot be resolved", node.span, hint)
-        if self.scope.blocked(found.depth):
+            self.context.error("COLUMN_NOT_FOUND", f"Column '{full_name}' cannot be resolved", node.span, hint)
+        if self.scope.blocked(match.depth):
             self.context.error(
-                "NOT_SUPPORTED", f"Reference to column '{shown}' from outer scope not allowed in this context", node.span
+                "NOT_SUPPORTED", f"Reference to column '{full_name}' from outer scope not allowed in this context", node.span
             )
-        field = found.fields[0] if len(found.fields) == 1 else self._chosen(node, found, shown)
+        field = match.fields[0] if len(match.fields) == 1 else self._preferred_field(node, match, full_name)
         self.context.check_read((field,), node.span)
-        return self._fields(e.Column(field.type, field.symbol, found.depth > 0), node, found.used)
+        return self._fields(e.Column(field.type, field.symbol, match.depth > 0), node, match.used)
 
     def _output(self, node: s.Name, name: str) -> e.Typed:
-        """A name of the SELECT list, which ORDER BY sees before those of FROM; within an aggregate it sees these names, and may not use them."""
+        """Return an expression of the SELECT list; ORDER BY sees it before FROM, but an aggregate may not use it."""
         value = self.outputs[name]
         if self.inside_aggregate:
             self.context.error(
@@ -173,9 +173,9 @@ class ExpressionAnalyzer(CallAnalyzer):
             self.context.error("AMBIGUOUS_NAME", f"Column '{name}' is ambiguous", node.span)
         return value
 
-    def _chosen(self, node: s.Name, found: Found, shown: str) -> ScopeField:
-        """Return the field that an ambiguous name means where the site has a preference, or refuse the name."""
-        targets = [field for field in found.fields if field.target]
+    def _preferred_field(self, node: s.Name, match: Match, full_name: str) -> ScopeField:
+        """Return the preferred field of an ambiguous name, or refuse the name."""
+        targets = [field for field in match.fields if field.target]
         is_bare = len(node.parts) == 1 and len(targets) == 1
         if is_bare and self.prefers_target is not None and self.prefers_target(node.parts[0].value):
             self.context.notice(
@@ -183,26 +183,18 @@ class ExpressionAnalyzer(CallAnalyzer):
                 node.span,
             )
             return targets[0]
-        qualifiers = sorted({field.qualifier[-1] for field in found.fields if field.qualifier})
+        qualifiers = sorted({field.qualifier[-1] for field in match.fields if field.qualifier})
         hint = f"Write {' or '.join(f'{q}.{node.parts[-1].text}' for q in qualifiers)}." if len(qualifiers) > 1 else None
-        self.context.error("AMBIGUOUS_NAME", f"Column '{shown}' is ambiguous", node.span, hint)
+        self.context.error("AMBIGUOUS_NAME", f"Column '{full_name}' is ambiguous", node.span, hint)
 
     def _fields(self, base: e.Typed, node: s.Name, used: int) -> e.Typed:
         for index, part in enumerate(node.parts[used:], used):
-            known = ".".join(part.value for part in node.parts[:index])
-            base = self._field(base, part, node, known, f"{known}.{part.value}")
+            prefix = ".".join(part.value for part in node.parts[:index])
+            base = self._field(base, part, node, prefix, f"{prefix}.{part.value}")
         return base
 
     def _field(self, base: e.Typed, part: Identifier, node: s.Expression, known: str, shown: str) -> e.Typed:
-        """Return a field of a row.
-
-        Args:
-            base: the row.
-            part: the field's name.
-            node: what was written.
-            known: the row, as an error names it.
-            shown: the field, as an error names it.
-        """
+        """Return a field of a row; errors call the row ``known`` and the field ``shown``."""
         if base.type.base != "row":
             self.context.error("TYPE_MISMATCH", f"Expression {known} is not of type ROW", node.span)
         names = [field.lower() if field else None for field in base.type.fields]
@@ -227,51 +219,51 @@ class ExpressionAnalyzer(CallAnalyzer):
         if node.kind == "integer":
             return e.Constant(INTEGER if ~_LARGEST_INTEGER <= int(node.value) <= _LARGEST_INTEGER else BIGINT, node.value)
         if node.kind == "decimal":
-            found = decimal_literal(node.value)
-            if found is None:
+            literal = decimal_literal(node.value)
+            if literal is None:
                 self.context.error("INVALID_LITERAL", f"Invalid decimal literal: {node.value}", node.span)
-            return found
+            return literal
         return e.Constant(Type(node.kind if node.kind != "binary" else "varbinary"), node.value)
 
     def _typed_literal(self, node: s.TypedLiteral) -> e.Typed:
         try:
-            found = typed_literal(node.type, node.value)
+            literal = typed_literal(node.type, node.value)
         except KeyError:
             if node.type in ABSENT_TYPES:
                 self.refuse(f"The type {node.type} is not supported by this engine", node)
             self.context.error("TYPE_NOT_FOUND", f"Unknown type: {node.type}", node.span)
-        if found is None:
+        if literal is None:
             far = far_moment(node.type, node.value)
             if far is not None:
-                # Python has no value for it, but the cast of its text has one.
+                # Python has no such value, but the cast of its text has.
                 return e.Apply(cast_type(VARCHAR, far), "cast", (e.Constant(VARCHAR, node.value),))
             if node.type == "time" and typed_literal("timestamp", f"2001-01-01 {node.value}") is not None:
                 self.refuse("The type time with time zone is not supported by this engine", node)
             self.context.error("INVALID_LITERAL", f"'{node.value}' is not a valid {node.type.upper()} literal", node.span)
-        return found
+        return literal
 
     def _interval(self, node: s.Interval) -> e.Typed:
-        found = interval_literal(node)
-        if found is None:
+        literal = interval_literal(node)
+        if literal is None:
             self.context.error("INVALID_LITERAL", interval_refusal(node), node.span)
-        if is_long_interval(found):
+        if is_long_interval(literal):
             self.refuse("An interval of more than 106751991 days is not supported by this engine: it counts microseconds", node)
-        return found
+        return literal
 
     def _special(self, node: s.Special) -> e.Typed:
         if node.word == "CURRENT_DATE":
             return moment_constant(DATE, self.context.now)
         if node.word in _CLOCKS:
-            kind = Type(_CLOCKS[node.word], (3 if node.precision is None else node.precision,))
-            self._check_precision(kind, kind, node)
-            return moment_constant(kind, self.context.now)
+            clock_type = Type(_CLOCKS[node.word], (3 if node.precision is None else node.precision,))
+            self._check_precision(clock_type, clock_type, node)
+            return moment_constant(clock_type, self.context.now)
         if node.word in _DEFAULTS:
             name = self.context.tables.default()[_DEFAULTS.index(node.word)]
             return e.Constant(VARCHAR, name)
         if node.word == "CURRENT_USER":
             return e.Constant(VARCHAR, self.context.tables.user())
         if node.word == "CURRENT_PATH":
-            # Functions are looked for in no schema.
+            # Functions have no schema.
             return e.Constant(VARCHAR, "")
         self.refuse(f"{node.word} is not supported by this engine", node)
 
@@ -305,7 +297,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         return self._arithmetic(node, left, right) if node.operator in "+-*/%" else self._comparison(node, left, right)
 
     def _chain(self, node: s.Chain) -> e.Typed:
-        """Type a long run of operators step by step; each step takes the value so far by a variable."""
+        """Type a long run of operators; each step refers to the value so far by a variable."""
         value = self.analyze(node.first)
         arguments = [value]
         for step in node.steps:
@@ -315,13 +307,13 @@ class ExpressionAnalyzer(CallAnalyzer):
                 value = concatenated(self, step, [so_far, operand])
             else:
                 value = self._arithmetic(step, so_far, operand)
-            # NULL of no type makes NULL of all that stands before it.
+            # An untyped NULL makes everything before it NULL.
             arguments = [] if isinstance(value, e.Constant) else arguments
             arguments.append(value)
         chain = e.chain_of(value.type, arguments)
         is_loop = isinstance(chain, e.Apply) and chain.name == "chain" and len(chain.arguments) > DEEPEST_TREE + 1
         if is_loop and e.has_subquery(chain):
-            # An engine runs so long a chain as a loop, in which it allows no subquery.
+            # Engines run such a chain as a loop, which allows no subquery.
             raise too_deep()
         return chain
 
@@ -346,7 +338,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         return e.Apply(result, "arithmetic", (left, right), node.operator)
 
     def _check_scale(self, node: s.Binary | s.Step, left: Type, right: Type) -> None:
-        """A product has the decimals of both factors."""
+        """Check the scale of a product."""
         if node.operator == "*" and left.base == right.base == "decimal":
             scale = left.parameters[1] + right.parameters[1]
             if scale > MAX_PRECISION:
@@ -357,13 +349,13 @@ class ExpressionAnalyzer(CallAnalyzer):
                 )
 
     def _factor(self, value: e.Typed, operator: str) -> e.Typed:
-        """What an interval is multiplied with or divided by: bigint or double."""
+        """Coerce an interval's factor to bigint or double."""
         if not is_numeric(value.type):
             return value
         return self.coerce(value, BIGINT if operator == "*" and can_coerce(value.type, BIGINT) else DOUBLE)
 
     def _alike(self, left: e.Typed, right: e.Typed, result: Type) -> tuple[e.Typed, e.Typed]:
-        """Operands as the operator wants them: decimals keep their own precision, other numbers become the result's type."""
+        """Coerce operands: decimals keep their precision, other numbers get the result's type."""
         if result.base == "decimal":
             return self.coerce(left, as_decimal(left.type)), self.coerce(right, as_decimal(right.type))
         return self.coerce(left, result), self.coerce(right, result)
@@ -377,23 +369,19 @@ class ExpressionAnalyzer(CallAnalyzer):
     def _comparison(self, node: s.Binary, left: e.Typed, right: e.Typed) -> e.Typed:
         common = common_type(left.type, right.type)
         if common is None:
-            # Trino knows only =, < and <=; it names the others by them.
+            # Trino has only =, < and <=.
             self._no_operator(node, {"<>": "=", ">": "<", ">=": "<="}.get(node.operator, node.operator), left, right)
         ordered = node.operator not in {"=", "<>"}
         if ordered and not is_orderable(common):
             self._no_operator(node, {">": "<", ">=": "<="}.get(node.operator, node.operator), left, right)
         if common.base == "row" and ordered:
             return self._row_order(node.operator, left, right, common)
-        if common.base == "decimal" and (found := self._with_long_literal(node.operator, left, right)) is not None:
-            return found
+        if common.base == "decimal" and (comparison := self._with_long_literal(node.operator, left, right)) is not None:
+            return comparison
         return e.Apply(BOOLEAN, node.operator, self.comparable((left, right), common))
 
     def _with_long_literal(self, operator: str, left: e.Typed, right: e.Typed) -> e.Typed | None:
-        """A comparison with a literal that has so many decimals that no type has room for both sides: Trino cuts the literal.
-
-        Returns:
-            None where there is room, or no such literal.
-        """
+        """Compare with a decimal literal too long for a common type: Trino truncates the literal. None if not applicable."""
         if UNKNOWN in {left.type, right.type}:
             return None
         (p1, s1), (p2, s2) = as_decimal(left.type).parameters, as_decimal(right.type).parameters
@@ -402,16 +390,16 @@ class ExpressionAnalyzer(CallAnalyzer):
         literal = constant_of(right)
         if max(p1 - s1, p2 - s2) + max(s1, s2) <= MAX_PRECISION or literal is None or literal.value is None:
             return None
-        kind = as_decimal(left.type)
-        precision, scale = kind.parameters
+        decimal_type = as_decimal(left.type)
+        precision, scale = decimal_type.parameters
         with localcontext(prec=2 * MAX_PRECISION):
             cut = Decimal(literal.value).quantize(Decimal(1).scaleb(-scale), ROUND_FLOOR) + 0
             largest = Decimal(10) ** (precision - scale) - Decimal(1).scaleb(-scale)
             if cut != Decimal(literal.value):
-                # No value equals the literal, and none is beyond the largest: what is NULL stays unknown.
+                # No value equals the literal or exceeds the largest; NULL stays unknown.
                 cut = largest if operator in {"=", "<>"} else cut
                 operator = {"=": ">", "<>": "<=", "<": "<=", ">=": ">"}.get(operator, operator)
-        return e.Apply(BOOLEAN, operator, (self.coerce(left, kind), e.Constant(kind, f"{cut:f}")))
+        return e.Apply(BOOLEAN, operator, (self.coerce(left, decimal_type), e.Constant(decimal_type, f"{cut:f}")))
 
     def _row_order(self, operator: str, left: e.Typed, right: e.Typed, common: Type) -> e.Typed:
         return e.Apply(BOOLEAN, operator, self.comparable((left, right), common), "row")
@@ -437,9 +425,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         return e.Apply(BOOLEAN, "not", (both,)) if node.negated else both
 
     def _in_list(self, node: s.InList) -> e.Typed:
-        found = long_list(self, node)
-        if found is not None:
-            return found
+        list_lookup = long_list(self, node)
+        if list_lookup is not None:
+            return list_lookup
         nodes = [node.value, *node.items]
         parts = self.alike([self.analyze(part) for part in nodes], nodes, "IN value and list items")
         return e.Apply(BOOLEAN, "in", self.comparable(parts, parts[0].type), node.negated)
@@ -450,12 +438,12 @@ class ExpressionAnalyzer(CallAnalyzer):
         checks = [(value, node.value, "Left side of"), (pattern, node.pattern, "Pattern for")]
         if escape is not None and node.escape is not None:
             checks.append((escape, node.escape, "Escape for"))
-        for part, written, side in checks:
+        for part, part_node, side in checks:
             if not (part.type.base == "varchar" or part.type == UNKNOWN or (part is value and part.type.base == "char")):
                 self.context.error(
                     "TYPE_MISMATCH",
                     f"{side} LIKE expression must evaluate to a varchar (actual: {part.type})",
-                    written.error_span,
+                    part_node.error_span,
                 )
             self.context.note_parameter(part, VARCHAR)
         return e.Apply(BOOLEAN, "like", (value, pattern, *((escape,) if escape else ())), node.negated)
@@ -475,8 +463,8 @@ class ExpressionAnalyzer(CallAnalyzer):
     def _case(self, node: s.Case) -> e.Typed:
         operand = self.analyze(node.operand) if node.operand else None
         conditions = [self._when(node, operand, condition) for condition, _ in node.whens]
-        written = [value for _, value in node.whens] + ([node.default] if node.default else [])
-        values = self.alike([self.analyze(value) for value in written], written, "All CASE results")
+        value_nodes = [value for _, value in node.whens] + ([node.default] if node.default else [])
+        values = self.alike([self.analyze(value) for value in value_nodes], value_nodes, "All CASE results")
         arguments = [part for pair in zip(conditions, values, strict=False) for part in pair]
         return e.Apply(values[0].type, "case", (*arguments, *values[len(conditions) :]))
 
@@ -512,7 +500,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         return e.Apply(target, "cast", (value,), "try" if node.safe else None)
 
     def _check_precision(self, source: Type, target: Type, node: s.Expression) -> None:
-        """Values have microseconds here; a literal with more decimals was rounded, which must not be shown as if it were not."""
+        """Refuse precisions above microseconds, since values are rounded."""
         fine = too_precise(target) or (too_precise(source) if target.base in {"varchar", "char", "json"} else None)
         if fine is not None:
             self.context.error(
@@ -612,7 +600,7 @@ class ExpressionAnalyzer(CallAnalyzer):
     # -- helpers --------------------------------------------------------------------------------------------------
 
     def alike(self, parts: Sequence[e.Typed], nodes: Sequence[s.Expression], what: str) -> list[e.Typed]:
-        """Coerce expressions to their common type; the error points at the first that does not fit."""
+        """Coerce expressions to their common type; the error is at the first misfit."""
         common = UNKNOWN
         for part, node in zip(parts, nodes, strict=True):
             wider = common_type(common, part.type)
@@ -624,7 +612,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         return [self.coerce(part, common) for part in parts]
 
     def no_common_type(self, what: str, common: Type, kind: Type, kinds: str, span: Span) -> NoReturn:
-        """Refuse a value whose type does not fit those before it; ``kinds`` are the types of all."""
+        """Refuse a value without a common type with those before it; ``kinds`` lists all types."""
         self.context.error(
             "TYPE_MISMATCH",
             f"{what} must be the same type or coercible to a common type. "
@@ -634,7 +622,6 @@ class ExpressionAnalyzer(CallAnalyzer):
 
 
 def _terms(node: s.Expression) -> tuple[s.Expression, ...]:
-    """Return the terms of a condition that must all be true."""
     if isinstance(node, s.Logical) and node.operator == "AND":
         return tuple(term for part in node.terms for term in _terms(part))
     return (node,)

@@ -1,4 +1,4 @@
-"""IN over a long list of constants: the list is data, and a value is looked up in it instead of being compared with all of it."""
+"""IN over a long list of constants: the list is data, in which values are looked up."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span
 
 _SHORT: Final = 64
-"""Up to so many values, a list is written value by value."""
+"""Lists of up to this length are written value by value."""
 _LONGEST: Final = 5_000
-"""So many values can be written one by one where they cannot be looked up."""
+"""The maximum length of lists that cannot be looked up."""
 _LOOKED_UP: Final = frozenset(
     {"tinyint", "smallint", "integer", "bigint", "decimal", "double", "varchar", "uuid", "varbinary", "date", "timestamp"}
 )
@@ -33,11 +33,10 @@ _VALUE: Final = "v"
 
 
 def long_list(analyzer: ExpressionAnalyzer, node: s.InList) -> e.Typed | None:
-    """Analyze IN over a list with many constants; None for a short list.
+    """Analyze IN over a long list, or return None for a short one.
 
     Raises:
-        AnalysisError: TYPE_MISMATCH where the value and the list have no common type; NOT_SUPPORTED for a list that is too long for
-            values of its type; what is wrong with an item.
+        AnalysisError: TYPE_MISMATCH; NOT_SUPPORTED for too long a list of some types.
     """
     if len(node.items) <= _SHORT and not any(isinstance(item, s.Literals) for item in node.items):
         return None
@@ -47,24 +46,26 @@ def long_list(analyzer: ExpressionAnalyzer, node: s.InList) -> e.Typed | None:
         for item in node.items
     ]
     common = instant(_common(analyzer, node, value, items))
-    constants, computed = _told_apart(items)
+    constants, computed = _partitioned(items)
     if not constants:
         return e.Apply(BOOLEAN, "in", analyzer.comparable((value, *computed), common), node.negated)
     column = ConstantColumn.joined(constants)
     if common.base not in _LOOKED_UP:
-        return _written(analyzer, node, value, items, common)
-    sought, *others = analyzer.comparable((value, *computed), common)
-    found = _set(node, column, common)
+        return _value_by_value(analyzer, node, value, items, common)
+    value_to_find, *others = analyzer.comparable((value, *computed), common)
+    constant_set = _set(node, column, common)
     if not others:
-        return e.Apply(BOOLEAN, "in set", (sought,), (found, node.negated))
-    # A value is in a list if it is in one of two lists that make it up.
-    both = (e.Apply(BOOLEAN, "in set", (sought,), (found, False)), e.Apply(BOOLEAN, "in", (sought, *others), False))
+        return e.Apply(BOOLEAN, "in set", (value_to_find,), (constant_set, node.negated))
+    # The list is the union of two lists.
+    both = (
+        e.Apply(BOOLEAN, "in set", (value_to_find,), (constant_set, False)),
+        e.Apply(BOOLEAN, "in", (value_to_find, *others), False),
+    )
     either = e.Apply(BOOLEAN, "or", both)
     return e.Apply(BOOLEAN, "not", (either,)) if node.negated else either
 
 
-def _told_apart(items: Sequence[ConstantColumn | e.Typed]) -> tuple[list[ConstantColumn], list[e.Typed]]:
-    """Tell constants from what is computed."""
+def _partitioned(items: Sequence[ConstantColumn | e.Typed]) -> tuple[list[ConstantColumn], list[e.Typed]]:
     columns, constants, computed = [], [], []
     for item in items:
         if isinstance(item, ConstantColumn):
@@ -84,14 +85,13 @@ def _set(node: s.InList, column: ConstantColumn, common: Type) -> ConstantSet:
     return ConstantSet(common, values.drop_null(), bool(values.null_count))
 
 
-def _written(
+def _value_by_value(
     analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items: Sequence[ConstantColumn | e.Typed], common: Type
 ) -> e.Typed:
-    """Write a list value by value, of a type whose values are compared in a way of their own."""
     parts: list[e.Typed] = [value]
-    for item, written in zip(items, node.items, strict=True):
-        if isinstance(item, ConstantColumn) and isinstance(written, s.Literals):
-            parts += map(literal_constant, written.run.texts)
+    for item, item_node in zip(items, node.items, strict=True):
+        if isinstance(item, ConstantColumn) and isinstance(item_node, s.Literals):
+            parts += map(literal_constant, item_node.run.texts)
         elif not isinstance(item, ConstantColumn):
             parts.append(item)
     if len(parts) > _LONGEST:
@@ -99,7 +99,7 @@ def _written(
             "NOT_SUPPORTED",
             f"IN over a list of {len(parts) - 1} values of type {common} is not supported by this engine: {_LONGEST} are the most",
             node.error_span,
-            "Cast what is looked for, for instance to varchar; or write IN (VALUES ...).",
+            "Cast the value, for instance to varchar, or write IN (VALUES ...).",
         )
     return e.Apply(BOOLEAN, "in", analyzer.comparable(parts, common), node.negated)
 
@@ -115,20 +115,20 @@ def _common(analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items:
 
 
 def _refuse(analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items: Sequence[ConstantColumn | e.Typed]) -> NoReturn:
-    """Name the first item that does not fit what stands before it."""
-    found: list[tuple[Type, Callable[[], Span]]] = [(value.type, lambda: node.value.error_span)]
-    for item, written in zip(items, node.items, strict=True):
-        if isinstance(written, s.Literals):
-            run = written.run
-            found += [(literal_constant(text).type, partial(run.span_of, index)) for index, text in enumerate(run.texts)]
+    """Refuse the first item that has no common type with those before."""
+    typed_items: list[tuple[Type, Callable[[], Span]]] = [(value.type, lambda: node.value.error_span)]
+    for item, item_node in zip(items, node.items, strict=True):
+        if isinstance(item_node, s.Literals):
+            run = item_node.run
+            typed_items += [(literal_constant(text).type, partial(run.span_of, index)) for index, text in enumerate(run.texts)]
         elif isinstance(item, e.Typed):
-            found.append((item.type, partial(_span, written)))
+            typed_items.append((item.type, partial(_span, item_node)))
     common = UNKNOWN
-    for kind, index in found:
-        wider = common_type(common, kind)
+    for item_type, index in typed_items:
+        wider = common_type(common, item_type)
         if wider is None:
-            kinds = ", ".join(dict.fromkeys(str(kind) for kind, _ in found))
-            analyzer.no_common_type("IN value and list items", common, kind, kinds, index())
+            listed = ", ".join(dict.fromkeys(str(item_type) for item_type, _ in typed_items))
+            analyzer.no_common_type("IN value and list items", common, item_type, listed, index())
         common = wider
     raise AssertionError(node)
 

@@ -1,4 +1,4 @@
-"""Functions that a statement brings along, ``WITH FUNCTION``: a call is what the function's expression gives of its arguments."""
+"""``WITH FUNCTION``: a call is replaced by the function's expression over its arguments."""
 
 # Context.error never returns.
 # ruff: noqa: RET503
@@ -25,57 +25,43 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span
 
 _MOST_PARTS: Final = 1_000
-"""A call becomes what it computes: of functions that call others twice that doubles at each of them."""
+"""Expansion is exponential in the depth of calls if each function calls another one twice."""
 _QUERIES = (s.ScalarQuery, s.Exists, s.InQuery, s.Quantified)
 
 
 @dataclass(frozen=True)
 class InlineFunction:
-    """A function that a statement brings along.
-
-    Args:
-        node: how it is written.
-        parameters: the types of its parameters.
-        returns: the type of what it gives.
-        before: the functions that it can call.
-        made: what it gives of arguments that it was called with.
-    """
+    """A function that a statement defines, and expansions of calls by arguments."""
 
     node: s.FunctionDefinition
     parameters: tuple[Type, ...]
     returns: Type
     before: tuple[InlineFunction, ...]
-    made: dict[tuple[e.Typed, ...], e.Typed] = field(default_factory=dict, compare=False, repr=False)
+    expansions: dict[tuple[e.Typed, ...], e.Typed] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def shown(self) -> str:
-        """The function as errors name it."""
+        """The signature, for errors."""
         return f"{self.node.name.value}({', '.join(map(str, self.parameters))})"
 
 
 def define_functions(context: Context, nodes: Sequence[s.FunctionDefinition]) -> None:
-    """Let a statement call the functions that it brings along; each can call those before it.
-
-    Args:
-        context: the statement.
-        nodes: the functions as they are written.
-
-    Raises:
-        AnalysisError: with Trino's code and place, also for a function that is not called.
-    """
+    """Define the functions of a statement; each can call those before it. Unused ones are checked too."""
     for node in nodes:
         names = [name.value for name, _ in node.parameters]
-        for place, (name, _) in enumerate(node.parameters):
-            if name.value in names[:place]:
+        for index, (name, _) in enumerate(node.parameters):
+            if name.value in names[:index]:
                 context.error("INVALID_ARGUMENTS", f"Duplicate function parameter name: {name.value}", name.span)
-        kinds = tuple(_type(context, kind, name.span) for name, kind in node.parameters)
-        function = InlineFunction(node, kinds, _type(context, node.returns, node.returns_span), context.functions)
+        parameter_types = tuple(_type(context, sql_type, name.span) for name, sql_type in node.parameters)
+        function = InlineFunction(node, parameter_types, _type(context, node.returns, node.returns_span), context.functions)
         query = next((part for part in s.walk(node.body) if isinstance(part, _QUERIES)), None)
         if query is not None:
             context.error("NOT_SUPPORTED", "Queries are not allowed in functions", query.error_span)
-        columns = tuple(e.Column(kind, context.symbols.new(name)) for name, kind in zip(names, kinds, strict=True))
+        columns = tuple(
+            e.Column(sql_type, context.symbols.new(name)) for name, sql_type in zip(names, parameter_types, strict=True)
+        )
         context.functions = (*context.functions, function)
-        body = _given(context, function, columns)
+        body = _expanded(context, function, columns)
         if node.deterministic and not e.is_deterministic(body):
             context.error(
                 "INVALID_ARGUMENTS",
@@ -100,18 +86,14 @@ def _type(context: Context, name: s.TypeName, span: Span) -> Type:
 
 
 def call_inline(analyzer: CallAnalyzer, node: s.Call) -> e.Typed | None:
-    """Analyze the call of a function that the statement brings along; None where it brings none of that name.
-
-    Raises:
-        AnalysisError: with Trino's code and place.
-    """
+    """Analyze the call of an inline function, or return None for any other."""
     context = analyzer.context
-    found = [function for function in context.functions if function.node.name.value == node.name]
-    if not found or node.qualifier:
+    functions = [function for function in context.functions if function.node.name.value == node.name]
+    if not functions or node.qualifier:
         return None
     values = [analyzer.analyze(argument) for argument in node.arguments]
     _check_call(analyzer, node)
-    function = _chosen(analyzer, node, found, [value.type for value in values])
+    function = _matching_function(analyzer, node, functions, [value.type for value in values])
     if function.node.span.start <= node.span.start < function.node.span.end:
         context.error(
             "NOT_SUPPORTED",
@@ -119,62 +101,65 @@ def call_inline(analyzer: CallAnalyzer, node: s.Call) -> e.Typed | None:
             function.node.span,
         )
     context.expand(node.span)
-    arguments = tuple(analyzer.coerce(value, kind) for value, kind in zip(values, function.parameters, strict=True))
-    return _given(context, function, arguments)
+    arguments = tuple(analyzer.coerce(value, sql_type) for value, sql_type in zip(values, function.parameters, strict=True))
+    return _expanded(context, function, arguments)
 
 
 def _check_call(analyzer: CallAnalyzer, node: s.Call) -> None:
-    """Refuse what only aggregates and functions over windows have."""
+    """Refuse syntax of aggregates and window functions."""
     error, span = analyzer.context.error, node.error_span
     if node.window is not None:
         error("FUNCTION_NOT_WINDOW", f"Not a window function: {node.name}", replace(analyzer.select or span, about=span))
     if node.distinct:
         error("FUNCTION_NOT_AGGREGATE", "DISTINCT is not supported for non-aggregation functions", span)
     if node.filter is not None or node.order_by:
-        what = "Filter" if node.filter is not None else "ORDER BY"
-        error("FUNCTION_NOT_AGGREGATE", f"{what} is only valid for aggregation functions", span)
+        clause = "Filter" if node.filter is not None else "ORDER BY"
+        error("FUNCTION_NOT_AGGREGATE", f"{clause} is only valid for aggregation functions", span)
 
 
-def _chosen(analyzer: CallAnalyzer, node: s.Call, found: Sequence[InlineFunction], kinds: Sequence[Type]) -> InlineFunction:
-    """Return the function that takes arguments of certain types: exactly these, or else the one whose types are the narrowest."""
-    exact = [function for function in found if list(function.parameters) == list(kinds)]
-    fitting = exact or [function for function in found if _coerces(kinds, function.parameters)]
+def _matching_function(
+    analyzer: CallAnalyzer, node: s.Call, functions: Sequence[InlineFunction], argument_types: Sequence[Type]
+) -> InlineFunction:
+    """Return the function with exactly these types, or the narrowest one."""
+    exact = [function for function in functions if list(function.parameters) == list(argument_types)]
+    fitting = exact or [function for function in functions if _coerces(argument_types, function.parameters)]
     narrowest = [one for one in fitting if all(_coerces(one.parameters, other.parameters) for other in fitting)]
     if len(narrowest) == 1:
         return narrowest[0]
     if fitting:
         analyzer.ambiguous(node)
-    _not_found(analyzer, node, found, kinds)
+    _not_found(analyzer, node, functions, argument_types)
 
 
-def _not_found(analyzer: CallAnalyzer, node: s.Call, found: Sequence[InlineFunction], kinds: Sequence[Type]) -> NoReturn:
-    expected = ", ".join(function.shown for function in found)
+def _not_found(
+    analyzer: CallAnalyzer, node: s.Call, functions: Sequence[InlineFunction], argument_types: Sequence[Type]
+) -> NoReturn:
+    expected = ", ".join(function.shown for function in functions)
     analyzer.context.error(
         "FUNCTION_NOT_FOUND",
-        f"Unexpected parameters ({listed_types(kinds)}) for function {node.name}. Expected: {expected}",
+        f"Unexpected parameters ({listed_types(argument_types)}) for function {node.name}. Expected: {expected}",
         node.error_span,
     )
 
 
-def _coerces(kinds: Sequence[Type], parameters: Sequence[Type]) -> bool:
-    return len(kinds) == len(parameters) and all(map(can_coerce, kinds, parameters))
+def _coerces(argument_types: Sequence[Type], parameters: Sequence[Type]) -> bool:
+    return len(argument_types) == len(parameters) and all(map(can_coerce, argument_types, parameters))
 
 
-def _given(context: Context, function: InlineFunction, arguments: tuple[e.Typed, ...]) -> e.Typed:
-    """Return what a function's expression is of its arguments, which stand where it has its parameters."""
+def _expanded(context: Context, function: InlineFunction, arguments: tuple[e.Typed, ...]) -> e.Typed:
     from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
     from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 
-    if arguments in function.made:
-        return function.made[arguments]
+    if arguments in function.expansions:
+        return function.expansions[arguments]
     node = function.node
     analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite(f"Function {node.name.text}"))
     analyzer.variables = {name.value: value for (name, _), value in zip(node.parameters, arguments, strict=True)}
-    known = context.functions
-    # Its own name is known to it, for what calls itself to be refused.
+    visible_functions = context.functions
+    # Its own name is visible, so that recursion is reported.
     context.functions = (*function.before, function)
     body = analyzer.analyze(node.body)
-    context.functions = known
+    context.functions = visible_functions
     if not can_coerce(body.type, function.returns):
         context.error(
             "TYPE_MISMATCH", f"Value of RETURN must evaluate to {function.returns} (actual: {body.type})", node.body.error_span
@@ -192,5 +177,5 @@ def _given(context: Context, function: InlineFunction, arguments: tuple[e.Typed,
         condition = nulls[0] if len(nulls) == 1 else e.Apply(BOOLEAN, "or", nulls)
         value = e.Apply(function.returns, "case", (condition, e.Constant(function.returns, None), value))
     if node.deterministic:
-        function.made[arguments] = value
+        function.expansions[arguments] = value
     return value

@@ -1,4 +1,4 @@
-"""Gives JSON_EXISTS, JSON_VALUE and JSON_QUERY their meaning: their types, and what tells one call from another."""
+"""Analyzes JSON_EXISTS, JSON_VALUE and JSON_QUERY."""
 
 from __future__ import annotations
 
@@ -25,23 +25,19 @@ _FORMATS: Final = {"JSON": "JSON", **{f"UTF{bits}": f"JSON ENCODING UTF{bits}" f
 
 
 def json_lookup(analyzer: CallAnalyzer, node: j.JsonLookup) -> e.Typed:
-    """Analyze JSON_EXISTS, JSON_VALUE or JSON_QUERY.
-
-    Raises:
-        AnalysisError: with Trino's words where Trino refuses the call, with NOT_SUPPORTED where only this engine does.
-    """
+    """Analyze JSON_EXISTS, JSON_VALUE or JSON_QUERY."""
     if node.path_name is not None:
         analyzer.context.error("INVALID_PATH", f"JSON path name is not allowed in {node.name} function", node.path_name.span)
     document = read_as_json(analyzer, node.input, f"{node.name} function input argument")
     path = _path(analyzer, node)
-    variables, values = _passed(analyzer, node, path)
-    kind, defaults = {"JSON_EXISTS": _exists, "JSON_VALUE": _value, "JSON_QUERY": _query}[node.name](analyzer, node)
+    variables, values = _passing(analyzer, node, path)
+    sql_type, defaults = {"JSON_EXISTS": _exists, "JSON_VALUE": _value, "JSON_QUERY": _query}[node.name](analyzer, node)
     arguments = (document, *values, *defaults)
     _without_queries(analyzer, node, node.name, arguments)
     missing = "FALSE" if node.name == "JSON_EXISTS" else "NULL"
     on_empty, on_error = (behavior.word if behavior else missing for behavior in (node.on_empty, node.on_error))
-    looked = Looked(path, on_empty, on_error, node.wrapper, node.quotes, variables)
-    return e.Apply(kind, "written", arguments, e.Written(node.name, looked))
+    lookup = Looked(path, on_empty, on_error, node.wrapper, node.quotes, variables)
+    return e.Apply(sql_type, "written", arguments, e.Written(node.name, lookup))
 
 
 def _without_queries(analyzer: CallAnalyzer, node: s.Expression, name: str, values: tuple[e.Typed, ...]) -> None:
@@ -49,50 +45,54 @@ def _without_queries(analyzer: CallAnalyzer, node: s.Expression, name: str, valu
         analyzer.refuse(f"{name} over a subquery is not supported by this engine", node)
 
 
-def read_as_json(analyzer: CallAnalyzer, given: j.JsonInput, what: str) -> e.Typed:
-    """Analyze a value that is read as JSON; it must be text. ``what`` names it in a refusal.
+def read_as_json(analyzer: CallAnalyzer, json_input: j.JsonInput, what: str) -> e.Typed:
+    """Analyze a value that is read as JSON, ``what`` in errors.
 
     Raises:
-        AnalysisError: TYPE_MISMATCH where Trino reads no JSON from the type, NOT_SUPPORTED where only this engine does not.
+        AnalysisError: TYPE_MISMATCH if Trino reads no JSON from the type, NOT_SUPPORTED if only this engine does not.
     """
-    value = analyzer.analyze(given.value)
-    form = given.format or "JSON"
+    value = analyzer.analyze(json_input.value)
+    form = json_input.format or "JSON"
     fits = value.type.base == "varchar" and form == "JSON"
     if not (fits or value.type in {UNKNOWN, Type("varbinary")}):
-        said = f"Cannot read input of type {value.type} as JSON using formatting {_FORMATS[form]}"
+        message = f"Cannot read input of type {value.type} as JSON using formatting {_FORMATS[form]}"
         hint = "Write json_format(...) around a value of type json." if value.type.base == "json" else None
-        analyzer.context.error("TYPE_MISMATCH", said, given.value.error_span, hint)
+        analyzer.context.error("TYPE_MISMATCH", message, json_input.value.error_span, hint)
     if value.type.base == "varbinary":
-        analyzer.refuse(f"{what} of type varbinary is not supported by this engine; write from_utf8(...)", given.value)
+        analyzer.refuse(f"{what} of type varbinary is not supported by this engine; write from_utf8(...)", json_input.value)
     return analyzer.coerce(value, VARCHAR)
 
 
 _PASSED: Final = frozenset({"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "varchar", "unknown"})
 
 
-def _passed(
+def _passing(
     analyzer: CallAnalyzer, node: j.JsonLookup, path: JsonPath
 ) -> tuple[tuple[tuple[str, bool], ...], tuple[e.Typed, ...]]:
-    """Return the path's variables, of each whether it is read as JSON, and their values."""
-    found: dict[str, tuple[bool, e.Typed]] = {}
-    for given, name in node.passing:
-        known = analyzer.context.canonical(name)
-        if known in found:
+    """Return the path's variables, with whether each is JSON, and their values."""
+    values_by_name: dict[str, tuple[bool, e.Typed]] = {}
+    for json_input, name in node.passing:
+        canonical_name = analyzer.context.canonical(name)
+        if canonical_name in values_by_name:
             analyzer.context.error(
-                "DUPLICATE_PARAMETER_NAME", f"{known} JSON path parameter is specified more than once", name.span
+                "DUPLICATE_PARAMETER_NAME", f"{canonical_name} JSON path parameter is specified more than once", name.span
             )
-        if given.format:
-            found[known] = True, read_as_json(analyzer, given, f"{node.name} function JSON path parameter")
+        if json_input.format:
+            values_by_name[canonical_name] = True, read_as_json(analyzer, json_input, f"{node.name} function JSON path parameter")
             continue
-        value = analyzer.analyze(given.value)
+        value = analyzer.analyze(json_input.value)
         if value.type.base not in _PASSED:
-            analyzer.refuse(f"A parameter of a JSON path of type {value.type} is not supported by this engine", given.value)
-        found[known] = False, value
+            analyzer.refuse(f"A parameter of a JSON path of type {value.type} is not supported by this engine", json_input.value)
+        values_by_name[canonical_name] = False, value
     for part in parts_of_path(path.root):
-        if isinstance(part, Variable) and part.name not in found:
-            hint = f'. Try quoting "{part.name}" in the PASSING clause to match case' if part.name.upper() in found else ""
+        if isinstance(part, Variable) and part.name not in values_by_name:
+            hint = (
+                f'. Try quoting "{part.name}" in the PASSING clause to match case' if part.name.upper() in values_by_name else ""
+            )
             analyzer.context.error("INVALID_PATH", f"no value passed for parameter {part.name}{hint}", node.path.span)
-    return tuple((name, is_json) for name, (is_json, _) in found.items()), tuple(value for _, value in found.values())
+    return tuple((name, is_json) for name, (is_json, _) in values_by_name.items()), tuple(
+        value for _, value in values_by_name.values()
+    )
 
 
 def _path(analyzer: CallAnalyzer, node: j.JsonLookup) -> JsonPath:
@@ -112,16 +112,16 @@ def _path(analyzer: CallAnalyzer, node: j.JsonLookup) -> JsonPath:
         analyzer.refuse(f"{error}{here}", node.path)
 
 
-def _returned(analyzer: CallAnalyzer, node: j.JsonLookup | j.JsonConstructor) -> Type:
+def _returning(analyzer: CallAnalyzer, node: j.JsonLookup | j.JsonConstructor) -> Type:
     if node.returning is None:
         return VARCHAR
     try:
-        kind = read_type(node.returning)
+        sql_type = read_type(node.returning)
     except AnalysisError:
         analyzer.context.error("TYPE_MISMATCH", f"Unknown type: {node.returning.text}", node.error_span)
-    if too_precise(kind):
-        analyzer.refuse(f"The type {kind} is not supported by this engine: its values have microseconds", node)
-    return kind
+    if too_precise(sql_type):
+        analyzer.refuse(f"The type {sql_type} is not supported by this engine: its values have microseconds", node)
+    return sql_type
 
 
 # -- JSON_EXISTS ------------------------------------------------------------------------------------------------------
@@ -137,27 +137,27 @@ def _exists(_analyzer: CallAnalyzer, _node: j.JsonLookup) -> _Part:
 
 
 def _value(analyzer: CallAnalyzer, node: j.JsonLookup) -> _Part:
-    kind = _returned(analyzer, node)
-    if not (is_text(kind) or is_numeric(kind) or kind == BOOLEAN or kind.base in _DATETIME):
-        shown = node.returning.text if node.returning else kind
-        analyzer.context.error("TYPE_MISMATCH", f"Invalid return type of function JSON_VALUE: {shown}", node.error_span)
+    sql_type = _returning(analyzer, node)
+    if not (is_text(sql_type) or is_numeric(sql_type) or sql_type == BOOLEAN or sql_type.base in _DATETIME):
+        type_text = node.returning.text if node.returning else sql_type
+        analyzer.context.error("TYPE_MISMATCH", f"Invalid return type of function JSON_VALUE: {type_text}", node.error_span)
     empty, error = (
-        _default(analyzer, behavior, kind, when) for behavior, when in ((node.on_empty, "EMPTY"), (node.on_error, "ERROR"))
+        _default(analyzer, behavior, sql_type, when) for behavior, when in ((node.on_empty, "EMPTY"), (node.on_error, "ERROR"))
     )
-    return kind, [default for default in (empty, error) if default is not None]
+    return sql_type, [default for default in (empty, error) if default is not None]
 
 
-def _default(analyzer: CallAnalyzer, behavior: j.JsonBehavior | None, kind: Type, when: str) -> e.Typed | None:
+def _default(analyzer: CallAnalyzer, behavior: j.JsonBehavior | None, sql_type: Type, when: str) -> e.Typed | None:
     if behavior is None or behavior.default is None:
         return None
     value = analyzer.analyze(behavior.default)
-    if not can_coerce(value.type, kind):
+    if not can_coerce(value.type, sql_type):
         analyzer.context.error(
             "TYPE_MISMATCH",
-            f"Function JSON_VALUE default ON {when} result must evaluate to a {kind} (actual: {value.type})",
+            f"Function JSON_VALUE default ON {when} result must evaluate to a {sql_type} (actual: {value.type})",
             behavior.default.error_span,
         )
-    return analyzer.coerce(value, kind)
+    return analyzer.coerce(value, sql_type)
 
 
 # -- JSON_QUERY -------------------------------------------------------------------------------------------------------
@@ -174,18 +174,14 @@ def _query(analyzer: CallAnalyzer, node: j.JsonLookup) -> _Part:
 
 
 def output_type(analyzer: CallAnalyzer, node: j.JsonLookup | j.JsonConstructor) -> Type:
-    """Return the type that a call returns JSON text as.
-
-    Raises:
-        AnalysisError: TYPE_MISMATCH where Trino does not write JSON as the type, NOT_SUPPORTED where only this engine does not.
-    """
-    kind = _returned(analyzer, node)
+    """Return the type of the returned JSON text; errors as in `read_as_json`."""
+    sql_type = _returning(analyzer, node)
     form = node.output_format or "JSON"
-    binary = kind.base == "varbinary"
-    if not (binary or (form == "JSON" and is_text(kind))):
+    binary = sql_type.base == "varbinary"
+    if not (binary or (form == "JSON" and is_text(sql_type))):
         analyzer.context.error(
-            "TYPE_MISMATCH", f"Cannot output JSON value as {kind} using formatting {_FORMATS[form]}", node.error_span
+            "TYPE_MISMATCH", f"Cannot output JSON value as {sql_type} using formatting {_FORMATS[form]}", node.error_span
         )
     if form in {"UTF16", "UTF32"}:
         analyzer.refuse(f"{node.name} with ENCODING {form} is not supported by this engine", node)
-    return kind
+    return sql_type

@@ -1,10 +1,6 @@
-"""Functions of dates, times and timestamps that a row of the table of functions cannot describe.
+"""Date and time functions that depend on a unit, a pattern, or a value's zone."""
 
-What they give depends on a unit (``date_trunc``), a pattern (``format_datetime``) or the zone that a value carries. Every one of
-them is made out of analyzed arguments; what is not refused here or made here, the table of functions decides.
-"""
-
-# All makers of calls have one signature, whether they need all of it or not.
+# All makers have one signature.
 # ruff: noqa: ARG001
 
 from __future__ import annotations
@@ -35,22 +31,16 @@ _ZONED_MILLISECONDS: Final = zoned(Type(_WITH_ZONE, (3,)))
 
 
 def moment_function(analyzer: CallAnalyzer, name: str, values: Sequence[e.Typed], node: Expression) -> e.Typed | None:
-    """Make the call of a function of moments, or give None where the table of functions decides.
-
-    Args:
-        analyzer: knows the statement, for errors.
-        name: the function.
-        values: its analyzed arguments.
-        node: the call, for places.
-    """
+    """Analyze a date or time function, or return None if the table of functions decides."""
     maker = _MAKERS.get(name)
     return maker(analyzer, _with_typed_nulls(name, values), node) if maker is not None else None
 
 
 def _with_typed_nulls(name: str, values: Sequence[e.Typed]) -> list[e.Typed]:
-    """Return NULL alone the type that Trino takes it for at its place."""
     kinds = (*_NULLS.get(name, ()), *[UNKNOWN] * len(values))
-    return [e.Constant(kind, None) if value.type == UNKNOWN else value for value, kind in zip(values, kinds, strict=False)]
+    return [
+        e.Constant(sql_type, None) if value.type == UNKNOWN else value for value, sql_type in zip(values, kinds, strict=False)
+    ]
 
 
 def _is_moment(value: e.Typed) -> bool:
@@ -58,7 +48,7 @@ def _is_moment(value: e.Typed) -> bool:
 
 
 def _on_clock(analyzer: CallAnalyzer, values: list[e.Typed], name: str, node: Expression) -> e.Typed | None:
-    """Functions that look at the wall clock alone: of a timestamp with time zone at that of its zone. DATE of text is a cast."""
+    """Analyze a function of the wall clock; DATE of text is a cast."""
     if name == "date" and len(values) == 1 and is_text(values[0].type):
         return analyzer.coerce(values[0], DATE)
     if not any(value.type.base == _WITH_ZONE for value in values):
@@ -82,7 +72,6 @@ def _is_dated(value: e.Typed) -> bool:
 
 
 def _is_moved(analyzer: CallAnalyzer, value: e.Typed, node: Expression) -> bool:
-    """Return whether it is what moves by units NULL alone is of too many types."""
     if value.type == UNKNOWN:
         analyzer.ambiguous(node)
     return _is_dated(value)
@@ -159,13 +148,13 @@ def _format(read: Callable[[str], tuple[Token, ...]], name: str) -> Maker:
     return make
 
 
-def _parse(read: Callable[[str], tuple[Token, ...]], name: str, kind: Type) -> Maker:
+def _parse(read: Callable[[str], tuple[Token, ...]], name: str, sql_type: Type) -> Maker:
     def make(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
         if len(values) != 2 or not all(is_text(value.type) for value in values):
             return None
         if any(map(e.is_null, values)):
-            return e.Constant(kind, None)
-        return written(kind, name, values[0], key=_tokens(analyzer, read, values[1], node))
+            return e.Constant(sql_type, None)
+        return written(sql_type, name, values[0], key=_tokens(analyzer, read, values[1], node))
 
     return make
 
@@ -190,13 +179,13 @@ def _iso_date(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -
 def _to_iso8601(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
     if len(values) != 1 or not _is_moment(values[0]):
         return None
-    kind = values[0].type
-    if kind.parameters[0] > 6:
+    sql_type = values[0].type
+    if sql_type.parameters[0] > 6:
         return None
 
-    # The digits of years have room for twelve characters, and an offset is one of six.
-    decimals = kind.parameters[0] + 1 if kind.parameters[0] else 0
-    longest = 22 + decimals + (6 if kind.base == _WITH_ZONE else 0)
+    # A year has up to twelve characters, an offset six.
+    decimals = sql_type.parameters[0] + 1 if sql_type.parameters[0] else 0
+    longest = 22 + decimals + (6 if sql_type.base == _WITH_ZONE else 0)
     return written(varchar_of(longest), "to_iso8601", values[0])
 
 
@@ -218,7 +207,7 @@ def _from_unixtime(analyzer: CallAnalyzer, values: list[e.Typed], node: Expressi
 
 
 def _to_unixtime(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-    """A clock is that of the session's zone; by that of UTC the number is read off the clock itself, for which the table has a row."""
+    """Read a clock in the session's zone; the table has the function for UTC."""
     if len(values) != 1 or values[0].type.base != "timestamp" or session_zone() == "UTC":
         return None
     return analyzer.function("to_unixtime", [analyzer.coerce(values[0], Type(_WITH_ZONE, values[0].type.parameters))], node)
@@ -243,7 +232,7 @@ _NULLS: Final[dict[str, tuple[Type, ...]]] = {
     "at_timezone": (Type(_WITH_ZONE, (3,)), VARCHAR),
     "date_add": (VARCHAR, BIGINT),
 }
-"""What NULL alone is taken for, place by place."""
+"""The types of untyped NULLs by position."""
 
 _MAKERS: Final[dict[str, Maker]] = {
     **ZONE_MAKERS,

@@ -1,6 +1,6 @@
-"""Time zones in expressions: giving a timestamp a zone, asking for it, and the offset from UTC that it means."""
+"""Time zones in expressions."""
 
-# All makers of calls have one signature, whether they need all of it or not.
+# All makers have one signature.
 # ruff: noqa: ARG001
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _WITH_ZONE: Final = "timestamp with time zone"
 _MOMENTS: Final = frozenset({"timestamp", _WITH_ZONE})
 
 
-def written(kind: Type, name: str, *arguments: e.Typed, key: Any = None) -> e.Typed:
-    """Make an operation that is printed by a function of its own; see `rowmerge_nb.sql.typed.expressions.Written`."""
-    return e.Apply(kind, "written", arguments, e.Written(name, key))
+def written(sql_type: Type, name: str, *arguments: e.Typed, key: Any = None) -> e.Typed:
+    """Build an operation with its own printer; see `rowmerge_nb.sql.typed.expressions.Written`."""
+    return e.Apply(sql_type, "written", arguments, e.Written(name, key))
 
 
 def at_time_zone(analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Expression) -> e.Typed:
-    """Make ``value AT TIME ZONE zone``: the same instant, with that zone."""
+    """Build ``value AT TIME ZONE zone``."""
     if value.type.base == "timestamp":
         value = analyzer.coerce(value, Type(_WITH_ZONE, value.type.parameters))
     if value.type.base == "time":
@@ -46,7 +46,7 @@ def at_time_zone(analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Ex
 
 
 def in_one_zone(value: e.Typed) -> bool:
-    """Return whether a timestamp's zone is the same in all rows: it comes from AT TIME ZONE or with_timezone with a constant, whatever was computed with it since."""
+    """Return whether a timestamp has the same zone in all rows, by AT TIME ZONE or with_timezone with a constant."""
     if not isinstance(value, e.Apply):
         return False
     if isinstance(value.detail, e.Written) and value.detail.name in {"at time zone", "with_timezone"}:
@@ -60,21 +60,14 @@ def _is_zone(value: e.Typed) -> bool:
 
 
 def zone_argument(analyzer: CallAnalyzer, zone: e.Typed, node: Expression, *, unknown: str = "zone") -> e.Typed:
-    """Return the name of a zone: a known one is checked here, another one where it is used.
-
-    Args:
-        analyzer: knows the statement, for errors.
-        zone: a text, an interval or NULL.
-        node: the call, for places.
-        unknown: what checks a zone that is no constant, and so says what an unknown one is called.
-    """
+    """Return a zone's name; constants are checked here, others at run time, with the error ``unknown``."""
     if zone.type == INTERVAL_DAY:
         return written(VARCHAR, "zone of interval", zone)
     if isinstance(zone, e.Constant):
         name = canonical_zone(zone.value) if zone.value is not None else None
         if zone.value is not None and name is None:
-            code, *said = UNKNOWN_ZONES[unknown] if zone.value else EMPTY_ZONE
-            analyzer.context.error(code, zone.value.join(said) if zone.value else said[0], node.error_span)
+            code, *message_parts = UNKNOWN_ZONES[unknown] if zone.value else EMPTY_ZONE
+            analyzer.context.error(code, zone.value.join(message_parts) if zone.value else message_parts[0], node.error_span)
         return e.Constant(VARCHAR, name)
     return written(VARCHAR, unknown, zone)
 
@@ -84,7 +77,6 @@ def _is_at_clock(value: e.Typed) -> bool:
 
 
 def _with_zone(analyzer: CallAnalyzer, value: e.Typed) -> e.Typed:
-    """A date or a timestamp as one with a time zone, which it may be already."""
     if value.type.base == _WITH_ZONE:
         return value
     return analyzer.coerce(value, Type(_WITH_ZONE, value.type.parameters or (0,)))
@@ -106,7 +98,6 @@ def _with_timezone(analyzer: CallAnalyzer, values: list[e.Typed], node: Expressi
 
 
 def _from_clock(value: e.Typed, zone: e.Typed) -> e.Typed:
-    """The wall clock of a zone as a timestamp with that zone."""
     return written(zoned(Type(_WITH_ZONE, value.type.parameters)), "with_timezone", value, zone)
 
 
@@ -137,4 +128,4 @@ ZONE_MAKERS: Final[dict[str, Maker]] = {
     "timezone_hour": _timezone_part("timezone_hour"),
     "timezone_minute": _timezone_part("timezone_minute"),
 }
-"""The functions of zones; see `rowmerge_nb.sql.analyzer.expressions.moment_calls`."""
+"""The functions of zones."""

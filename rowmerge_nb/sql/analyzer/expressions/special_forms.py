@@ -1,4 +1,4 @@
-"""Analyzes what is written as a call and has rules of its own: COALESCE, NULLIF, IF, TRY, typeof, GREATEST, JSON paths."""
+"""Analyzes calls with rules of their own."""
 
 # Context.error never returns.
 
@@ -67,28 +67,31 @@ def _typeof(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     name = e.Constant(VARCHAR, str(values[0].type))
     if not any(isinstance(part, (e.Aggregate, e.Column)) for part in e.walk(values[0])):
         return name
-    # What it is asked of is read all the same: an aggregate makes one row of many, and outside of one a column must be grouped by.
+    # The operand is still read: an aggregate reduces rows, and columns must be grouped.
     return e.Apply(VARCHAR, "case", (e.Apply(BOOLEAN, "is null", (values[0],), False), name, name))
 
 
 def _extreme(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     values = [analyzer.analyze(argument) for argument in node.arguments]
-    kinds = [value.type for value in values]
+    argument_types = [value.type for value in values]
     common: Type | None = UNKNOWN
-    for kind in kinds:
-        common = common_type(common, kind) if common is not None else None
+    for argument_type in argument_types:
+        common = common_type(common, argument_type) if common is not None else None
     if common is None or not values or not is_orderable(common):
-        analyzer.unexpected(node, kinds, f"{node.name}(E) E:orderable")
+        analyzer.unexpected(node, argument_types, f"{node.name}(E) E:orderable")
     return e.Apply(common, node.name, tuple(analyzer.coerce(value, common) for value in values))
 
 
 def _json_path(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
-    """JSON_EXTRACT and its kin; their paths are read here."""
     values = [analyzer.analyze(argument) for argument in node.arguments]
-    kinds = [value.type for value in values]
-    fits = len(kinds) == 2 and kinds[0].base in {"varchar", "json", "unknown"} and (is_text(kinds[1]) or kinds[1] == UNKNOWN)
+    argument_types = [value.type for value in values]
+    fits = (
+        len(argument_types) == 2
+        and argument_types[0].base in {"varchar", "json", "unknown"}
+        and (is_text(argument_types[1]) or argument_types[1] == UNKNOWN)
+    )
     if not fits:
-        analyzer.unexpected(node, kinds, f"{node.name}(json, jsonpath), {node.name}(varchar(x), jsonpath)")
+        analyzer.unexpected(node, argument_types, f"{node.name}(json, jsonpath), {node.name}(varchar(x), jsonpath)")
     value, path = values
     if node.name == "json_extract_scalar" and value.type == UNKNOWN:
         analyzer.ambiguous(node)
@@ -114,7 +117,7 @@ def _now(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
 
 
 def _can_fail(node: e.Typed) -> bool:
-    """Can evaluating it raise an error?"""
+    """Return whether evaluation can raise an error."""
     for part in e.walk(node):
         if isinstance(part, e.Apply) and part.name in {"arithmetic", "negate", "subscript", "function", "written"}:
             return True
@@ -126,7 +129,7 @@ def _can_fail(node: e.Typed) -> bool:
 
 
 def _hidden_failure(node: e.Typed) -> str | None:
-    """Find a form in which a failing part would not make the whole NULL, so that TRY could not be told from it."""
+    """Return a form that can hide a failing part from TRY."""
     for part in e.walk(node):
         if isinstance(part, e.Apply) and part.name == "function":
             lambdas = [argument.body for argument in part.arguments if isinstance(argument, e.Function)]
@@ -155,4 +158,4 @@ SPECIAL_FORMS: Final[dict[str, Callable[[CallAnalyzer, s.Call], e.Typed]]] = {
     "json_extract_scalar": _json_path,
     "json_size": _json_path,
 }
-"""The names of calls that are analyzed here, and the function that does it."""
+"""The analyzers of special calls by name."""

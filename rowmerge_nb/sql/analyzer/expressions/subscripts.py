@@ -1,4 +1,4 @@
-"""Analyzes subscripts: of arrays by position, of maps by key, of rows by a number that is written out."""
+"""Analyzes subscripts of arrays, maps and rows."""
 
 # Context.error never returns.
 # ruff: noqa: RET503
@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def subscript(analyzer: ExpressionAnalyzer, node: s.Subscript) -> e.Typed:
-    """Analyze ``base[index]``.
-
-    Raises:
-        AnalysisError: with Trino's code and words.
-    """
+    """Analyze ``base[index]``."""
     base = analyzer.analyze(node.base)
     if base.type.base == "row":
         return _field_by_number(analyzer, node, base)
@@ -29,23 +25,23 @@ def subscript(analyzer: ExpressionAnalyzer, node: s.Subscript) -> e.Typed:
     if base.type.base == "array" and (is_integer(index.type) or index.type == UNKNOWN):
         return e.Apply(base.type.parameters[0], "subscript", (base, analyzer.coerce(index, BIGINT)))
     if base.type.base == "map":
-        keys, kind = base.type.parameters
+        keys, value_type = base.type.parameters
         common = common_type(index.type, keys)
         if common is not None:
-            wider = analyzer.coerce(base, map_of(common, kind))
-            return e.Apply(kind, "subscript", (wider, analyzer.coerce(index, common)))
+            wider = analyzer.coerce(base, map_of(common, value_type))
+            return e.Apply(value_type, "subscript", (wider, analyzer.coerce(index, common)))
     analyzer.context.error("TYPE_MISMATCH", f"Cannot use {index.type} for subscript of {base.type}", node.error_span)
 
 
 def _field_by_number(analyzer: ExpressionAnalyzer, node: s.Subscript, base: e.Typed) -> e.Typed:
-    """``row[2]``: a whole number as it is written, for it tells the type."""
+    """Analyze ``row[2]``, whose index must be a literal."""
     where = node.index.error_span
     if not isinstance(node.index, s.Literal):
         negative = isinstance(node.index, s.Unary) and isinstance(node.index.operand, s.Literal)
         if negative:
-            shown = node.index.span.of(analyzer.context.text)
-            said = f"Invalid subscript index: {shown}. ROW indices start at 1"
-            analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, where)
+            index_text = node.index.span.of(analyzer.context.text)
+            message = f"Invalid subscript index: {index_text}. ROW indices start at 1"
+            analyzer.context.error("INVALID_FUNCTION_ARGUMENT", message, where)
         analyzer.context.error("EXPRESSION_NOT_CONSTANT", "Subscript expression on ROW requires a constant index", where)
     index = analyzer.analyze(node.index)
     if not (isinstance(index, e.Constant) and is_integer(index.type) and index.value is not None):
@@ -54,8 +50,8 @@ def _field_by_number(analyzer: ExpressionAnalyzer, node: s.Subscript, base: e.Ty
         analyzer.context.error("TYPE_MISMATCH", f"Subscript expression on ROW requires integer index, found {index.type}", where)
     number, count = int(index.value), len(base.type.parameters)
     if not 1 <= number <= count:
-        said = f"Subscript index out of bounds: {number}, max value is {count}"
+        message = f"Subscript index out of bounds: {number}, max value is {count}"
         if number < 1:
-            said = f"Invalid subscript index: {number}. ROW indices start at 1"
-        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, where)
+            message = f"Invalid subscript index: {number}. ROW indices start at 1"
+        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", message, where)
     return e.Apply(base.type.parameters[number - 1], "field", (base,), number - 1)

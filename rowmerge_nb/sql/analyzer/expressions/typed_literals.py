@@ -1,4 +1,4 @@
-"""Literals of a type (``DATE '...'``, ``INTERVAL '...'``): checked here, so that a bad one is an error with a place."""
+"""Literals with a type (``DATE '...'``), checked here so that errors have a place."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _FLOAT: Final = re.compile(
 )
 _FAR_DATE: Final = re.compile(r"\s*([+-]?\d{1,9})-(\d{1,2})-(\d{1,2})\s*", re.ASCII)
 _YEARS: Final = 400
-"""After so many years the calendar begins anew."""
+"""The period of the calendar."""
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - zones are handled apart
 
 
 def decimal_literal(text: str) -> Constant | None:
-    """Return the constant of decimal digits: leading zeros do not count as precision. None if it has more than 38 digits.
+    """Return the constant of decimal digits, without leading zeros; None above 38 digits.
 
     >>> str(decimal_literal("0.125").type), str(decimal_literal("-12.50").type)
     ('decimal(3,3)', 'decimal(4,2)')
@@ -51,39 +51,39 @@ def decimal_literal(text: str) -> Constant | None:
     return Constant(decimal_of(precision, len(fraction)), sign + digits)
 
 
-def typed_literal(kind: str, value: str) -> Constant | None:
-    """Return the constant of ``kind 'value'``; None where the text is not one.
+def typed_literal(type_name: str, value: str) -> Constant | None:
+    """Return the constant of ``type_name 'value'``, or None if the text is invalid.
 
     Raises:
-        KeyError: there is no such kind of literal.
+        KeyError: no literal has this type.
 
     >>> typed_literal("date", "2024-02-29").value, typed_literal("date", "2024-02-30")
     ('2024-02-29', None)
     """
     try:
-        return _READERS[kind](value)
+        return _READERS[type_name](value)
     except (ValueError, OverflowError):
         return None
 
 
-def _integer(kind: str) -> Callable[[str], Constant]:
+def _integer(type_name: str) -> Callable[[str], Constant]:
     def read(value: str) -> Constant:
         match = re.fullmatch(r"[\x00-\x20]*([+-]?\d+)[\x00-\x20]*", value)
         if match is None:
             raise ValueError(value)
         number = int(match[1])
-        if not -_INTEGERS[kind] <= number < _INTEGERS[kind]:
+        if not -_INTEGERS[type_name] <= number < _INTEGERS[type_name]:
             raise ValueError(value)
-        return Constant(Type("integer" if kind == "int" else kind), str(number))
+        return Constant(Type("integer" if type_name == "int" else type_name), str(number))
 
     return read
 
 
 def _decimal(value: str) -> Constant:
-    found = decimal_literal(value)
-    if found is None:
+    constant = decimal_literal(value)
+    if constant is None:
         raise ValueError(value)
-    return found
+    return constant
 
 
 def _boolean(value: str) -> Constant:
@@ -112,16 +112,15 @@ def _json(value: str) -> Constant:
 
 
 def _uuid(value: str) -> Constant:
-    found = uuid.UUID(value)
-    if str(found) != value.lower():
+    parsed = uuid.UUID(value)
+    if str(parsed) != value.lower():
         raise ValueError(value)
-    return Constant(UUID, str(found))
+    return Constant(UUID, str(parsed))
 
 
-def _is_rounded_out(kind: str, value: str) -> bool:
-    """Return whether it is so near the end of Python's years that its microseconds are beyond."""
+def _is_rounded_out(type_name: str, value: str) -> bool:
     try:
-        _READERS[kind](value)
+        _READERS[type_name](value)
     except OverflowError:
         return True
     except ValueError:
@@ -129,18 +128,18 @@ def _is_rounded_out(kind: str, value: str) -> bool:
     return False
 
 
-def far_moment(kind: str, value: str) -> Type | None:
-    """Return the type of a DATE or TIMESTAMP literal that Python has no value for; None of all others.
+def far_moment(type_name: str, value: str) -> Type | None:
+    """Return the type of a valid DATE or TIMESTAMP literal outside of Python's range, else None.
 
     >>> str(far_moment("date", "12024-02-29")), far_moment("date", "12023-02-29"), far_moment("date", "2024-02-29")
     ('date', None, None)
     """
-    match = (_FAR_DATE if kind == "date" else _TIMESTAMP).fullmatch(value if kind == "date" else value.rstrip())
-    if kind not in {"date", "timestamp"} or match is None:
+    match = (_FAR_DATE if type_name == "date" else _TIMESTAMP).fullmatch(value if type_name == "date" else value.rstrip())
+    if type_name not in {"date", "timestamp"} or match is None:
         return None
-    if dt.MINYEAR <= int(match[1]) <= dt.MAXYEAR and not _is_rounded_out(kind, value):
+    if dt.MINYEAR <= int(match[1]) <= dt.MAXYEAR and not _is_rounded_out(type_name, value):
         return None
-    clock, zone = match.groups()[3:] if kind == "timestamp" else (None, None)
+    clock, zone = match.groups()[3:] if type_name == "timestamp" else (None, None)
     try:
         dt.date(_YEARS + int(match[1]) % _YEARS, int(match[2]), int(match[3]))
         _, precision = _clock(clock) if clock else (0, 0)
@@ -148,11 +147,11 @@ def far_moment(kind: str, value: str) -> Type | None:
         return None
     if zone and canonical_zone(zone) is None:
         return None
-    return DATE if kind == "date" else Type("timestamp with time zone" if zone else "timestamp", (precision,))
+    return DATE if type_name == "date" else Type("timestamp with time zone" if zone else "timestamp", (precision,))
 
 
 def _clock(text: str) -> tuple[int, int]:
-    """Microseconds of a day, rounded half up, and the precision written."""
+    """Return the microseconds of a day, rounded half up, and the precision."""
     match = _TIME.fullmatch(text)
     if match is None:
         raise ValueError(text)
@@ -177,52 +176,52 @@ def _timestamp(value: str) -> Constant:
     year, month, day, clock, zone = match.groups()
     micros, precision = _clock(clock) if clock else (0, 0)
     moment = dt.datetime(int(year), int(month), int(day)) + dt.timedelta(microseconds=micros)  # noqa: DTZ001
-    kind = Type("timestamp", (precision,))
+    sql_type = Type("timestamp", (precision,))
     if not zone:
-        return Constant(kind, _shown(moment))
+        return Constant(sql_type, _clock_text(moment))
     name = canonical_zone(zone)
     if name is None:
         raise ValueError(value)
-    kind = Type("timestamp with time zone", (precision,))
-    shown = _shown(to_utc(moment, name))
-    return Constant(kind, shown) if name == "UTC" else Constant(zoned(kind), f"{shown} {name}")
+    sql_type = Type("timestamp with time zone", (precision,))
+    clock_text = _clock_text(to_utc(moment, name))
+    return Constant(sql_type, clock_text) if name == "UTC" else Constant(zoned(sql_type), f"{clock_text} {name}")
 
 
-def _shown(moment: dt.datetime) -> str:
+def _clock_text(moment: dt.datetime) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S.%f").rjust(26, "0")
 
 
-def moment_constant(kind: Type, moment: dt.datetime) -> Constant:
-    """Return a moment, by the clock of the session's zone, as a constant of a type with a day or a clock, rounded to its decimals of a second.
+def moment_constant(sql_type: Type, moment: dt.datetime) -> Constant:
+    """Return a moment as a constant, by the session zone's clock, rounded to the type's precision.
 
     >>> moment_constant(Type("time", (1,)), dt.datetime(2024, 2, 29, 23, 59, 59, 960000, dt.UTC)).value
     '00:00:00.000000'
     """
     zone = session_zone()
-    with_zone = kind.base == "timestamp with time zone"
+    with_zone = sql_type.base == "timestamp with time zone"
     clock = moment.astimezone(dt.UTC if with_zone else zone_info(zone)).replace(tzinfo=None)
-    if kind == DATE:
-        return Constant(kind, clock.date().isoformat())
-    step = 10 ** (MOST_MICROSECONDS - precision_of(kind))
+    if sql_type == DATE:
+        return Constant(sql_type, clock.date().isoformat())
+    step = 10 ** (MOST_MICROSECONDS - precision_of(sql_type))
     micros = (clock - _EPOCH) // dt.timedelta(microseconds=1) + step // 2
     rounded = _EPOCH + dt.timedelta(microseconds=micros - micros % step)
     if with_zone and zone != "UTC":
-        return Constant(zoned(kind), f"{_shown(rounded)} {zone}")
-    return Constant(kind, rounded.strftime("%H:%M:%S.%f") if kind.base == "time" else _shown(rounded))
+        return Constant(zoned(sql_type), f"{_clock_text(rounded)} {zone}")
+    return Constant(sql_type, rounded.strftime("%H:%M:%S.%f") if sql_type.base == "time" else _clock_text(rounded))
 
 
-def _double(kind: Type) -> Callable[[str], Constant]:
+def _double(sql_type: Type) -> Callable[[str], Constant]:
     def read(value: str) -> Constant:
         match = _FLOAT.fullmatch(value)
         if match is None:
             raise ValueError(value)
-        return Constant(kind, repr(float(match[1])))
+        return Constant(sql_type, repr(float(match[1])))
 
     return read
 
 
 _READERS: Final[dict[str, Callable[[str], Constant]]] = {
-    **{kind: _integer(kind) for kind in _INTEGERS},
+    **{type_name: _integer(type_name) for type_name in _INTEGERS},
     "decimal": _decimal,
     "double": _double(DOUBLE),
     "real": _double(REAL),
@@ -238,18 +237,18 @@ _READERS: Final[dict[str, Callable[[str], Constant]]] = {
 }
 
 LONGEST_INTERVAL: Final = 100
-"""Characters; what is longer is no interval, and too long for a number."""
+"""The maximum number of characters."""
 _LARGEST: Final = 2**31 - 1
-"""What a single number of an interval may be, and all months of one."""
+"""The maximum of a single number of an interval, and of all its months."""
 _MOST_SECONDS: Final = 2**63 // 10**6
 _SECONDS: Final = {"DAY": 86400, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
 _DAY_UNITS: Final = ("DAY", "HOUR", "MINUTE", "SECOND")
 
 
 def interval_literal(node: Interval) -> Constant | None:
-    """Return the constant of an interval, in seconds or in months; None where the text does not fit the units.
+    """Return an interval in seconds or months; None if the text does not match the units.
 
-    >>> from rowmerge_nb.sql.parser import statements as parser
+    >>> from rowmerge_nb.sql.parser import statement_reader as parser
     >>> interval_literal(parser.parse("SELECT INTERVAL '1-2' YEAR TO MONTH").tree.body.items[0].value).value
     '14'
     """
@@ -265,19 +264,19 @@ def interval_literal(node: Interval) -> Constant | None:
 
 
 def interval_refusal(node: Interval) -> str:
-    """Return what is wrong with an interval literal, in Trino's words."""
+    """Return Trino's message about an interval literal."""
     last = node.last if node.last and node.last != node.first else None
     words = f"{node.first} TO {last}" if last else node.first
     return f"Invalid INTERVAL {words} value: {node.value}" if _units(node) else f"Invalid interval qualifier: {words}"
 
 
 def is_long_interval(value: Constant) -> bool:
-    """Has an interval more microseconds than Spark counts? Trino counts milliseconds."""
+    """Return whether an interval exceeds Spark's microseconds; Trino counts milliseconds."""
     return value.type == INTERVAL_DAY and abs(Decimal(value.value or 0)) >= _MOST_SECONDS
 
 
 def _units(node: Interval) -> tuple[str, ...]:
-    """The units from the first to the last; none where they are in no order."""
+    """Return the units from first to last; empty for a wrong order."""
     order = ("YEAR", "MONTH") if node.first in {"YEAR", "MONTH"} else _DAY_UNITS
     last = node.last or node.first
     return order[order.index(node.first) : order.index(last) + 1] if last in order else ()
@@ -300,7 +299,7 @@ _PARTS: Final = {
 
 
 def _seconds(text: str, units: tuple[str, ...]) -> str | None:
-    """Seconds with the three decimals that an interval has in Trino; units at the end may be left out."""
+    """Return seconds with six decimals, three significant; trailing units are optional."""
     pattern = ""
     for unit in reversed(units):
         separator = "" if unit == units[0] else " " if unit == "HOUR" else ":"
@@ -308,9 +307,9 @@ def _seconds(text: str, units: tuple[str, ...]) -> str | None:
     match = re.fullmatch(pattern, text or "0", re.ASCII)
     if match is None:
         return None
-    found = match.groupdict()
-    numbers = [int(found[unit] or 0) for unit in units]
+    groups = match.groupdict()
+    numbers = [int(groups[unit] or 0) for unit in units]
     if max(numbers) > _LARGEST:
         return None
     total = sum(number * _SECONDS[unit] for unit, number in zip(units, numbers, strict=True))
-    return f"{total}.{(found.get('FRACTION') or '')[:3].ljust(3, '0')}000"
+    return f"{total}.{(groups.get('FRACTION') or '')[:3].ljust(3, '0')}000"

@@ -1,1 +1,1 @@
-"""Queries and what they are made of: relations, the SELECT list, grouping, windows, recursion."""
+"""Queries and their parts."""

@@ -1,4 +1,4 @@
-"""Which queries behind LATERAL Trino cannot take apart into a join, and therefore refuses; Spark could run them."""
+"""Lateral queries that Trino cannot decorrelate and therefore refuses."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ from rowmerge_nb.sql.typed.readings import outer_columns
 
 
 def is_separable(query: q.Query, outer: frozenset[str]) -> bool:
-    """Return whether a query can be taken apart from the rows around it.
+    """Return whether Trino can decorrelate a query.
 
-    It cannot where several rows of VALUES, the queries of a set operation, or what OFFSET skips depend on these. Trino refuses more than that.
-
-    Args:
-        query: the query.
-        outer: the symbols of the columns around it.
+    It cannot if rows of VALUES, a set operation, or the rows that OFFSET skips depend on ``outer`` symbols.
     """
     match query:
         case q.Valued():

@@ -1,4 +1,4 @@
-"""GROUP BY: by what rows are grouped, and what of them can be read then."""
+"""GROUP BY: keys, and checks of expressions over groups."""
 
 from __future__ import annotations
 
@@ -25,30 +25,28 @@ if TYPE_CHECKING:
 
 
 def with_keys(node: s.Select, outputs: Sequence[Output]) -> s.Select:
-    """Put the keys into GROUP BY in place of AUTO: all columns of the SELECT list but aggregates and functions over windows."""
+    """Replace AUTO in GROUP BY by the SELECT list without aggregates and window functions."""
     if not any(isinstance(item, s.AutoKeys) for item in node.group_by or ()):
         return node
-    kept = [place for place, output in enumerate(outputs, 1) if not isinstance(output.value, e.Aggregate | e.Windowed)]
+    positions = [position for position, output in enumerate(outputs, 1) if not isinstance(output.value, e.Aggregate | e.Windowed)]
     keys: list[s.Expression] = []
-    places: list[tuple[int, ...]] = []
+    key_indexes: list[tuple[int, ...]] = []
     for item in node.group_by or ():
-        written = [s.Literal(item.span, "integer", str(place)) for place in kept] if isinstance(item, s.AutoKeys) else [item]
-        places.append(tuple(range(len(keys), len(keys) + len(written))))
-        keys += written
+        item_keys = (
+            [s.Literal(item.span, "integer", str(position)) for position in positions] if isinstance(item, s.AutoKeys) else [item]
+        )
+        key_indexes.append(tuple(range(len(keys), len(keys) + len(item_keys))))
+        keys += item_keys
     grouping = node.grouping
     if grouping is not None:
-        sets = tuple(tuple(chain.from_iterable(places[at] for at in found)) for found in grouping.sets)
-        columns = frozenset(chain.from_iterable(places[at] for at in grouping.columns))
+        sets = tuple(tuple(chain.from_iterable(key_indexes[at] for at in group)) for group in grouping.sets)
+        columns = frozenset(chain.from_iterable(key_indexes[at] for at in grouping.columns))
         grouping = replace(grouping, sets=sets, columns=columns)
     return replace(node, group_by=tuple(keys), grouping=grouping)
 
 
 def grouped_by(node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> tuple[e.Typed, ...] | None:
-    """Return the keys by which a SELECT makes groups; None without GROUP BY.
-
-    Raises:
-        AnalysisError: with Trino's code and place; NOT_SUPPORTED for types that are not grouped by here.
-    """
+    """Return the keys of GROUP BY; NOT_SUPPORTED for types that this engine does not group by."""
     if node.group_by is None:
         return None
     site = analyzer.site
@@ -56,10 +54,10 @@ def grouped_by(node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[O
     keys = tuple(_key(item, analyzer, outputs) for item in node.group_by)
     for index in sorted(node.grouping.columns) if node.grouping is not None else ():
         if not isinstance(keys[index], e.Column) or isinstance(node.group_by[index], s.Literal):
-            shown = formatted(node.group_by[index], analyzer.context.text)
+            key_text = formatted(node.group_by[index], analyzer.context.text)
             analyzer.context.error(
                 "INVALID_COLUMN_REFERENCE",
-                f"GROUP BY expression must be a column reference: {shown}",
+                f"GROUP BY expression must be a column reference: {key_text}",
                 node.group_by[index].error_span,
             )
     analyzer.site = site
@@ -67,24 +65,24 @@ def grouped_by(node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[O
 
 
 def with_sets_once(node: s.Select, keys: tuple[e.Typed, ...] | None) -> s.Select:
-    """Of GROUP BY DISTINCT, give each set once, whatever the order of its keys is, and however often it has one."""
+    """Remove repeated sets from GROUP BY DISTINCT, ignoring order and repetition of keys."""
     if node.grouping is None or not node.grouping.distinct or keys is None:
         return node
-    first = {frozenset(keys[index] for index in found): found for found in reversed(node.grouping.sets)}
-    sets = tuple(found for found in node.grouping.sets if found in first.values())
+    first = {frozenset(keys[index] for index in group): group for group in reversed(node.grouping.sets)}
+    sets = tuple(group for group in node.grouping.sets if group in first.values())
     return replace(node, grouping=replace(node.grouping, sets=sets))
 
 
 def grouping_operations(
     context: Context, node: s.Select, values: Sequence[e.Typed], keys: tuple[e.Typed, ...] | None
 ) -> list[tuple[e.Typed, e.Typed]]:
-    """Check what GROUPING is asked of; without several sets it is always 0.
+    """Check GROUPING, and return replacements: without several sets it is 0.
 
     Raises:
         AnalysisError: MISSING_GROUP_BY, INVALID_ARGUMENTS.
     """
-    found = [part for value in values for part in e.walk(value) if isinstance(part, e.Apply) and part.name == "grouping"]
-    for part in found:
+    operations = [part for value in values for part in e.walk(value) if isinstance(part, e.Apply) and part.name == "grouping"]
+    for part in operations:
         if keys is None:
             context.error(
                 "MISSING_GROUP_BY",
@@ -93,69 +91,63 @@ def grouping_operations(
             )
         wrong = next((argument for argument in part.arguments if argument not in keys), None)
         if wrong is not None:
-            said = "The arguments to GROUPING() must be expressions referenced by the GROUP BY at the associated query level."
-            shown = formatted(part.detail.arguments[part.arguments.index(wrong)], context.text)
-            context.error("INVALID_ARGUMENTS", f"{said} Mismatch due to {shown}.", part.detail.span)
-    return [(part, e.Constant(INTEGER, "0")) for part in found] if node.grouping is None else []
+            message = "The arguments to GROUPING() must be expressions referenced by the GROUP BY at the associated query level."
+            argument_text = formatted(part.detail.arguments[part.arguments.index(wrong)], context.text)
+            context.error("INVALID_ARGUMENTS", f"{message} Mismatch due to {argument_text}.", part.detail.span)
+    return [(part, e.Constant(INTEGER, "0")) for part in operations] if node.grouping is None else []
 
 
 def check_groups(
     context: Context, values: Iterable[tuple[e.Typed, s.Node]], keys: tuple[e.Typed, ...], fields: Sequence[ScopeField]
 ) -> None:
-    """Check that outside of aggregates only what is grouped by is read.
-
-    Args:
-        context: the statement.
-        values: expressions over groups, and where they were written.
-        keys: what is grouped by.
-        fields: the columns of FROM, by which those of ``*`` are named.
+    """Check that outside of aggregates only grouping keys are read.
 
     Raises:
         AnalysisError: EXPRESSION_NOT_AGGREGATE; NOT_SUPPORTED for a correlated subquery.
     """
-    for value, written in values:
+    for value, node in values:
         if any(isinstance(part, e.Subquery) and part.kind == "scalar" and part.outer for part in e.walk(value)):
             context.error(
                 "NOT_SUPPORTED",
                 "A correlated subquery in a query with GROUP BY is not supported by this engine",
-                written.error_span,
+                node.error_span,
                 "Put the GROUP BY into a subquery in FROM.",
             )
         if not _is_grouped(value, keys):
-            _check_window(context, value, written, keys)
-            if isinstance(written, s.AllColumns) and isinstance(value, e.Column):
+            _check_window(context, value, node, keys)
+            if isinstance(node, s.AllColumns) and isinstance(value, e.Column):
                 context.error(
-                    "EXPRESSION_NOT_AGGREGATE", f"Column {_shown(value, fields)} not in GROUP BY clause", written.error_span
+                    "EXPRESSION_NOT_AGGREGATE", f"Column {_column_text(value, fields)} not in GROUP BY clause", node.error_span
                 )
             text = context.text
-            shown = formatted(written, text) if isinstance(written, s.Expression) else written.span.of(text)
+            expression_text = formatted(node, text) if isinstance(node, s.Expression) else node.span.of(text)
             context.error(
                 "EXPRESSION_NOT_AGGREGATE",
-                f"'{shown}' must be an aggregate expression or appear in GROUP BY clause",
-                written.error_span,
+                f"'{expression_text}' must be an aggregate expression or appear in GROUP BY clause",
+                node.error_span,
             )
 
 
-def _shown(column: e.Column, fields: Sequence[ScopeField]) -> str:
-    """Return a column of FROM as Trino names it: with its table, and by its number where it has no name."""
+def _column_text(column: e.Column, fields: Sequence[ScopeField]) -> str:
+    """Format a column as Trino does: with its table, or as its number."""
     number, field = next((number, field) for number, field in enumerate(fields, 1) if field.symbol == column.symbol)
     return str(number) if field.name is None else f"'{'.'.join((*field.qualifier, field.name))}'"
 
 
-def _check_window(context: Context, value: e.Typed, written: s.Node, keys: tuple[e.Typed, ...]) -> None:
-    """Point at what a window is divided or sorted by, where that is at fault."""
-    if not isinstance(value, e.Windowed) or not isinstance(written, s.Call) or written.window is None:
+def _check_window(context: Context, value: e.Typed, node: s.Node, keys: tuple[e.Typed, ...]) -> None:
+    """Check a window's PARTITION BY and ORDER BY."""
+    if not isinstance(value, e.Windowed) or not isinstance(node, s.Call) or node.window is None:
         return
-    divided = zip(value.partition_by, written.window.partition_by, strict=False)
-    ordered = zip(value.order_by, written.window.order_by, strict=False)
+    divided = zip(value.partition_by, node.window.partition_by, strict=False)
+    ordered = zip(value.order_by, node.window.order_by, strict=False)
     parts = [(part, item, "PARTITION BY") for part, item in divided]
     parts += [(key.value, item.value, "ORDER BY") for key, item in ordered]
     for part, item, clause in parts:
         if not _is_grouped(part, keys):
-            shown = formatted(item, context.text)
+            expression_text = formatted(item, context.text)
             context.error(
                 "EXPRESSION_NOT_AGGREGATE",
-                f"{clause} expression '{shown}' must be an aggregate expression or appear in GROUP BY clause",
+                f"{clause} expression '{expression_text}' must be an aggregate expression or appear in GROUP BY clause",
                 item.error_span,
             )
 

@@ -1,4 +1,4 @@
-"""The queries of WITH that can be seen from a place."""
+"""The visible queries of WITH."""
 
 from __future__ import annotations
 
@@ -12,27 +12,21 @@ if TYPE_CHECKING:
 
 
 class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
-    """Queries of WITH by name, each with those that it can see itself.
+    """Queries of WITH by name, each with the visible ones before it.
 
-    A query sees those before it. All places of one WITH share one table of its queries and differ in how many of them they see, so that a
-    WITH takes room and time for each query once.
-
-    Args:
-        around: what can be seen around the WITH.
-        entries: the queries of the WITH by name, each with its place.
-        count: how many of them can be seen.
+    All views of one WITH share ``entries`` and differ in ``count``, so each query costs time and space once.
     """
 
     def __init__(
         self, around: NamedQueries | None = None, entries: Mapping[str, tuple[int, s.NamedQuery]] | None = None, count: int = 0
     ) -> None:
-        """See nothing, or the first queries of a WITH and what is around it."""
+        """Show the first ``count`` entries, and those around."""
         self._around = around
         self._entries = entries or {}
         self._count = count
 
     def __getitem__(self, name: str) -> tuple[s.NamedQuery, NamedQueries]:
-        """Return a query and what it sees."""
+        """Return a query and those visible to it."""
         position, node = self._entries.get(name, (self._count, None))
         if node is not None and position < self._count:
             return node, NamedQueries(self._around, self._entries, position)
@@ -41,7 +35,7 @@ class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
         return self._around[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names, the nearest first."""
+        """Yield the names, innermost first."""
         own = [name for name, (position, _) in self._entries.items() if position < self._count]
         yield from dict.fromkeys([*own, *(self._around or ())])
 
@@ -51,7 +45,7 @@ class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
 
 
 def check_columns(context: Context, entry: s.NamedQuery, count: int) -> None:
-    """Refuse columns of a named query that are not as many as the query has, or that share a name."""
+    """Check the number and uniqueness of a named query's columns."""
     if entry.columns and len(entry.columns) != count:
         context.error(
             "MISMATCHED_COLUMN_ALIASES",

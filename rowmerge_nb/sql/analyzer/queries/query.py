@@ -1,6 +1,6 @@
-"""Analyzes queries: each becomes one tree, whose output columns are symbols."""
+"""Analyzes queries as trees whose output columns are symbols."""
 
-# An analyzer calls the private methods of another one of its class.
+# An analyzer calls private methods of other instances.
 # ruff: noqa: SLF001
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 
 _SELECT = ExpressionSite("SELECT clause", aggregates=True, windows=True)
-_SHOWN = 10
-"""The number of rows of VALUES that EXPLAIN can show."""
+_EXPLAINED_ROWS = 10
+"""Rows of VALUES that EXPLAIN shows."""
 _HAVING = ExpressionSite("HAVING clause", aggregates=True)
 
 
 @dataclass(frozen=True)
 class _Above:
-    """What a SELECT makes of its rows or groups: the columns, which groups are kept, and by what they are sorted."""
+    """The expressions of a SELECT over its rows or groups."""
 
     outputs: tuple[Output, ...]
     having: e.Typed | None
@@ -47,12 +47,10 @@ class _Above:
 
     @property
     def values(self) -> list[e.Typed]:
-        """All of its expressions."""
-        found = [*(output.value for output in self.outputs), *(key.value for key in self.order_by)]
-        return [*found, self.having] if self.having is not None else found
+        values = [*(output.value for output in self.outputs), *(key.value for key in self.order_by)]
+        return [*values, self.having] if self.having is not None else values
 
     def changed(self, change: Callable[[e.Typed], e.Typed]) -> _Above:
-        """Return it with other expressions."""
         return _Above(
             tuple(replace(output, value=change(output.value)) for output in self.outputs),
             None if self.having is None else change(self.having),
@@ -60,19 +58,14 @@ class _Above:
         )
 
     def replaced(self, pairs: Sequence[tuple[e.Typed, e.Typed]]) -> _Above:
-        """Return it with the second of each pair in the place of the first."""
         return self.changed(lambda value: e.replaced(value, pairs)) if pairs else self
 
 
 class QueryAnalyzer(RelationAnalyzer):
-    """Analyzes queries; see `RelationAnalyzer` for the arguments."""
+    """Analyzes queries; see `RelationAnalyzer`."""
 
     def query(self, node: s.QueryNode) -> QueryResult:
-        """Analyze a whole query.
-
-        Raises:
-            AnalysisError: with Trino's code and place; NOT_SUPPORTED for forms that are not handled here.
-        """
+        """Analyze a whole query."""
         define_functions(self.context, node.functions)
         inner = self._with(node.named, recursive=node.recursive)
         if isinstance(node.body, s.Select):
@@ -95,7 +88,7 @@ class QueryAnalyzer(RelationAnalyzer):
             self.context.error("MISSING_ORDER_BY", "FETCH FIRST WITH TIES clause requires ORDER BY", node.fetch)
 
     def visible(self, named: tuple[s.NamedQuery, ...]) -> NamedQueries:
-        """Return the queries that can be seen behind a WITH; each of them is analyzed."""
+        """Analyze the queries of WITH, and return all visible ones."""
         return self._with(named).named
 
     def _with(self, named: tuple[s.NamedQuery, ...], *, recursive: bool = False) -> QueryAnalyzer:
@@ -105,20 +98,19 @@ class QueryAnalyzer(RelationAnalyzer):
                 self.context.error(
                     "DUPLICATE_NAMED_QUERY", f"WITH query name '{entry.name.value}' specified more than once", entry.span
                 )
-            seen = NamedQueries(self.named, entries, index)
+            visible_queries = NamedQueries(self.named, entries, index)
             recursion = recursion_of(self.context, entry) if recursive else None
-            # A query that nothing refers to must be right as well.
+            # Unused queries must be valid too.
             if recursion is None:
-                found = self._seeing(entry.query, seen)
+                result = self._seeing(entry.query, visible_queries)
             else:
-                found = recursive_rows(self.context, entry, recursion, seen, self._seeing)
-            check_columns(self.context, entry, len(found.fields))
-            entries[entry.name.value] = (index, entry if recursion is None else analyzed(entry, found))
+                result = recursive_rows(self.context, entry, recursion, visible_queries, self._seeing)
+            check_columns(self.context, entry, len(result.fields))
+            entries[entry.name.value] = (index, entry if recursion is None else analyzed(entry, result))
         return QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, len(named))) if named else self
 
-    def _seeing(self, node: s.QueryBody, seen: NamedQueries) -> QueryResult:
-        """Analyze a query that sees other queries of WITH."""
-        return QueryAnalyzer(self.context, self.parent, seen)._body(node)
+    def _seeing(self, node: s.QueryBody, visible_queries: NamedQueries) -> QueryResult:
+        return QueryAnalyzer(self.context, self.parent, visible_queries)._body(node)
 
     def _body(self, node: s.QueryBody) -> QueryResult:
         if isinstance(node, AnalyzedQuery):
@@ -142,22 +134,25 @@ class QueryAnalyzer(RelationAnalyzer):
         analyzer = self.expressions((), ExpressionSite("VALUES"))
         parts = values_rows(self.context, analyzer, node)
         fields = tuple(
-            ScopeField(self.context.symbols.new("field"), None, kind) for kind in common_row(self.context, node, parts)
+            ScopeField(self.context.symbols.new("field"), None, column_type)
+            for column_type in common_row(self.context, node, parts)
         )
         columns = tuple(e.Column(f.type, f.symbol) for f in fields)
         rows = constant_rows(parts, fields)
         if rows is not None:
             forms: tuple[q.Form, ...] = (q.Form(columns, self.context.bind(rows).view, columns),)
             return QueryResult(fields, q.Valued(columns, rows.count, rows.first, forms))
-        written = [part for part in parts if isinstance(part, WrittenRow)]
-        is_numbered = len(written) < len(parts) or len(parts) > FEW_ROWS
+        written_rows = [part for part in parts if isinstance(part, WrittenRow)]
+        is_numbered = len(written_rows) < len(parts) or len(parts) > FEW_ROWS
         if is_numbered:
             forms = computed_rows(self.context, analyzer, node, parts, fields)
         else:
-            forms = tuple(q.Form(self._cells(analyzer, row, fields)) for row in written)
-        shown = [[analyzer.coerce(c, f.type) for c, f in zip(row.cells, fields, strict=True)] for row in written[:_SHOWN]]
+            forms = tuple(q.Form(self._cells(analyzer, row, fields)) for row in written_rows)
+        first_rows = [
+            [analyzer.coerce(c, f.type) for c, f in zip(row.cells, fields, strict=True)] for row in written_rows[:_EXPLAINED_ROWS]
+        ]
         count = sum(part.count for part in parts)
-        return QueryResult(fields, q.Valued(columns, count, lambda most: shown[:most], forms, is_numbered))
+        return QueryResult(fields, q.Valued(columns, count, lambda most: first_rows[:most], forms, is_numbered))
 
     def _cells(self, analyzer: ExpressionAnalyzer, row: WrittenRow, fields: tuple[ScopeField, ...]) -> tuple[e.Typed, ...]:
         cells = zip(row.cells, row.nodes, fields, strict=True)
@@ -166,15 +161,15 @@ class QueryAnalyzer(RelationAnalyzer):
     # -- UNION, INTERSECT, EXCEPT ---------------------------------------------------------------------------------
 
     def _set_operation(self, node: s.SetOperation) -> QueryResult:
-        left, right = self._body(node.left), self._body(node.right)
-        if len(left.fields) != len(right.fields):
+        left_side, right_side = self._body(node.left), self._body(node.right)
+        if len(left_side.fields) != len(right_side.fields):
             self.context.error(
                 "TYPE_MISMATCH",
-                f"{node.operator} query has different number of fields: {len(left.fields)}, {len(right.fields)}",
+                f"{node.operator} query has different number of fields: {len(left_side.fields)}, {len(right_side.fields)}",
                 replace(node.word, about=node.right.span),
             )
-        kinds = []
-        for number, (a, b) in enumerate(zip(left.fields, right.fields, strict=True), 1):
+        column_types = []
+        for number, (a, b) in enumerate(zip(left_side.fields, right_side.fields, strict=True), 1):
             common = common_type(a.type, b.type)
             if common is None:
                 self.context.error(
@@ -182,13 +177,13 @@ class QueryAnalyzer(RelationAnalyzer):
                     f"column {number} in {node.operator} query has incompatible types: {a.type}, {b.type}",
                     replace(node.word, about=node.right.span),
                 )
-            kinds.append(instant(common) if node.distinct or node.operator != "UNION" else common)
+            column_types.append(instant(common) if node.distinct or node.operator != "UNION" else common)
         fields = tuple(
-            replace(f, symbol=self.context.symbols.new(f.symbol), type=kind, qualifier=())
-            for f, kind in zip(left.fields, kinds, strict=True)
+            replace(f, symbol=self.context.symbols.new(f.symbol), type=column_type, qualifier=())
+            for f, column_type in zip(left_side.fields, column_types, strict=True)
         )
         columns = tuple(e.Column(f.type, f.symbol) for f in fields)
-        sides = left.coerced_tree(kinds), right.coerced_tree(kinds)
+        sides = left_side.coerced_tree(column_types), right_side.coerced_tree(column_types)
         return QueryResult(fields, q.SetOperated(node.operator, node.distinct, *sides, columns))
 
     # -- SELECT ---------------------------------------------------------------------------------------------------
@@ -220,7 +215,7 @@ class QueryAnalyzer(RelationAnalyzer):
         above = above.replaced(grouping_operations(self.context, node, above.values, group_by))
         self._check_groups(node, above, group_by, query, fields)
         if group_by:
-            # Spark takes a key for what the group is made by only where it says the same, the numbers in its errors included.
+            # Spark matches a key with a grouping expression only if their texts are equal, error numbers included.
             group_by = tuple(
                 self._placed_key(key, item, above.outputs) for key, item in zip(group_by, node.group_by or (), strict=True)
             )
@@ -231,7 +226,7 @@ class QueryAnalyzer(RelationAnalyzer):
         )
 
     def _check_frames(self, node: s.Select, above: _Above) -> None:
-        """Refuse frames of GROUPS over groups."""
+        """Refuse GROUPS frames over groups."""
         windows = [part for value in above.values for part in e.walk(value) if isinstance(part, e.Windowed)]
         counts_groups = any(window.frame is not None and window.frame.unit == "GROUPS" for window in windows)
         is_grouped = node.group_by is not None or node.having is not None or any(map(e.is_aggregated, above.values))
@@ -251,14 +246,13 @@ class QueryAnalyzer(RelationAnalyzer):
         query: s.QueryNode,
         fields: Sequence[ScopeField],
     ) -> None:
-        """Outside of aggregates, only what is grouped by can be read."""
         values: list[tuple[e.Typed, s.Node]] = [(output.value, output.node) for output in above.outputs]
         values += [(above.having, node.having)] if above.having and node.having else []
-        named = {output.field.symbol for output in above.outputs}
+        output_symbols = {output.field.symbol for output in above.outputs}
         values += [
             (key.value, item.value)
             for key, item in zip(above.order_by, query.order_by, strict=True)
-            if not (isinstance(key.value, e.Column) and key.value.symbol in named)
+            if not (isinstance(key.value, e.Column) and key.value.symbol in output_symbols)
         ]
         if group_by is not None or above.having is not None or any(e.is_aggregated(value) for value, _ in values):
             check_groups(self.context, values, group_by or (), fields)
@@ -290,7 +284,7 @@ class QueryAnalyzer(RelationAnalyzer):
         )
 
     def _placed_key(self, key: e.Typed, item: s.Expression, outputs: Sequence[Output]) -> e.Typed:
-        """Return a key of GROUP BY the place of the first column that has it."""
+        """Return a key with the origin of the first column that has it."""
         node = next((output.node for output in outputs if key in e.walk(output.value)), item)
         return replace(key, origin=self.context.origin(node.span))
 
@@ -310,10 +304,10 @@ class QueryAnalyzer(RelationAnalyzer):
     def _order_key(self, item: s.SortItem, analyzer: ExpressionAnalyzer, outputs: Sequence[Output], node: s.Select) -> e.Sort:
         value = self._order_value(item.value, analyzer, outputs)
         if not is_orderable(value.type):
-            shown = formatted(item.value, self.context.text)
+            key_text = formatted(item.value, self.context.text)
             self.context.error(
                 "TYPE_MISMATCH",
-                f"Type {value.type} is not orderable, and therefore cannot be used in ORDER BY: {shown}",
+                f"Type {value.type} is not orderable, and therefore cannot be used in ORDER BY: {key_text}",
                 replace(node.span, about=item.value.span),
             )
         same = next((output for output in outputs if output.value == value), None)
@@ -342,7 +336,7 @@ class QueryAnalyzer(RelationAnalyzer):
         return analyzer.analyze(item)
 
     def _order_by_query(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> e.Typed:
-        """A key with a query in it, which sees the columns of FROM, or else those of the SELECT list."""
+        """Return a key with a subquery, which sees FROM or else the SELECT list."""
         try:
             return analyzer.analyze(item)
         except AnalysisError as error:
@@ -357,7 +351,6 @@ class QueryAnalyzer(RelationAnalyzer):
 
 
 def _whole(relation: RelationResult) -> QueryResult:
-    """Return the query of all columns of a table that are not hidden."""
     fields = tuple(field for field in relation.fields if not field.hidden)
     if len(fields) == len(relation.fields):
         return QueryResult(fields, relation.tree)

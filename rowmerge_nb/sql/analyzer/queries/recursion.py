@@ -1,4 +1,4 @@
-"""WITH RECURSIVE: which of its queries is recursive, by Trino's rules about its shape and about where its own name may stand, and what that comes to."""
+"""WITH RECURSIVE: Trino's rules on recursive references, and the expansion into steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OUTSIDE: Final = "recursive reference outside of FROM clause of the step relati
 
 @dataclass(frozen=True)
 class Recursion:
-    """A recursive query: ``anchor UNION [ALL] step``, in which the step names the query itself once."""
+    """A recursive query ``anchor UNION [ALL] step``; the step names it once."""
 
     anchor: s.QueryBody
     step: s.QueryBody
@@ -34,7 +34,7 @@ class Recursion:
 
 
 def recursion_of(context: Context, entry: s.NamedQuery) -> Recursion | None:
-    """Return a query of WITH RECURSIVE as a recursion; None for one that does not name itself, which is a query like others.
+    """Return the recursion of a query, or None if it does not name itself.
 
     Raises:
         AnalysisError: MISSING_COLUMN_ALIASES, NESTED_RECURSIVE, INVALID_RECURSIVE_REFERENCE, INVALID_LIMIT_CLAUSE, NOT_SUPPORTED.
@@ -46,10 +46,10 @@ def recursion_of(context: Context, entry: s.NamedQuery) -> Recursion | None:
         context.error("NESTED_RECURSIVE", "nested recursive WITH query", nested.span)
     name, query = entry.name.value, entry.query
     union = query.body
-    found = None
+    recursion = None
     if isinstance(union, s.SetOperation) and union.operator == "UNION":
-        found = _shaped(context, union, name)
-    if found is None:
+        recursion = _shaped(context, union, name)
+    if recursion is None:
         own = next(_references(query, name), None)
         if own is not None:
             context.error(_INVALID, "recursive reference not allowed in this context", own.span)
@@ -62,38 +62,31 @@ def recursion_of(context: Context, entry: s.NamedQuery) -> Recursion | None:
         context.error("NOT_SUPPORTED", "immediate OFFSET clause in recursive query", query.span)
     if query.limit is not None:
         context.error("INVALID_LIMIT_CLAUSE", "immediate FETCH FIRST / LIMIT clause in recursive query", _limit(query))
-    return found
+    return recursion
 
 
 def recursive_rows(
     context: Context,
     entry: s.NamedQuery,
     recursion: Recursion,
-    seen: NamedQueries,
+    visible_queries: NamedQueries,
     analyze: Callable[[s.QueryBody, NamedQueries], QueryResult],
 ) -> QueryResult:
-    """Return the rows of a recursion: those of its anchor, and those of each step over the rows of the step before it.
+    """Return the rows of the anchor and of all steps.
 
-    As on Trino there are ``max_recursion_depth`` steps whether they have rows or not, and one more must have none. EXPLAIN shows it as one
-    node: values of a step would come in its plan as often as all steps after it name them.
-
-    Args:
-        context: the statement's state.
-        entry: the query of WITH.
-        recursion: its parts.
-        seen: the queries of WITH that it sees.
-        analyze: analyzes a query that sees such queries.
+    As in Trino, ``max_recursion_depth`` steps run even without rows, and the next one must have none.
+    EXPLAIN shows one node, since a step's values would be repeated for every later step.
     """
-    anchor = analyze(recursion.anchor, seen)
+    anchor = analyze(recursion.anchor, visible_queries)
     check_columns(context, entry, len(anchor.fields))
-    kinds = [field.type for field in anchor.fields]
+    column_types = [field.type for field in anchor.fields]
     levels = [anchor]
     most = int(context.tables.settings().get(RECURSION, MOST_STEPS))
     for _ in range(most + 1):
-        before = NamedQueries(seen, {entry.name.value: (0, analyzed(entry, levels[-1]))}, 1)
-        found = analyze(recursion.step, before)
-        _check_step(context, recursion.step, found, kinds)
-        step = found.coerced_to(kinds)
+        before = NamedQueries(visible_queries, {entry.name.value: (0, analyzed(entry, levels[-1]))}, 1)
+        rows = analyze(recursion.step, before)
+        _check_step(context, recursion.step, rows, column_types)
+        step = rows.coerced_to(column_types)
         levels.append(replace(step, tree=q.Stepped(step.tree)))
     if any(outer_columns(level.tree) for level in levels):
         context.error(
@@ -105,12 +98,12 @@ def recursive_rows(
     limit = f"Recursion depth limit exceeded ({most}). Use 'max_recursion_depth' session property to modify the limit."
     levels[-1] = replace(levels[-1], tree=q.Failing(levels[-1].tree, "NOT_SUPPORTED", limit))
     if recursion.distinct:
-        kinds = [instant(kind) for kind in kinds]
-        levels = [level.coerced_to(kinds) for level in levels]
+        column_types = [instant(column_type) for column_type in column_types]
+        levels = [level.coerced_to(column_types) for level in levels]
     symbols = [context.symbols.new(field.symbol) for field in anchor.fields]
     fields = tuple(
-        replace(field, symbol=symbol, type=kind, qualifier=())
-        for field, symbol, kind in zip(anchor.fields, symbols, kinds, strict=True)
+        replace(field, symbol=symbol, type=column_type, qualifier=())
+        for field, symbol, column_type in zip(anchor.fields, symbols, column_types, strict=True)
     )
     columns = tuple(e.Column(field.type, field.symbol) for field in fields)
     return QueryResult(fields, q.Recursive(tuple(level.tree for level in levels), columns, recursion.distinct))
@@ -118,12 +111,12 @@ def recursive_rows(
 
 @dataclass(frozen=True)
 class AnalyzedQuery(s.QueryBody):
-    """A query that was analyzed where its name was defined."""
+    """A query that is already analyzed."""
 
     result: QueryResult
 
     def renamed(self, context: Context) -> QueryResult:
-        """Return it with symbols of its own."""
+        """Return the query with new symbols."""
         result = self.result
         fields = tuple(replace(field, symbol=context.symbols.new(field.symbol)) for field in result.fields)
         pairs = zip(fields, result.fields, strict=True)
@@ -132,31 +125,31 @@ class AnalyzedQuery(s.QueryBody):
 
 
 def analyzed(entry: s.NamedQuery, result: QueryResult) -> s.NamedQuery:
-    """Return a query of WITH that has these rows."""
+    """Return a query of WITH with an analyzed result."""
     span = entry.query.span
     return replace(entry, query=s.QueryNode(span, (), AnalyzedQuery(span, result), (), None, None))
 
 
-def _check_step(context: Context, node: s.QueryBody, found: QueryResult, kinds: Sequence[Type]) -> None:
-    """Refuse a step whose rows are not those of the anchor in number or types of columns."""
-    if len(found.fields) != len(kinds):
+def _check_step(context: Context, node: s.QueryBody, result: QueryResult, column_types: Sequence[Type]) -> None:
+    """Check that step and anchor have the same columns."""
+    if len(result.fields) != len(column_types):
         context.error(
             "TYPE_MISMATCH",
-            f"base and step relations of recursion have different number of fields: {len(kinds)}, {len(found.fields)}",
+            f"base and step relations of recursion have different number of fields: {len(column_types)}, {len(result.fields)}",
             node.span,
         )
-    for number, (field, kind) in enumerate(zip(found.fields, kinds, strict=True), 1):
-        if not can_coerce(field.type, kind):
+    for number, (field, column_type) in enumerate(zip(result.fields, column_types, strict=True), 1):
+        if not can_coerce(field.type, column_type):
             context.error(
                 "TYPE_MISMATCH",
-                f"recursion step relation output type ({field.type}) is not coercible to recursion base relation output type ({kind})"
+                f"recursion step relation output type ({field.type}) is not coercible to recursion base relation output type ({column_type})"
                 f" at column {number}",
                 node.span,
             )
 
 
 def _shaped(context: Context, union: s.SetOperation, name: str) -> Recursion | None:
-    """Check where the query's own name stands; None where it does not."""
+    """Check the place of the query's own name, if any."""
     early = next(_references(union.left, name), None)
     if early is not None:
         context.error(_INVALID, "WITH table name is referenced in the base relation of recursion", early.span)
@@ -178,19 +171,19 @@ def _shaped(context: Context, union: s.SetOperation, name: str) -> Recursion | N
 
 
 def _check_side(context: Context, part: s.Node, name: str) -> None:
-    """Refuse the query's own name on a side of which rows may be missing in the result, or be taken away from it."""
+    """Refuse the name on a side whose rows an outer join or EXCEPT can remove."""
     if isinstance(part, s.Join):
-        left, right = part.kind in {"RIGHT", "FULL"}, part.kind in {"LEFT", "FULL"}
-        said = f"source of {part.kind} join"
+        is_left_refused, is_right_refused = part.kind in {"RIGHT", "FULL"}, part.kind in {"LEFT", "FULL"}
+        operation = f"source of {part.kind} join"
     elif isinstance(part, s.SetOperation) and part.operator == "EXCEPT":
-        left, right = not part.distinct, True
-        said = f"relation of EXCEPT {'DISTINCT' if part.distinct else 'ALL'}"
+        is_left_refused, is_right_refused = not part.distinct, True
+        operation = f"relation of EXCEPT {'DISTINCT' if part.distinct else 'ALL'}"
     else:
         return
-    for refused, side, word in ((left, part.left, "left"), (right, part.right, "right")):
+    for is_refused, side, word in ((is_left_refused, part.left, "left"), (is_right_refused, part.right, "right")):
         own = next(_references(side, name), None)
-        if refused and own is not None:
-            context.error(_INVALID, f"recursive reference in {word} {said}", own.span)
+        if is_refused and own is not None:
+            context.error(_INVALID, f"recursive reference in {word} {operation}", own.span)
 
 
 def _limit(query: s.QueryNode) -> Span:
@@ -198,20 +191,20 @@ def _limit(query: s.QueryNode) -> Span:
 
 
 def _references(node: Any, name: str) -> Iterator[s.Node]:
-    """Yield the places where a query of WITH is named, those left out at which another one has its name."""
+    """Yield the references to a query of WITH, unless hidden."""
     for part in _parts(node, name):
         if isinstance(part, s.Table | s.TableBody) and [word.value for word in part.name.parts] == [name]:
             yield part
 
 
-def _parts(node: Any, hidden: str = "") -> Iterator[s.Node]:
-    """Yield a node and all within it, queries in expressions too, without those that define a query of a name themselves."""
+def _parts(node: Any, name: str = "") -> Iterator[s.Node]:
+    """Yield a node and its descendants, except queries that redefine ``name``."""
     if isinstance(node, tuple):
         for part in node:
-            yield from _parts(part, hidden)
+            yield from _parts(part, name)
     elif isinstance(node, s.Node):
-        if isinstance(node, s.QueryNode) and any(entry.name.value == hidden for entry in node.named):
+        if isinstance(node, s.QueryNode) and any(entry.name.value == name for entry in node.named):
             return
         yield node
         for field in node.__dataclass_fields__:
-            yield from _parts(getattr(node, field), hidden)
+            yield from _parts(getattr(node, field), name)

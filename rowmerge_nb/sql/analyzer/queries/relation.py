@@ -1,4 +1,4 @@
-"""Analyzes what stands in FROM and USING: tables, subqueries, joins, UNNEST, with or without an alias."""
+"""Analyzes relations in FROM and USING."""
 
 from __future__ import annotations
 
@@ -37,9 +37,8 @@ class QueryResult:
     """An analyzed query.
 
     Args:
-        fields: its output columns.
-        tree: the query as a tree, whose columns are those of the fields.
-        origins: of a query in an expression the numbers of the expressions within it.
+        fields: its output columns, which are those of the tree.
+        origins: for a subquery, the numbers of the expressions within it.
     """
 
     fields: tuple[ScopeField, ...]
@@ -71,12 +70,12 @@ class QueryResult:
     def stored_tree(
         self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata], omitted: Mapping[str, e.Typed]
     ) -> q.Query:
-        """Return the query with the columns of a table: coerced as an assignment does, NOT NULL checked.
+        """Return the query with a table's columns, stored into and checked for NOT NULL.
 
         Args:
             columns: the table's columns.
-            chosen: those of them into which the query's columns go.
-            omitted: the values of the others, by their names.
+            chosen: the columns that the query fills.
+            omitted: the values of the others, by name.
         """
         values = dict(omitted)
         for column, field in zip(chosen, self.fields, strict=True):
@@ -85,7 +84,7 @@ class QueryResult:
         return q.Coerced(self.tree, tuple((e.Column(c.type, c.name), _not_null(c, values[c.name])) for c in columns))
 
     def coerced_tree(self, kinds: Sequence[Type]) -> q.Query:
-        """Return the tree of the query with its columns coerced."""
+        """Return the tree with its columns coerced."""
         if all(f.type == kind for f, kind in zip(self.fields, kinds, strict=True)):
             return self.tree
         pairs = ((e.Column(f.type, f.symbol), e.Column(kind, f.symbol)) for f, kind in zip(self.fields, kinds, strict=True))
@@ -94,7 +93,7 @@ class QueryResult:
 
 
 def _not_null(column: ColumnMetadata, value: e.Typed) -> e.Typed:
-    """Return a value of a column, which fails for NULL if the column is NOT NULL."""
+    """Return a value that fails for NULL if the column is NOT NULL."""
     if column.nullable:
         return value
     message = f"NULL value not allowed for NOT NULL column: {column.name.lower()}"
@@ -104,13 +103,7 @@ def _not_null(column: ColumnMetadata, value: e.Typed) -> e.Typed:
 
 @dataclass(frozen=True)
 class RelationResult:
-    """An analyzed relation.
-
-    Args:
-        fields: the columns that names can find in it.
-        tree: the relation as a tree; it can have further columns.
-        binding: the table, if the relation is nothing but a table.
-    """
+    """An analyzed relation; its tree can have more columns than ``fields``, and ``binding`` is set for a plain table."""
 
     fields: tuple[ScopeField, ...]
     tree: q.Query
@@ -118,45 +111,40 @@ class RelationResult:
 
 
 class RelationAnalyzer:
-    """Analyzes relations; queries inside of them are analyzed by the subclass.
+    """Analyzes relations; the subclass analyzes queries.
 
     Args:
         context: the statement's state.
-        parent: the scope around, which correlated names reach; None if there is none.
-        named: the queries of WITH that can be seen.
+        parent: the outer scope of correlated names.
+        named: the visible queries of WITH.
     """
 
     def __init__(self, context: Context, parent: Scope | None = None, named: NamedQueries | None = None) -> None:
-        """Take over the statement's state and what can be seen from around."""
+        """Start with what is visible around."""
         self.context = context
         self.parent = parent
         self.named = NamedQueries() if named is None else named
 
     def query(self, node: s.QueryNode) -> QueryResult:
-        """Analyze a query; the analyzer of queries says how."""
+        """Analyze a query."""
         raise NotImplementedError
 
     def within(self, parent: Scope | None, named: NamedQueries) -> RelationAnalyzer:
-        """Return an analyzer of the same statement for another place."""
+        """Return an analyzer for another place."""
         return type(self)(self.context, parent, named)
 
     def expressions(self, fields: tuple[ScopeField, ...], site: ExpressionSite) -> ExpressionAnalyzer:
-        """Return an analyzer for expressions over these fields."""
+        """Return an analyzer of expressions over these fields."""
         return ExpressionAnalyzer(self.context, Scope(fields, self.parent), site, named=self.named)
 
     def placed(self, value: e.Typed, node: s.Node) -> e.Typed:
-        """Return a whole expression with the place where it was written. A key of GROUP BY keeps its own, wherever it is used."""
+        """Return an expression with its origin; a key of GROUP BY keeps its own."""
         return value if value.origin is not None else replace(value, origin=self.context.origin(node.span))
 
     # -- relations ------------------------------------------------------------------------------------------------
 
     def relation(self, node: s.Relation, left: tuple[ScopeField, ...] | None = None) -> RelationResult:
-        """Analyze a relation.
-
-        Args:
-            node: the relation.
-            left: the fields of the relation to its left, which UNNEST and LATERAL can see.
-        """
+        """Analyze a relation; UNNEST and LATERAL see the fields on their ``left``."""
         if isinstance(node, s.Table):
             return self._table(node)
         if isinstance(node, s.Aliased):
@@ -174,12 +162,12 @@ class RelationAnalyzer:
         return self._join(node)
 
     def _table_function(self, node: s.TableFunction) -> RelationResult:
-        given = table_arguments(self.context, node)
-        table = given.get("input")
+        arguments = table_arguments(self.context, node)
+        table = arguments.get("input")
         if isinstance(table, s.TableArgument):
-            found = self.relation(table.relation)
-            return replace(found, fields=kept_columns(self.context, given["columns"], found.fields), binding=None)
-        field, numbers = sequence_rows(self.context, given, self.expressions((), ExpressionSite("table function argument")))
+            relation = self.relation(table.relation)
+            return replace(relation, fields=kept_columns(self.context, arguments["columns"], relation.fields), binding=None)
+        field, numbers = sequence_rows(self.context, arguments, self.expressions((), ExpressionSite("table function argument")))
         return RelationResult((field,), q.Generated(node.name.parts[-1].value, (e.Column(field.type, field.symbol),), numbers))
 
     def _table(self, node: s.Table) -> RelationResult:
@@ -196,7 +184,7 @@ class RelationAnalyzer:
         return self.table_relation(binding, node.name)
 
     def _refuse_period(self, node: s.Table, what: str) -> None:
-        """Refuse a version of what has none: Trino reads it as it is now without a word."""
+        """Refuse a version of an object without versions; Trino ignores it silently."""
         if node.period is not None:
             self.context.error(
                 "NOT_SUPPORTED",
@@ -206,9 +194,9 @@ class RelationAnalyzer:
             )
 
     def table_relation(self, binding: TableBinding, name: TableName) -> RelationResult:
-        """Return the relation of a table under the name that is written."""
+        """Return a table as a relation."""
         qualifier = tuple(part.value for part in name.parts)
-        shown = len(binding.columns)
+        visible_count = len(binding.columns)
         fields = tuple(
             ScopeField(
                 self.context.symbols.new(c.name),
@@ -216,15 +204,15 @@ class RelationAnalyzer:
                 c.type,
                 qualifier,
                 table=binding.name,
-                hidden=place >= shown,
+                hidden=index >= visible_count,
                 refused=binding.refused.get(c.name),
             )
-            for place, c in enumerate(binding.readable)
+            for index, c in enumerate(binding.readable)
         )
         return RelationResult(fields, table_tree(binding, [field.symbol for field in fields]), binding)
 
     def _view(self, view: ViewBinding, node: s.Table) -> RelationResult:
-        """Analyze a view's query where it is used; its columns are those that were stored when it was made."""
+        """Analyze a view's query with the columns stored in the view."""
         if view.qualified == self.context.creates:
             self.context.error("VIEW_IS_RECURSIVE", "Statement would create a recursive view", node.span, _NO_CIRCLE)
         if view.qualified in self.context.views:
@@ -246,21 +234,21 @@ class RelationAnalyzer:
         return RelationResult(fields, result.coerced_tree([column.type for column in columns]))
 
     def _check_fresh(self, view: ViewBinding, result: QueryResult, node: s.Table) -> None:
-        """Refuse a view whose query gives other columns than it gave when the view was made."""
-        stored = view.definition.columns
+        """Refuse a view whose query's columns have changed."""
+        stored_columns = view.definition.columns
         why = None
-        if len(stored) != len(result.fields):
+        if len(stored_columns) != len(result.fields):
             derived = f"column count derived from the view query analysis ({len(result.fields)})"
-            why = f"stored view column count ({len(stored)}) does not match {derived}"
-        for index, (field, column) in enumerate(zip(result.fields, stored, strict=False)):
+            why = f"stored view column count ({len(stored_columns)}) does not match {derived}"
+        for index, (field, column) in enumerate(zip(result.fields, stored_columns, strict=False)):
             if why is not None:
                 break
-            given = f"column [{field.name}] of type {field.type} projected from query view at position {index}"
-            kept = f"column [{column.name}] of type {column.type} stored in view definition"
+            query_text = f"column [{field.name}] of type {field.type} projected from query view at position {index}"
+            stored_text = f"column [{column.name}] of type {column.type} stored in view definition"
             if field.name is None or field.name.lower() != column.name.lower():
-                why = f"{given} has a different name from {kept}"
+                why = f"{query_text} has a different name from {stored_text}"
             elif common_type(field.type, column.type) != column.type:
-                why = f"{given} cannot be coerced to {kept}"
+                why = f"{query_text} cannot be coerced to {stored_text}"
         if why is not None:
             self.context.error(
                 "VIEW_IS_STALE",
@@ -277,7 +265,7 @@ class RelationAnalyzer:
     def _aliased(self, node: s.Aliased, left: tuple[ScopeField, ...] | None) -> RelationResult:
         columns = node.columns
         if isinstance(node.relation, s.TableFunction):
-            # Of a table function Trino writes names of columns as it compares them.
+            # Trino normalizes column aliases of table functions.
             columns = tuple(replace(column, text=self.context.canonical(column)) for column in columns)
         return self._renamed(self.relation(node.relation, left), node.alias, columns, node)
 
@@ -304,9 +292,9 @@ class RelationAnalyzer:
     def _unnest(self, node: s.Unnest, left: tuple[ScopeField, ...] | None) -> RelationResult:
         analyzer = self.expressions(left or (), ExpressionSite("UNNEST", judged_whole=True))
         items = [analyzer.whole(item) for item in node.items]
-        for item, written in zip(items, node.items, strict=True):
+        for item, item_node in zip(items, node.items, strict=True):
             if item.type.base not in {"array", "map"}:
-                self.context.error("INVALID_FUNCTION_ARGUMENT", f"Cannot unnest type: {item.type}", written.error_span)
+                self.context.error("INVALID_FUNCTION_ARGUMENT", f"Cannot unnest type: {item.type}", item_node.error_span)
         kinds = [_unnested(item.type) for item in items]
         fields = tuple(ScopeField(self.context.symbols.new("field"), name, kind) for group in kinds for name, kind in group)
         if node.ordinality:
@@ -331,10 +319,10 @@ class RelationAnalyzer:
         right = self.relation(node.right, left.fields)
         self._check_lateral(node, left)
         own = frozenset(field.symbol for field in left.fields)
-        sees_left = isinstance(_written(node.right), s.Unnest | s.Lateral)
+        sees_left = isinstance(_unaliased(node.right), s.Unnest | s.Lateral)
         lateral = sees_left and any(column.symbol in own for column in outer_columns(right.tree))
         if lateral and not is_deterministic(right.tree) and not is_cut(right.tree):
-            # Spark refuses it, but for a left side of one row.
+            # Spark allows it only for a left side of one row.
             self.context.error(
                 "NOT_SUPPORTED",
                 "What reads the left side of its join cannot depend on chance in this engine",
@@ -357,8 +345,8 @@ class RelationAnalyzer:
         return RelationResult((*left.fields, *right.fields), tree)
 
     def _check_lateral(self, node: s.Join, left: RelationResult) -> None:
-        """Refuse joins with what reads the left side where Trino does: UNNEST is joined ON TRUE alone."""
-        right = _written(node.right)
+        """Refuse lateral joins as Trino does: UNNEST needs ON TRUE."""
+        right = _unaliased(node.right)
         if not isinstance(right, (s.Unnest, s.Lateral)):
             return
         scope = Scope(left.fields)
@@ -380,20 +368,20 @@ class RelationAnalyzer:
             )
 
     def _check_separable(self, node: s.Join, left: RelationResult, right: RelationResult) -> None:
-        """Refuse a query behind LATERAL that Trino cannot make a join of; the one row of VALUES it puts in place of its columns."""
-        written = _written(node.right)
+        """Refuse a lateral query that Trino cannot decorrelate; one row of VALUES is inlined."""
+        relation = _unaliased(node.right)
         one_row = isinstance(left.tree, q.Valued) and left.tree.count == 1
-        if not isinstance(written, s.Lateral) or one_row:
+        if not isinstance(relation, s.Lateral) or one_row:
             return
         if not is_separable(right.tree, frozenset(field.symbol for field in left.fields)):
-            error = AnalysisError("Given correlated subquery is not supported", code="NOT_SUPPORTED").at(written.query.span)
+            error = AnalysisError("Given correlated subquery is not supported", code="NOT_SUPPORTED").at(relation.query.span)
             if not self.context.refuse_later(error):
                 raise error
 
     def _using(
         self, node: s.Join, left: RelationResult, right: RelationResult, using: tuple[Identifier, ...], *, lateral: bool
     ) -> RelationResult:
-        """Each column of USING is one column of the result, without a qualifier, in front of the others."""
+        """Return a join with the columns of USING first, without qualifiers."""
         shared, conditions, used = [], [], set[str]()
         for name in using:
             a, b = (self._used(name, side, which) for side, which in ((left, "left"), (right, "right")))
@@ -405,39 +393,36 @@ class RelationAnalyzer:
             used |= {a.symbol, b.symbol}
             shared.append((name, instant(common), pair))
         rest = tuple(f for f in (*left.fields, *right.fields) if f.symbol not in used)
-        keys = tuple(ScopeField(self.context.symbols.new(name.value), name.text, kind) for name, kind, _ in shared)
-        chosen = {"RIGHT": slice(1, 2), "FULL": slice(0, 2)}.get(node.kind, slice(0, 1))
-        values = [e.Apply(kind, "coalesce", tuple(pair[chosen])) for _, kind, pair in shared]
+        keys = tuple(ScopeField(self.context.symbols.new(name.value), name.text, key_type) for name, key_type, _ in shared)
+        sides = {"RIGHT": slice(1, 2), "FULL": slice(0, 2)}.get(node.kind, slice(0, 1))
+        values = [e.Apply(key_type, "coalesce", tuple(pair[sides])) for _, key_type, pair in shared]
         condition = conditions[0] if len(conditions) == 1 else e.Apply(BOOLEAN, "and", tuple(conditions))
-        made = tuple((e.Column(key.type, key.symbol), value) for key, value in zip(keys, values, strict=True))
+        shared_columns = tuple((e.Column(key.type, key.symbol), value) for key, value in zip(keys, values, strict=True))
         others = tuple(e.Column(field.type, field.symbol) for field in rest)
-        return RelationResult((*keys, *rest), q.Joined(node.kind, left.tree, right.tree, condition, made, lateral, others))
+        return RelationResult(
+            (*keys, *rest), q.Joined(node.kind, left.tree, right.tree, condition, shared_columns, lateral, others)
+        )
 
     def _used(self, name: Identifier, side: RelationResult, which: str) -> ScopeField:
         matching = [f for f in side.fields if f.matches([name.value])]
         if len(matching) != 1:
             code = "AMBIGUOUS_NAME" if matching else "COLUMN_NOT_FOUND"
-            said = (
+            message = (
                 f"Column '{name.value}' is ambiguous"
                 if matching
                 else f"Column '{name.text}' is missing from {which} side of join"
             )
-            self.context.error(code, said, name.span)
+            self.context.error(code, message, name.span)
         self.context.check_read(matching, name.span)
         return matching[0]
 
-    def _coerced(self, source: ScopeField, kind: Type) -> e.Typed:
+    def _coerced(self, source: ScopeField, sql_type: Type) -> e.Typed:
         column = e.Column(source.type, source.symbol)
-        return column if source.type == kind else e.Apply(kind, "cast", (column,))
+        return column if source.type == sql_type else e.Apply(sql_type, "cast", (column,))
 
 
 def table_tree(binding: TableBinding, symbols: Sequence[str]) -> q.Scanned:
-    """Return the tree of a table.
-
-    Args:
-        binding: the table.
-        symbols: the symbols of its columns, or of the first ones.
-    """
+    """Return the tree of a table; ``symbols`` are those of its first columns."""
     return q.Scanned(
         binding.shown(binding.qualified),
         tuple((e.Column(c.type, symbol), c.name) for symbol, c in zip(symbols, binding.readable, strict=False)),
@@ -448,8 +433,7 @@ def table_tree(binding: TableBinding, symbols: Sequence[str]) -> q.Scanned:
     )
 
 
-def _written(node: s.Relation) -> s.Relation:
-    """Return a relation without its alias."""
+def _unaliased(node: s.Relation) -> s.Relation:
     while isinstance(node, s.Aliased):
         node = node.relation
     return node
@@ -460,18 +444,18 @@ def _derived(query: QueryResult) -> RelationResult:
 
 
 def _without_reflected(condition: e.Typed, sides: Sequence[frozenset[str]]) -> e.Typed:
-    """Return a condition without calls of Java's functions that can be computed on one side of a join."""
+    """Return a join condition without Java calls that one side can compute."""
     for symbols in sides:
         parts = e.reflected_parts(condition, symbols)
         condition = e.replaced(condition, [(part, e.Constant(part.type, None)) for part in parts])
     return condition
 
 
-def _unnested(kind: Type) -> list[tuple[str | None, Type]]:
-    """The columns that UNNEST makes of a value: a map's key and value, a row's fields, or the element."""
-    if kind.base == "map":
-        return [(None, kind.parameters[0]), (None, kind.parameters[1])]
-    element = kind.parameters[0]
+def _unnested(sql_type: Type) -> list[tuple[str | None, Type]]:
+    """Return the names and types of UNNEST's columns."""
+    if sql_type.base == "map":
+        return [(None, sql_type.parameters[0]), (None, sql_type.parameters[1])]
+    element = sql_type.parameters[0]
     if element.base == "row":
         return list(zip(element.fields, element.parameters, strict=True))
     return [(None, element)]

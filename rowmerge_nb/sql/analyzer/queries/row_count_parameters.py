@@ -1,4 +1,4 @@
-"""The values of parameters that are numbers of rows, behind LIMIT, OFFSET and FETCH: they are computed before they stand in the statement."""
+"""Parameters of LIMIT, OFFSET and FETCH, which are computed before the analysis."""
 
 from __future__ import annotations
 
@@ -30,91 +30,75 @@ if TYPE_CHECKING:
 
 
 def check_row_counts(text: str, values: Sequence[str]) -> None:
-    """Check the literals that are numbers of rows in a statement.
-
-    Args:
-        text: the statement.
-        values: the values of its parameters, as SQL.
-
-    Raises:
-        AnalysisError: with Trino's code and message, at the place of the parameter.
+    """Check the literals (SQL texts) that are row counts, with Trino's errors at the parameters.
 
     >>> check_row_counts("SELECT ? LIMIT ?", ["'a'", "5"])
     >>> check_row_counts("SELECT ? LIMIT ?", ["'a'", "'b'"])
     Traceback (most recent call last):
     rowmerge_nb.base.errors.AnalysisError: TYPE_MISMATCH: line 1:16: Cannot cast type varchar(1) to bigint. Give a number.
     """
-    for place, value in zip(parameter_places(text), values, strict=False):
-        found = _objection(parse_expression(value), place.row_count) if place.row_count else None
-        if found is not None:
-            code, said = found
-            raise AnalysisError(said, code=code, hint=_HINT).at(place.span)
+    for parameter, value in zip(parameter_places(text), values, strict=False):
+        objection = _objection(parse_expression(value), parameter.row_count) if parameter.row_count else None
+        if objection is not None:
+            code, message = objection
+            raise AnalysisError(message, code=code, hint=_HINT).at(parameter.span)
 
 
 def computed_row_counts(
     text: str, statement: Execute, tables: Callable[[], AbstractContextManager[Tables]], era: Era
 ) -> list[str]:
-    """Return the values of EXECUTE as they stand in what it executes: numbers of rows computed, the others as they are written.
-
-    Args:
-        text: what is executed.
-        statement: the EXECUTE.
-        tables: where names are looked up; it is asked where there is something to compute.
-        era: see `rowmerge_nb.sql.analyzer.statements.statement.analyze`.
-
-    Raises:
-        AnalysisError: with Trino's code and message.
-    """
+    """Return the values of EXECUTE as SQL, with row counts computed; ``tables`` is called only if needed."""
     values = [value.text for value in statement.values]
-    for number, (place, value) in enumerate(zip(parameter_places(text), statement.values, strict=False)):
-        if not place.row_count:
+    for number, (parameter, value) in enumerate(zip(parameter_places(text), statement.values, strict=False)):
+        if not parameter.row_count:
             continue
-        written = value.tree
-        if isinstance(written, s.Literal):
-            found = _objection(written, place.row_count)
-            # In parentheses it would be none in their places.
-            values[number] = written.value
+        node = value.tree
+        if isinstance(node, s.Literal):
+            objection = _objection(node, parameter.row_count)
+            # A row count must not be in parentheses.
+            values[number] = node.value
         else:
-            with tables() as known:
-                context = Context(statement.text, known, era)
-                count = _computed(context, written)
-            found = (
-                _null(place.row_count, formatted(written, statement.text)) if count is None else _beyond(place.row_count, count)
+            with tables() as open_tables:
+                context = Context(statement.text, open_tables, era)
+                count = _computed(context, node)
+            objection = (
+                _null(parameter.row_count, formatted(node, statement.text))
+                if count is None
+                else _beyond(parameter.row_count, count)
             )
             values[number] = str(count)
-        if found is not None:
-            code, said = found
-            raise AnalysisError(said, code=code, hint=_HINT).at(_shown(code, place, value.span, statement))
+        if objection is not None:
+            code, message = objection
+            raise AnalysisError(message, code=code, hint=_HINT).at(_error_span(code, parameter, value.span, statement))
     return values
 
 
-def _shown(code: str, place: Place, written: Span, statement: Execute) -> Span:
-    """Return where an error about a number of rows is told: Trino names places in what is executed, but for types.
+def _error_span(code: str, parameter: Place, value_span: Span, statement: Execute) -> Span:
+    """Return the place of an error about a row count.
 
-    Of what was prepared, which Trino writes anew, and the user does not see, it is the value's place.
+    Trino locates it in the executed text, except for types; for a prepared text, it is the value's place.
     """
     if statement.inner is None or code == "TYPE_MISMATCH":
-        return written
-    span, inner = place.clause if code == "NUMERIC_VALUE_OUT_OF_RANGE" else place.span, statement.inner.span
-    # The literal is read as a text of its own, which begins behind its quote.
+        return value_span
+    span, inner = parameter.clause if code == "NUMERIC_VALUE_OUT_OF_RANGE" else parameter.span, statement.inner.span
+    # The literal is parsed separately, and its text begins after the quote.
     column = span.column + (inner.column if span.line == 1 else 0)
-    return Span(0, span.end - span.start, inner.line + span.line - 1, column, written)
+    return Span(0, span.end - span.start, inner.line + span.line - 1, column, value_span)
 
 
-def _computed(context: Context, written: s.Expression) -> int | None:
-    refuse_subqueries(context, written)
-    value = ExpressionAnalyzer(context, Scope(()), ExpressionSite("EXECUTE")).analyze(written)
+def _computed(context: Context, node: s.Expression) -> int | None:
+    refuse_subqueries(context, node)
+    value = ExpressionAnalyzer(context, Scope(()), ExpressionSite("EXECUTE")).analyze(node)
     if value.type != UNKNOWN and not can_coerce(value.type, BIGINT):
-        context.error("TYPE_MISMATCH", f"Cannot cast type {value.type} to bigint", written.error_span, _HINT)
-    [found] = context.evaluate([e.Apply(BIGINT, "cast", (value,))], written.span)
-    return None if found is None else int(found)
+        context.error("TYPE_MISMATCH", f"Cannot cast type {value.type} to bigint", node.error_span, _HINT)
+    [result] = context.evaluate([e.Apply(BIGINT, "cast", (value,))], node.span)
+    return None if result is None else int(result)
 
 
 _HINT: Final = "Give a number."
 
 
 def _beyond(clause: str, count: int) -> tuple[str, str] | None:
-    """Return what is wrong with a number of rows that is too small."""
     fetch = clause == "FETCH FIRST"
     if count >= fetch:
         return None
@@ -122,12 +106,12 @@ def _beyond(clause: str, count: int) -> tuple[str, str] | None:
     return "NUMERIC_VALUE_OUT_OF_RANGE", f"{clause} row count must be {least} (actual value: {count})"
 
 
-def _null(clause: str, shown: str) -> tuple[str, str]:
-    return "INVALID_ARGUMENTS", f"Parameter value provided for {clause} is NULL: {shown}"
+def _null(clause: str, text: str) -> tuple[str, str]:
+    return "INVALID_ARGUMENTS", f"Parameter value provided for {clause} is NULL: {text}"
 
 
 def _objection(value: s.Expression, clause: str) -> tuple[str, str] | None:
-    """Return what is wrong with a number of rows: a code, and a message."""
+    """Return the code and message of an invalid row count."""
     if isinstance(value, s.Unary) and isinstance(value.operand, s.Literal) and value.operand.kind == "integer":
         return _beyond(clause, -int(value.operand.value))
     if not isinstance(value, s.Literal):

@@ -1,4 +1,4 @@
-"""The SELECT list: what each of its columns is, what it is called, and what ``*`` stands for."""
+"""The SELECT list."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Output:
-    """A column of a SELECT list: its expression, the field it makes, and where it was written."""
+    """A column of a SELECT list."""
 
     value: e.Typed
     field: ScopeField
@@ -28,16 +28,7 @@ class Output:
 
 
 def select_list(node: s.Select, analyzer: ExpressionAnalyzer, fields: Fields | None) -> list[Output]:
-    """Return the columns of a SELECT list.
-
-    Args:
-        node: the SELECT.
-        analyzer: analyzes expressions over the relation.
-        fields: the columns of FROM; None without FROM.
-
-    Raises:
-        AnalysisError: as expressions and ``*`` do.
-    """
+    """Return the columns of a SELECT list; ``fields`` is None without FROM."""
     outputs: list[Output] = []
     used: set[str] = set()
     for item in node.items:
@@ -46,8 +37,8 @@ def select_list(node: s.Select, analyzer: ExpressionAnalyzer, fields: Fields | N
             continue
         if isinstance(item, s.AllColumns):
             columns = expanded(analyzer.context, item, fields)
-            passed = (ScopeField(c.symbol, c.name, c.type, c.qualifier, table=c.table) for c in columns)
-            outputs += [_output(analyzer.context, e.Column(c.type, c.symbol), c, item, used) for c in passed]
+            visible_columns = (ScopeField(c.symbol, c.name, c.type, c.qualifier, table=c.table) for c in columns)
+            outputs += [_output(analyzer.context, e.Column(c.type, c.symbol), c, item, used) for c in visible_columns]
             continue
         value = analyzer.analyze(item.value)
         outputs.append(_output(analyzer.context, value, output_field(item, analyzer, value), item.value, used))
@@ -55,17 +46,11 @@ def select_list(node: s.Select, analyzer: ExpressionAnalyzer, fields: Fields | N
 
 
 def output_field(item: s.SelectItem, analyzer: ExpressionAnalyzer, value: e.Typed) -> ScopeField:
-    """Return the column that an item of a SELECT list makes, but for its symbol.
-
-    Args:
-        item: the item.
-        analyzer: has analyzed it.
-        value: what it means.
-    """
-    found = analyzer.scope.find([part.value for part in item.value.parts]) if isinstance(item.value, s.Name) else None
-    whole = found is not None and isinstance(item.value, s.Name) and found.used == len(item.value.parts)
-    source = found.fields[0] if found is not None and whole else None
-    table = source.table if source is not None and found is not None and found.depth == 0 else ()
+    """Return the field of an analyzed item, without a symbol."""
+    match = analyzer.scope.find([part.value for part in item.value.parts]) if isinstance(item.value, s.Name) else None
+    whole = match is not None and isinstance(item.value, s.Name) and match.used == len(item.value.parts)
+    source = match.fields[0] if match is not None and whole else None
+    table = source.table if source is not None and match is not None and match.depth == 0 else ()
     if item.alias is not None:
         return ScopeField("", item.alias.text, value.type, table=table, aliased=True)
     name = item.value.parts[-1].text if isinstance(item.value, s.Name) else None
@@ -76,7 +61,7 @@ def expanded(context: Context, item: s.AllColumns, fields: Fields | None) -> tup
     """Return the columns that ``*`` or ``t.*`` means.
 
     Raises:
-        AnalysisError: COLUMN_NOT_FOUND without FROM, TABLE_NOT_FOUND, MISMATCHED_COLUMN_ALIASES, and that of a column that is refused.
+        AnalysisError: COLUMN_NOT_FOUND without FROM, TABLE_NOT_FOUND, MISMATCHED_COLUMN_ALIASES.
     """
     columns = _expanded(context, item, fields)
     context.check_read(columns, item.span)
@@ -104,50 +89,48 @@ def _expanded(context: Context, item: s.AllColumns, fields: Fields | None) -> tu
 
 
 def numbered_output(context: Context, item: s.Expression, outputs: Sequence[Output], clause: str) -> Output | None:
-    """Return the column that a number in GROUP BY or ORDER BY means; None for what is no number.
+    """Return the column that a number in GROUP BY or ORDER BY means, if it is a number.
 
     Raises:
-        AnalysisError: INVALID_COLUMN_REFERENCE, there is no such column.
+        AnalysisError: INVALID_COLUMN_REFERENCE.
     """
-    place = _place(item)
-    if place is not None and not 1 <= place <= len(outputs):
-        context.error("INVALID_COLUMN_REFERENCE", f"{clause} position {place} is not in select list", item.span)
-    return None if place is None else outputs[place - 1]
+    position = _position(item)
+    if position is not None and not 1 <= position <= len(outputs):
+        context.error("INVALID_COLUMN_REFERENCE", f"{clause} position {position} is not in select list", item.span)
+    return None if position is None else outputs[position - 1]
 
 
-def _place(item: s.Expression) -> int | None:
-    """Return the number that an expression is; with a minus before it, it is one too."""
+def _position(item: s.Expression) -> int | None:
     if isinstance(item, s.Unary) and item.operator == "-" and isinstance(item.operand, s.Literal):
-        place = _place(item.operand)
-        return None if place is None else -place
+        position = _position(item.operand)
+        return None if position is None else -position
     return int(item.value) if isinstance(item, s.Literal) and item.kind == "integer" else None
 
 
 def outputs_by_name(outputs: Sequence[Output]) -> dict[str, e.Typed | None]:
-    """Return the expressions of a SELECT list by their names, None for a name that several have; a volatile one is read as a column."""
-    found: dict[str, e.Typed | None] = {}
+    """Return a SELECT list's expressions by name; None if ambiguous, a column reference if volatile."""
+    by_name: dict[str, e.Typed | None] = {}
     for output in outputs:
         if output.field.name is not None:
             name, value = output.field.name.lower(), output.value
             if not e.is_deterministic(value):
                 value = e.Column(output.field.type, output.field.symbol)
-            found[name] = None if name in found else value
-    return found
+            by_name[name] = None if name in by_name else value
+    return by_name
 
 
 def _is_table(target: s.Expression, analyzer: ExpressionAnalyzer, fields: Fields | None) -> bool:
-    """Does ``t`` of ``t.*`` mean a table, and no row? A name that means nothing is told as that of a table, and a column has its table's name before it."""
+    """Return whether ``t`` in ``t.*`` is a table rather than a row; unknown names count as tables."""
     if not isinstance(target, s.Name):
         return False
     parts = tuple(part.value for part in target.parts)
     if any(f.qualifier[-len(parts) :] == parts for f in fields or ()):
         return True
-    found = analyzer.scope.find(parts)
-    return found is None or found.used == 1 or all(field.type.base != "row" for field in found.fields)
+    match = analyzer.scope.find(parts)
+    return match is None or match.used == 1 or all(field.type.base != "row" for field in match.fields)
 
 
 def _fields(item: s.AllColumns, target: s.Expression, analyzer: ExpressionAnalyzer, used: set[str]) -> list[Output]:
-    """Return the fields of a row as columns."""
     row = analyzer.analyze(target)
     if row.type.base != "row":
         span = replace(analyzer.select or item.span, about=item.span)
@@ -156,7 +139,7 @@ def _fields(item: s.AllColumns, target: s.Expression, analyzer: ExpressionAnalyz
     if item.aliases:
         _check_aliases(analyzer.context, item, len(names))
         names = [analyzer.context.canonical(alias) for alias in item.aliases]
-    fields = [e.Apply(kind, "field", (row,), index) for index, kind in enumerate(row.type.parameters)]
+    fields = [e.Apply(field_type, "field", (row,), index) for index, field_type in enumerate(row.type.parameters)]
     return [
         _output(analyzer.context, field, ScopeField("", name, field.type), target, used)
         for field, name in zip(fields, names, strict=True)
@@ -173,8 +156,8 @@ def _check_aliases(context: Context, item: s.AllColumns, count: int) -> None:
 
 
 def _output(context: Context, value: e.Typed, field: ScopeField, node: s.Node, used: set[str]) -> Output:
-    """A column that is only passed on keeps its symbol."""
-    passed = isinstance(value, e.Column) and not value.outer and value.symbol not in used
-    symbol = value.symbol if passed and isinstance(value, e.Column) else context.symbols.new(field.name)
+    """Return a column; one that is passed through keeps its symbol."""
+    is_passed = isinstance(value, e.Column) and not value.outer and value.symbol not in used
+    symbol = value.symbol if is_passed and isinstance(value, e.Column) else context.symbols.new(field.name)
     used.add(symbol)
     return Output(value, replace(field, symbol=symbol), node)

@@ -20,25 +20,21 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span
 
 _WITH_CATALOG: Final = 3
-"""So many parts has a name that begins with a catalog."""
+"""The number of parts of a name with a catalog."""
 _BUILT_IN: Final = ("system", "builtin")
-"""Catalog and schema of the functions that are there without a connector."""
+"""Catalog and schema of the functions without a connector."""
 _DEFAULTS: Final = {"start": 0, "stop": 0, "step": 1}
 _PARAMETERS: Final[dict[str, dict[str, bool]]] = {
     "sequence": {"start": False, "stop": True, "step": False},
     "exclude_columns": {"input": True, "columns": True},
 }
-"""The functions with their parameters, in their order, and whether each must be given."""
+"""The functions and their parameters in order, with whether each is required."""
 _KINDS: Final[dict[str, str]] = {"input": "table", "columns": "descriptor"}
-"""What the parameters take that take no value."""
+"""Parameters that take something other than a value."""
 
 
 def table_arguments(context: Context, node: s.TableFunction) -> dict[str, s.Expression]:
-    """Return what a call of a table function gives for its parameters, by their names; those of no two functions are alike.
-
-    Raises:
-        AnalysisError: FUNCTION_NOT_FOUND, and what Trino says of arguments that are wrong.
-    """
+    """Return the arguments of a table function by parameter."""
     parts = tuple(part.value for part in node.name.parts)
     if len(parts) == _WITH_CATALOG and parts[0] not in {*context.tables.catalogs(), _BUILT_IN[0]}:
         context.error("CATALOG_NOT_FOUND", f"Catalog '{parts[0]}' not found", node.name.span, "SHOW CATALOGS lists them.")
@@ -54,13 +50,7 @@ def table_arguments(context: Context, node: s.TableFunction) -> dict[str, s.Expr
 
 
 def kept_columns(context: Context, columns: s.Expression, fields: Sequence[ScopeField]) -> tuple[ScopeField, ...]:
-    """Return the columns of a relation that ``exclude_columns`` leaves, which have no qualifier.
-
-    Args:
-        context: the statement's state.
-        columns: those that it takes out.
-        fields: those of the relation.
-    """
+    """Return the columns that ``exclude_columns`` retains."""
     assert isinstance(columns, s.Descriptor)
     if columns.typed:
         context.error("INVALID_FUNCTION_ARGUMENT", "COLUMNS descriptor contains types", None, "Name the columns alone.")
@@ -68,37 +58,27 @@ def kept_columns(context: Context, columns: s.Expression, fields: Sequence[Scope
     missing = ", ".join(name for name in dict.fromkeys(excluded) if name not in names)
     if missing:
         context.error("INVALID_FUNCTION_ARGUMENT", f"Excluded columns: [{missing}] not present in the table", None)
-    kept = tuple(replace(field, qualifier=()) for field in fields if (field.name or "").lower() not in excluded)
-    if not kept:
+    retained = tuple(replace(field, qualifier=()) for field in fields if (field.name or "").lower() not in excluded)
+    if not retained:
         context.error("INVALID_FUNCTION_ARGUMENT", "All columns are excluded", None)
-    return kept
+    return retained
 
 
 def sequence_rows(
-    context: Context, given: Mapping[str, s.Expression], analyzer: ExpressionAnalyzer
+    context: Context, arguments: Mapping[str, s.Expression], analyzer: ExpressionAnalyzer
 ) -> tuple[ScopeField, tuple[int, int, int]]:
-    """Return the rows of ``sequence``.
-
-    Args:
-        context: the statement's state.
-        given: what the call gives for its parameters.
-        analyzer: analyzes the arguments.
-
-    Returns:
-        Its column, and its start, stop and step.
-    """
-    numbers = {parameter: _constant(context, parameter, value, analyzer) for parameter, value in given.items()}
+    """Return the column of ``sequence``, and its start, stop and step."""
+    numbers = {parameter: _constant(context, parameter, value, analyzer) for parameter, value in arguments.items()}
     start, stop, step = (numbers.get(parameter, default) for parameter, default in _DEFAULTS.items())
     if (start < stop and step <= 0) or (start > stop and step >= 0):
-        needed = "positive" if start < stop else "negative"
-        context.error("INVALID_FUNCTION_ARGUMENT", f"Step must be {needed} for sequence [{start}, {stop}]", None)
+        direction = "positive" if start < stop else "negative"
+        context.error("INVALID_FUNCTION_ARGUMENT", f"Step must be {direction} for sequence [{start}, {stop}]", None)
     return ScopeField(context.symbols.new("sequential_number"), "sequential_number", BIGINT), (start, stop, step)
 
 
 def _arguments(context: Context, node: s.TableFunction, parameters: Mapping[str, bool]) -> dict[str, s.Expression]:
-    """Return what is given for each parameter: all arguments are named, or none is."""
-    named = [parameter for parameter, _ in node.arguments if parameter is not None]
-    if named and len(named) < len(node.arguments):
+    names = [parameter for parameter, _ in node.arguments if parameter is not None]
+    if names and len(names) < len(node.arguments):
         context.error(
             "INVALID_ARGUMENTS", "All arguments must be passed by name or all must be passed positionally", _first_argument(node)
         )
@@ -108,24 +88,28 @@ def _arguments(context: Context, node: s.TableFunction, parameters: Mapping[str,
             f"Too many arguments. Expected at most {len(parameters)} arguments, got {len(node.arguments)} arguments",
             _first_argument(node),
         )
-    given: dict[str, s.Expression] = {}
-    for parameter, (written, value) in zip(parameters, node.arguments, strict=False):
-        chosen = written.value if written is not None else parameter
-        place = value.span if written is None else written.span
-        if chosen not in parameters:
-            context.error("INVALID_FUNCTION_ARGUMENT", f"Unexpected argument name: {chosen.upper()}", place)
-        if chosen in given:
-            context.error("INVALID_FUNCTION_ARGUMENT", f"Duplicate argument name: {chosen.upper()}", place)
-        wanted, found = _KINDS.get(chosen, "expression"), _kind(value)
-        if wanted != found:
+    arguments: dict[str, s.Expression] = {}
+    for parameter, (name, value) in zip(parameters, node.arguments, strict=False):
+        parameter_name = name.value if name is not None else parameter
+        span = value.span if name is None else name.span
+        if parameter_name not in parameters:
+            context.error("INVALID_FUNCTION_ARGUMENT", f"Unexpected argument name: {parameter_name.upper()}", span)
+        if parameter_name in arguments:
+            context.error("INVALID_FUNCTION_ARGUMENT", f"Duplicate argument name: {parameter_name.upper()}", span)
+        expected_kind, actual_kind = _KINDS.get(parameter_name, "expression"), _kind(value)
+        if expected_kind != actual_kind:
             context.error(
-                "INVALID_FUNCTION_ARGUMENT", f"Invalid argument {chosen.upper()}. Expected {wanted}, got {found}", place
+                "INVALID_FUNCTION_ARGUMENT",
+                f"Invalid argument {parameter_name.upper()}. Expected {expected_kind}, got {actual_kind}",
+                span,
             )
-        given[chosen] = value
-    missing = next((parameter for parameter, needed in parameters.items() if needed and parameter not in given), None)
+        arguments[parameter_name] = value
+    missing = next(
+        (parameter for parameter, is_required in parameters.items() if is_required and parameter not in arguments), None
+    )
     if missing is not None:
         context.error("MISSING_ARGUMENT", f"Missing argument: {missing.upper()}", _first_argument(node))
-    return given
+    return arguments
 
 
 def _kind(value: s.Expression) -> str:
@@ -133,24 +117,24 @@ def _kind(value: s.Expression) -> str:
 
 
 def _first_argument(node: s.TableFunction) -> Span:
-    """Where Trino says what is wrong with the arguments together: at the first one, or at the function's name."""
+    """Return the place of errors about all arguments."""
     if not node.arguments:
         return node.name.span
-    written, value = node.arguments[0]
-    return value.span if written is None else written.span
+    name, value = node.arguments[0]
+    return value.span if name is None else name.span
 
 
 def _constant(context: Context, parameter: str, node: s.Expression, analyzer: ExpressionAnalyzer) -> int:
-    kind = analyzer.analyze(node).type
-    if not can_coerce(kind, BIGINT):
-        context.error("TYPE_MISMATCH", f"Cannot cast type {kind} to bigint", node.span)
+    sql_type = analyzer.analyze(node).type
+    if not can_coerce(sql_type, BIGINT):
+        context.error("TYPE_MISMATCH", f"Cannot cast type {sql_type} to bigint", node.span)
     sign, inner = 1, node
     while isinstance(inner, s.Unary) and inner.operator in {"+", "-"}:
         sign, inner = (-sign if inner.operator == "-" else sign), inner.operand
     if not (isinstance(inner, s.Literal) and inner.kind == "integer"):
         context.error(
             "NOT_SUPPORTED",
-            f"Argument {parameter.upper()} of sequence is to be an integer written as a constant; this is of type {kind}",
+            f"Argument {parameter.upper()} of sequence is to be an integer written as a constant; this is of type {sql_type}",
             node.span,
         )
     return sign * int(inner.value)

@@ -1,7 +1,4 @@
-"""Analyzes ``FOR VERSION AS OF`` and ``FOR TIMESTAMP AS OF``: which version of a table is to be read.
-
-The value behind AS OF is computed while the statement is analyzed, as Trino does it: it must be known before the table is looked up.
-"""
+"""Analyzes FOR VERSION and FOR TIMESTAMP AS OF; as in Trino, the value is computed during analysis."""
 
 from __future__ import annotations
 
@@ -27,21 +24,20 @@ _TEMPORAL: Final = frozenset({"date", "timestamp", _ZONED})
 
 
 def version_of(context: Context, period: s.QueryPeriod) -> ConnectorTableVersion:
-    """Return the version that a query period points at.
+    """Return the version of a query period.
 
     Raises:
-        AnalysisError: EXPRESSION_NOT_CONSTANT, TYPE_MISMATCH for a moment of another type, INVALID_ARGUMENTS for NULL and for a moment that
-            is not in the past; or one of the expression.
+        AnalysisError: EXPRESSION_NOT_CONSTANT, TYPE_MISMATCH, INVALID_ARGUMENTS for NULL and for a moment not in the past.
         RowMergeError: the expression cannot be computed.
     """
     refuse_subqueries(context, period.end)
     analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite(period.words))
     value = analyzer.analyze(period.end)
-    kind, pointer_type = value.type, PointerType(period.kind)
-    if pointer_type is PointerType.TEMPORAL and kind.base not in _TEMPORAL and kind != UNKNOWN:
+    sql_type, pointer_type = value.type, PointerType(period.kind)
+    if pointer_type is PointerType.TEMPORAL and sql_type.base not in _TEMPORAL and sql_type != UNKNOWN:
         context.error(
             "TYPE_MISMATCH",
-            f"Type {kind} invalid. Temporal pointers must be of type Timestamp, Timestamp with Time Zone, or Date.",
+            f"Type {sql_type} invalid. Temporal pointers must be of type Timestamp, Timestamp with Time Zone, or Date.",
             period.span,
             "Write TIMESTAMP '...' or DATE '...'.",
         )
@@ -49,15 +45,15 @@ def version_of(context: Context, period: s.QueryPeriod) -> ConnectorTableVersion
         pointer = _plain(value)
     else:
         [pointer] = map(_moment, context.evaluate([value], period.end.span))
-    # The statement's present, which may be rounded in it.
+    # The statement's present, which may be rounded in the expression.
     now = context.now.replace(microsecond=context.now.microsecond // 1000 * 1000)
     if pointer is None:
         context.error("INVALID_ARGUMENTS", "Pointer value cannot be NULL", period.span)
-    version = ConnectorTableVersion(pointer, pointer_type, kind)
+    version = ConnectorTableVersion(pointer, pointer_type, sql_type)
     if pointer_type is PointerType.TEMPORAL and version.instant() >= now:
         context.error(
             "INVALID_ARGUMENTS",
-            f"Pointer value '{_shown(pointer, kind)}' is not in the past",
+            f"Pointer value '{_moment_text(pointer, sql_type)}' is not in the past",
             period.span,
             "Leave FOR TIMESTAMP AS OF out to read the table as it is now.",
         )
@@ -65,30 +61,28 @@ def version_of(context: Context, period: s.QueryPeriod) -> ConnectorTableVersion
 
 
 def _plain(value: e.Constant) -> Any:
-    """Return the value of a literal."""
-    text, kind = value.value, value.type
+    text, sql_type = value.value, value.type
     if text is None:
         return None
-    if is_integer(kind):
+    if is_integer(sql_type):
         return int(text)
-    if kind.base == "date":
+    if sql_type.base == "date":
         return dt.date.fromisoformat(text)
-    if kind.base not in _TEMPORAL:
+    if sql_type.base not in _TEMPORAL:
         return text
-    found, zone = dt.datetime.fromisoformat(text[:26]), text[27:] or "UTC"
-    return found if kind.base == "timestamp" else found.replace(tzinfo=dt.UTC).astimezone(zone_info(zone))
+    moment, zone = dt.datetime.fromisoformat(text[:26]), text[27:] or "UTC"
+    return moment if sql_type.base == "timestamp" else moment.replace(tzinfo=dt.UTC).astimezone(zone_info(zone))
 
 
 def _moment(value: Any) -> Any:
-    """Return a moment with its own zone as Python has it; all else stays as it is."""
     return value["instant"].astimezone(zone_info(value["zone"])) if isinstance(value, dict) else value
 
 
-def _shown(pointer: dt.date, kind: Type) -> str:
-    """Write a moment as a cast to varchar does, with no more than six digits of a second."""
+def _moment_text(pointer: dt.date, sql_type: Type) -> str:
+    """Format a moment as varchar, with at most six fractional digits."""
     if not isinstance(pointer, dt.datetime):
         return pointer.isoformat()
-    digits = min(int(str(kind.parameters[0])) if kind.parameters else 3, 6)
+    digits = min(int(str(sql_type.parameters[0])) if sql_type.parameters else 3, 6)
     fraction = f".{pointer.microsecond:06d}"[: digits + 1] if digits else ""
-    zone = f" {pointer.tzinfo}" if kind.base == _ZONED else ""
+    zone = f" {pointer.tzinfo}" if sql_type.base == _ZONED else ""
     return f"{pointer:%Y-%m-%d %H:%M:%S}{fraction}{zone}"

@@ -1,4 +1,4 @@
-"""Analyzes windows: names of the WINDOW clause, what a frame may be, and what each function asks of its window."""
+"""Analyzes windows and frames."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 DISTINCT_OVER_WINDOWS: Final = frozenset(
     {"count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "arbitrary", "any_value"}
 )
-"""The aggregates that take DISTINCT over a window, which Spark has for none."""
+"""The aggregates that take DISTINCT over a window; Spark supports none."""
 
 _OF_VALUES: Final = frozenset({"lag", "lead", "first_value", "last_value", "nth_value"})
-"""The functions that may pass over NULLs."""
+"""The functions with IGNORE NULLS."""
 _WITHOUT_FRAME: Final = frozenset({"lag", "lead", "ntile", "rank", "dense_rank", "percent_rank", "cume_dist", "row_number"})
 _INTERVALS: Final = (INTERVAL_DAY, INTERVAL_YEAR)
 _DATED: Final = frozenset({"date", "time", "timestamp", "timestamp with time zone"})
@@ -44,24 +44,23 @@ _RANGE: Final = "Window frame of type RANGE PRECEDING or FOLLOWING requires"
 
 
 def named_windows(analyzer: CallAnalyzer, node: s.Select) -> dict[str, s.Window]:
-    """Return the windows of a WINDOW clause by their names; each may be made of those before it."""
-    found: dict[str, s.Window] = {}
+    """Return the windows of a WINDOW clause by name."""
+    windows: dict[str, s.Window] = {}
     for name, window in node.windows:
         key = _key(analyzer, name)
-        if key in found:
+        if key in windows:
             analyzer.context.error("DUPLICATE_WINDOW_NAME", f"WINDOW name '{name.text}' specified more than once", name.span)
-        found[key] = resolved_window(analyzer, window, found)
-        analyzed_window(analyzer, found[key])
-    return found
+        windows[key] = resolved_window(analyzer, window, windows)
+        analyzed_window(analyzer, windows[key])
+    return windows
 
 
 def _key(analyzer: CallAnalyzer, name: Identifier) -> str:
-    """A window's name as it is compared: quoted letter by letter, else in capitals."""
     return name.text if name.span.of(analyzer.context.text).startswith('"') else name.text.upper()
 
 
 def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str, s.Window]) -> s.Window:
-    """Return a window with what it takes from the one that it names."""
+    """Return a window merged with the one that it names."""
     if window.name is None:
         return window
     error = analyzer.context.error
@@ -88,14 +87,14 @@ def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str
 
 
 def order_span(analyzer: CallAnalyzer, order_by: Sequence[s.SortItem]) -> Span:
-    """Return the place of a window's ORDER BY, whose words stand before its first key."""
+    """Return the place of a window's ORDER BY."""
     first, last = order_by[0].span, order_by[-1].span
     start = analyzer.context.text.upper().rindex("ORDER", 0, first.start)
     return Span.within(analyzer.context.text, start, last.end)
 
 
 def inner_span(analyzer: CallAnalyzer, window: s.Window) -> Span:
-    """Return the place of what stands in a window's parentheses, or of its name where it has none."""
+    """Return the place of a window's contents, or of its name."""
     text, span = analyzer.context.text, window.span
     start = text.find("(", span.start, span.end) + 1
     if not start:
@@ -107,13 +106,7 @@ def inner_span(analyzer: CallAnalyzer, window: s.Window) -> Span:
 def analyzed_window(
     analyzer: CallAnalyzer, window: s.Window, node: s.Call | None = None
 ) -> tuple[tuple[e.Typed, ...], e.Frame | None, tuple[e.Sort, ...]]:
-    """Return what partitions a window, its frame and its keys.
-
-    Args:
-        analyzer: knows the names that the window may read.
-        window: the window, with what it takes from a named one.
-        node: the function over it; None for a window of the WINDOW clause that no function uses.
-    """
+    """Return a window's partition keys, frame and sort keys; ``node`` is the function over it, if any."""
     owner = node or s.Call(window.span, "", ())
     return analyzer.within("window specification", owner, lambda: _analyzed_window(analyzer, window))
 
@@ -133,7 +126,7 @@ def _analyzed_window(analyzer: CallAnalyzer, window: s.Window) -> tuple[tuple[e.
 
 
 def check_window(analyzer: CallAnalyzer, node: s.Call, window: s.Window) -> None:
-    """Refuse a window that its function cannot have: LAG needs an order, RANK takes no frame, SUM no IGNORE NULLS."""
+    """Check a function's window: LAG needs an order, RANK takes no frame, SUM no IGNORE NULLS."""
     error = analyzer.context.error
     if node.name in {"lag", "lead"} and not window.order_by:
         assert node.window is not None
@@ -145,14 +138,14 @@ def check_window(analyzer: CallAnalyzer, node: s.Call, window: s.Window) -> None
 
 
 def check_only_aggregates(analyzer: CallAnalyzer, node: s.Call) -> None:
-    """Refuse DISTINCT and ORDER BY in a function over a window that is no aggregate."""
+    """Refuse DISTINCT and ORDER BY in a window function that is not an aggregate."""
     if is_aggregate(node.name):
         return
     if node.distinct:
-        shown = formatted(node, analyzer.context.text)
+        call_text = formatted(node, analyzer.context.text)
         analyzer.context.error(
             "NOT_SUPPORTED",
-            f"Only aggregation window functions with DISTINCT are supported: {shown}",
+            f"Only aggregation window functions with DISTINCT are supported: {call_text}",
             replace(analyzer.select or node.error_span, about=node.error_span),
         )
     if node.order_by:
@@ -162,10 +155,10 @@ def check_only_aggregates(analyzer: CallAnalyzer, node: s.Call) -> None:
 def analyzed_frame(
     analyzer: CallAnalyzer, window: s.Window, order_by: Sequence[e.Sort]
 ) -> tuple[e.Frame | None, tuple[e.Sort, ...]]:
-    """Return the frame of a window, and its keys: of RANGE with an offset in the type in which both are added.
+    """Return a window's frame, and its keys; for RANGE with an offset, in the type of their sum.
 
     Raises:
-        AnalysisError: where Trino refuses the frame; NOT_SUPPORTED for an offset that is no constant.
+        AnalysisError: Trino refuses the frame; NOT_SUPPORTED for an offset that is not constant.
     """
     keys, frame = tuple(order_by), window.frame
     if frame is None:
@@ -179,14 +172,14 @@ def analyzed_frame(
             offset, keys = _offset(analyzer, window, frame, bound.offset, word, keys)
         bounds.append((bound.side, offset))
     _check_order(analyzer, frame, bounds)
-    # Groups without numbers are what RANGE means by a row and its peers.
+    # GROUPS without numbers means the same as RANGE: a row and its peers.
     counts = any(offset is not None for _, offset in bounds)
     unit = "RANGE" if frame.unit == "GROUPS" and not counts else frame.unit
     return e.Frame(unit, bounds[0], bounds[1]), keys
 
 
 def _check_order(analyzer: CallAnalyzer, frame: s.Frame, bounds: Sequence[tuple[str, e.Typed | None]]) -> None:
-    """Refuse a frame in which there is never a row, and one whose bounds are counted in days and in months: Spark knows neither."""
+    """Refuse frames that Spark lacks: always empty, or bounded in both days and months."""
     (low_side, low), (high_side, high) = bounds
     node = frame.low.offset
     if low is None or high is None or node is None:
@@ -205,16 +198,16 @@ def _number(offset: e.Typed) -> Decimal:
 
 
 def _check_bounds(analyzer: CallAnalyzer, frame: s.Frame, high: s.FrameBound) -> None:
-    low, said = frame.low, ""
+    low, message = frame.low, ""
     if low.side == "FOLLOWING" and low.offset is None:
-        said = "Window frame start cannot be UNBOUNDED FOLLOWING"
+        message = "Window frame start cannot be UNBOUNDED FOLLOWING"
     elif high.side == "PRECEDING" and high.offset is None:
-        said = "Window frame end cannot be UNBOUNDED PRECEDING"
+        message = "Window frame end cannot be UNBOUNDED PRECEDING"
     elif _ORDER.index(low.side) > _ORDER.index(high.side):
         begin, end = ("CURRENT ROW" if bound.side == "ROW" else bound.side for bound in (low, high))
-        said = f"Window frame starting from {begin} cannot end with {end}"
-    if said:
-        analyzer.context.error("INVALID_WINDOW_FRAME", said, frame.span)
+        message = f"Window frame starting from {begin} cannot end with {end}"
+    if message:
+        analyzer.context.error("INVALID_WINDOW_FRAME", message, frame.span)
 
 
 def _offset(
@@ -246,38 +239,37 @@ def _offset(
             order_span(analyzer, window.order_by),
         )
     (key,) = keys
-    kind = key.value.type
-    if not (is_numeric(kind) or kind.base in _DATED or kind in _INTERVALS):
+    key_type = key.value.type
+    if not (is_numeric(key_type) or key_type.base in _DATED or key_type in _INTERVALS):
         error(
             "TYPE_MISMATCH",
-            f"{_RANGE} that sort item type be numeric, datetime or interval (actual: {kind})",
+            f"{_RANGE} that sort item type be numeric, datetime or interval (actual: {key_type})",
             window.order_by[0].value.error_span,
         )
     offset = analyzer.analyze(node)
-    common = _added(kind, offset.type)
+    common = _sum_type(key_type, offset.type)
     if common is None:
         error(
             "TYPE_MISMATCH",
-            f"Window frame RANGE value type ({offset.type}) not compatible with sort item type ({kind})",
+            f"Window frame RANGE value type ({offset.type}) not compatible with sort item type ({key_type})",
             node.error_span,
         )
-    if kind.base == "time" or kind in _INTERVALS:
-        analyzer.refuse(f"A frame of RANGE over values of type {kind} is not supported by this engine", node)
+    if key_type.base == "time" or key_type in _INTERVALS:
+        analyzer.refuse(f"A frame of RANGE over values of type {key_type} is not supported by this engine", node)
     offset = _constant(analyzer, offset, node)
-    if is_numeric(kind):
+    if is_numeric(key_type):
         offset = analyzer.coerce(offset, common)
     return offset, (replace(key, value=analyzer.coerce(key.value, common)),)
 
 
-def _added(key: Type, offset: Type) -> Type | None:
-    """The type in which a key and an offset are added, or None if they are not."""
+def _sum_type(key: Type, offset: Type) -> Type | None:
     if is_numeric(key):
         return common_type(key, offset) if is_numeric(offset) else None
     if key in _INTERVALS:
         return key if offset == key else None
     if offset not in _INTERVALS or (key.base == "time" and offset == INTERVAL_YEAR):
         return None
-    # A day is no number of milliseconds to Spark.
+    # Spark does not convert a day into milliseconds.
     return replace(key, base="timestamp", parameters=(0,)) if key.base == "date" and offset == INTERVAL_DAY else key
 
 

@@ -1,1 +1,1 @@
-"""Rows of VALUES: constants as columns of data, and rows that are computed."""
+"""The rows of VALUES: constants as columns of data, and computed rows."""

@@ -1,6 +1,6 @@
-"""Columns of constants as data: the type that Trino gives to all of a column's literals, and their values as an Arrow array.
+"""Columns of constants as data: the common type of literals, and their values as an Arrow array.
 
-Nothing here is done literal by literal in Python, apart from what has a text form that Arrow does not read; of that each text once.
+Only literals that Arrow cannot parse are handled in Python, each distinct text once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LARGEST_INTEGER: Final = 2**31 - 1
 
 @dataclass
 class BadLiteral(Exception):
-    """A literal that is none: its place among those of its column, Trino's message, and where in its text it begins."""
+    """An invalid literal, and the offset of the error in its text."""
 
     index: int
     message: str
@@ -40,7 +40,7 @@ class BadLiteral(Exception):
 
 @dataclass
 class UnfitConstant(Exception):
-    """A constant that the type of its column cannot hold: its place in the column, its type, and its digits."""
+    """A constant that its column's type cannot hold."""
 
     index: int
     type: Type
@@ -49,21 +49,16 @@ class UnfitConstant(Exception):
 
 @dataclass(frozen=True)
 class _Part:
-    """The constants of a column that are of one kind: their rows, and their texts in the form that typed constants have."""
+    """The constants of one type, as texts."""
 
-    kind: Type
+    sql_type: Type
     rows: npt.NDArray[np.int64]
     texts: pa.StringArray
 
 
 @dataclass(frozen=True)
 class ConstantColumn:
-    """A column of constants.
-
-    Args:
-        count: how many rows there are.
-        parts: the constants by kind; what is in none of them is NULL.
-        types: the types that the constants have, each once.
+    """A column of constants by type; other rows are NULL.
 
     >>> column = ConstantColumn.of_literals(["1", "NULL", "2.50"])
     >>> str(column.type), column.values(column.type).to_pylist()
@@ -76,77 +71,73 @@ class ConstantColumn:
 
     @property
     def type(self) -> Type | None:
-        """The type to which all constants coerce; None if there is none."""
-        found: Type | None = UNKNOWN
-        for kind in self.types:
-            found = common_type(found, kind) if found is not None else None
-        return found
+        """The common type, or None."""
+        result: Type | None = UNKNOWN
+        for sql_type in self.types:
+            result = common_type(result, sql_type) if result is not None else None
+        return result
 
     @classmethod
     def of_literals(cls, texts: Sequence[str]) -> ConstantColumn:
-        """Make a column of literals as they were written.
-
-        Raises:
-            BadLiteral: the first of them that is none.
-        """
+        """Build a column of literals; raise BadLiteral for the first invalid one."""
         return _of_literals(texts)
 
     @classmethod
     def of_constants(cls, cells: Sequence[Constant]) -> ConstantColumn:
-        """Make a column of typed constants, which `constant_of` gave."""
-        kinds: dict[str, list[int]] = {}
+        """Build a column of constants from `constant_of`."""
+        rows_by_base: dict[str, list[int]] = {}
         for row, cell in enumerate(cells):
             if cell.value is not None:
-                kinds.setdefault(cell.type.base, []).append(row)
+                rows_by_base.setdefault(cell.type.base, []).append(row)
         parts = (
             _Part(cells[rows[0]].type, np.array(rows, np.int64), pa.array([cells[row].value for row in rows], pa.string()))
-            for rows in kinds.values()
+            for rows in rows_by_base.values()
         )
         return cls(len(cells), tuple(parts), frozenset(cell.type for cell in cells))
 
     @classmethod
     def of_integers(cls, numbers: npt.NDArray[np.int64]) -> ConstantColumn:
-        """Make a column of bigint."""
+        """Build a column of bigint."""
         part = _Part(BIGINT, np.arange(len(numbers)), pa.array(numbers).cast(pa.string()))
         return cls(len(numbers), (part,), frozenset([BIGINT]))
 
     @classmethod
     def joined(cls, columns: Sequence[ConstantColumn]) -> ConstantColumn:
-        """Put columns one below the other."""
+        """Concatenate columns."""
         if len(columns) == 1:
             return columns[0]
         starts = np.cumsum([0, *(column.count for column in columns)])
         parts = [
-            _Part(part.kind, part.rows + start, part.texts)
+            _Part(part.sql_type, part.rows + start, part.texts)
             for column, start in zip(columns, starts, strict=False)
             for part in column.parts
         ]
         return cls(int(starts[-1]), tuple(parts), frozenset().union(*(column.types for column in columns)))
 
-    def values(self, kind: Type) -> pa.Array:
-        """Return the values as the type to which all constants coerce.
+    def values(self, sql_type: Type) -> pa.Array:
+        """Return the values as the common type.
 
         Raises:
-            UnfitConstant: a number has more digits than the common type of all numbers has room for.
+            UnfitConstant: the common type has too few digits.
         """
-        found = [_cast(part, kind) for part in self.parts]
+        arrays = [_cast(part, sql_type) for part in self.parts]
         rows = [part.rows for part in self.parts]
-        filled = sum(map(len, rows))
-        if filled < self.count:
+        filled_count = sum(map(len, rows))
+        if filled_count < self.count:
             missing = np.ones(self.count, bool)
             for some in rows:
                 missing[some] = False
-            found.append(pa.nulls(self.count - filled, kind.arrow))
+            arrays.append(pa.nulls(self.count - filled_count, sql_type.arrow))
             rows.append(np.flatnonzero(missing))
-        if len(found) == 1:
-            return found[0]
+        if len(arrays) == 1:
+            return arrays[0]
         order = np.empty(self.count, np.int64)
         order[np.concatenate(rows)] = np.arange(self.count)
-        return pa.concat_arrays(found).take(pa.array(order))
+        return pa.concat_arrays(arrays).take(pa.array(order))
 
 
 def literal_constant(text: str) -> Constant:
-    """Return the typed constant of one literal as it was written, which must be one.
+    """Return a literal as a typed constant.
 
     >>> literal_constant("-1.50").value, str(literal_constant("DATE '2024-02-29'").type)
     ('-1.50', 'date')
@@ -158,24 +149,22 @@ def literal_constant(text: str) -> Constant:
         return Constant(BOOLEAN, word.lower())
     if text.endswith("'"):
         name, value = _named_value(text)
-        found = Constant(varchar_of(len(value)), value) if not name else _named_constant(name, value)
+        constant = Constant(varchar_of(len(value)), value) if not name else _named_constant(name, value)
     elif "E" in word:
-        found = Constant(DOUBLE, text.lstrip("+").replace("_", ""))
+        constant = Constant(DOUBLE, text.lstrip("+").replace("_", ""))
     else:
         digits = text.lstrip("+").replace("_", "")
-        found = decimal_literal(digits) if "." in digits else Constant(_integer_type(int(digits)), str(int(digits)))
-    assert found is not None, text
-    return found
+        constant = decimal_literal(digits) if "." in digits else Constant(_integer_type(int(digits)), str(int(digits)))
+    assert constant is not None, text
+    return constant
 
 
 def _named_value(text: str) -> tuple[str, str]:
-    """Return the word before a quoted text, and the text without quotes."""
     start = text.index("'")
     return text[:start].strip().lower(), text[start + 1 : -1].replace("''", "'")
 
 
 def _named_constant(name: str, value: str) -> Constant | None:
-    """Return the constant of a literal with the name of its type, or of bytes; None if it is none."""
     return Constant(Type("varbinary"), value.upper()) if name == "x" else typed_literal(name, value)
 
 
@@ -187,7 +176,7 @@ def _integer_type(number: int) -> Type:
 
 
 def constant_of(cell: Typed) -> Constant | None:
-    """Return a typed expression as a constant that can be data: a literal, with or without a sign; None if it is something else."""
+    """Return a signed or unsigned literal as a constant that can be data, or None."""
     if isinstance(cell, Constant):
         return cell if cell.type.base in _READERS and not is_zoned(cell.type) else None
     if isinstance(cell, Apply) and cell.name == "negate":
@@ -203,38 +192,38 @@ _OTHER, _NUMBER, _TEXT, _NULL, _BOOLEAN = range(5)
 
 
 def _classes() -> npt.NDArray[np.int8]:
-    found = np.zeros(256, np.int8)
-    for characters, kind in ((b"0123456789.+-", _NUMBER), (b"'", _TEXT), (b"nN", _NULL), (b"tTfF", _BOOLEAN)):
-        found[list(characters)] = kind
-    return found
+    classes = np.zeros(256, np.int8)
+    for characters, literal_class in ((b"0123456789.+-", _NUMBER), (b"'", _TEXT), (b"nN", _NULL), (b"tTfF", _BOOLEAN)):
+        classes[list(characters)] = literal_class
+    return classes
 
 
 _CLASS_OF: Final = _classes()
 
 
 def _of_literals(texts: Sequence[str]) -> ConstantColumn:
-    written = pa.array(texts, pa.string())
-    offsets = np.frombuffer(written.buffers()[1], np.int32)[: len(written) + 1]
-    characters = np.frombuffer(written.buffers()[2], np.uint8)
+    array = pa.array(texts, pa.string())
+    offsets = np.frombuffer(array.buffers()[1], np.int32)[: len(array) + 1]
+    characters = np.frombuffer(array.buffers()[2], np.uint8)
     classes = _CLASS_OF[characters[offsets[:-1]]]
     quoted = characters[offsets[1:] - 1] == ord("'")
     classes[quoted & (classes != _TEXT)] = _OTHER
     parts: list[_Part] = []
     types: set[Type] = set()
     bad: list[BadLiteral] = []
-    for kind in np.unique(classes).tolist():
-        rows = np.flatnonzero(classes == kind)
-        chosen = written if len(rows) == len(written) else written.take(pa.array(rows))
+    for literal_class in np.unique(classes).tolist():
+        rows = np.flatnonzero(classes == literal_class)
+        subset = array if len(rows) == len(array) else array.take(pa.array(rows))
         try:
-            some, found = _READ[kind](rows, chosen)
+            some, part_types = _READ[literal_class](rows, subset)
         except BadLiteral as literal:
             bad.append(literal)
             continue
         parts += some
-        types |= found
+        types |= part_types
     if bad:
         raise min(bad, key=lambda literal: literal.index)
-    return ConstantColumn(len(written), tuple(parts), frozenset(types))
+    return ConstantColumn(len(array), tuple(parts), frozenset(types))
 
 
 def _nulls(_rows: npt.NDArray[np.int64], _texts: pa.StringArray) -> tuple[list[_Part], set[Type]]:
@@ -247,9 +236,9 @@ def _booleans(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[
 
 def _strings(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[_Part], set[Type]]:
     inner = pc.replace_substring(pc.utf8_slice_codeunits(texts, 1, -1), "''", "'")
-    # The longest decides, whatever the others are.
-    kind = varchar_of(pc.max(pc.utf8_length(inner)).as_py())
-    return [_Part(kind, rows, inner)], {kind}
+    # The longest text decides the type.
+    sql_type = varchar_of(pc.max(pc.utf8_length(inner)).as_py())
+    return [_Part(sql_type, rows, inner)], {sql_type}
 
 
 def _numbers(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[_Part], set[Type]]:
@@ -258,30 +247,30 @@ def _numbers(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[_
     pointed = pc.match_substring(plain, ".").to_numpy(zero_copy_only=False) & ~floating
     parts: list[_Part] = []
     types: set[Type] = set()
-    for chosen, read in ((~floating & ~pointed, _integers), (pointed, _decimals), (floating, _doubles)):
-        indexes = np.flatnonzero(chosen)
+    for mask, read in ((~floating & ~pointed, _integers), (pointed, _decimals), (floating, _doubles)):
+        indexes = np.flatnonzero(mask)
         if len(indexes):
             some = plain if len(indexes) == len(plain) else plain.take(pa.array(indexes))
-            kind, found = read(rows[indexes], some, texts if some is plain else texts.take(pa.array(indexes)))
-            parts.append(_Part(kind, rows[indexes], some))
-            types |= found
+            sql_type, part_types = read(rows[indexes], some, texts if some is plain else texts.take(pa.array(indexes)))
+            parts.append(_Part(sql_type, rows[indexes], some))
+            types |= part_types
     return parts, types
 
 
-def _integers(_rows: npt.NDArray[np.int64], texts: pa.StringArray, _written: pa.StringArray) -> tuple[Type, set[Type]]:
+def _integers(_rows: npt.NDArray[np.int64], texts: pa.StringArray, _originals: pa.StringArray) -> tuple[Type, set[Type]]:
     values = pc.cast(texts, pa.int64()).to_numpy()
     small = (values >= ~_LARGEST_INTEGER) & (values <= _LARGEST_INTEGER)
-    return BIGINT, {kind for kind, there in ((INTEGER, small.any()), (BIGINT, not small.all())) if there}
+    return BIGINT, {sql_type for sql_type, there in ((INTEGER, small.any()), (BIGINT, not small.all())) if there}
 
 
-def _decimals(rows: npt.NDArray[np.int64], texts: pa.StringArray, written: pa.StringArray) -> tuple[Type, set[Type]]:
+def _decimals(rows: npt.NDArray[np.int64], texts: pa.StringArray, originals: pa.StringArray) -> tuple[Type, set[Type]]:
     digits = pc.utf8_ltrim(pc.utf8_ltrim(texts, "-"), "0")
     whole = pc.find_substring(digits, ".").to_numpy()
     scales = pc.utf8_length(digits).to_numpy() - whole - 1
     precisions = np.maximum(whole + scales, 1)
     if (precisions > MAX_PRECISION).any():
         first = int(np.argmax(precisions > MAX_PRECISION))
-        text = written[first].as_py()
+        text = originals[first].as_py()
         digits_alone = text.lstrip("+-")
         raise BadLiteral(
             int(rows[first]), f"Invalid decimal literal: {digits_alone.replace('_', '')}", len(text) - len(digits_alone)
@@ -291,29 +280,29 @@ def _decimals(rows: npt.NDArray[np.int64], texts: pa.StringArray, written: pa.St
     return next(iter(types)), types
 
 
-def _doubles(_rows: npt.NDArray[np.int64], _texts: pa.StringArray, _written: pa.StringArray) -> tuple[Type, set[Type]]:
+def _doubles(_rows: npt.NDArray[np.int64], _texts: pa.StringArray, _originals: pa.StringArray) -> tuple[Type, set[Type]]:
     return DOUBLE, {DOUBLE}
 
 
 def _typed(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[_Part], set[Type]]:
-    """Literals with the name of their type, and those of bytes: each text is read once."""
-    known = texts.dictionary_encode()
+    """Parse literals with a type's name, each distinct text once."""
+    encoded = texts.dictionary_encode()
     constants: list[Constant] = []
-    for index, text in enumerate(known.dictionary.to_pylist()):
+    for index, text in enumerate(encoded.dictionary.to_pylist()):
         name, value = _named_value(text)
-        found = _named_constant(name, value)
-        if found is None:
-            first = int(np.argmax(known.indices.to_numpy() == index))
+        constant = _named_constant(name, value)
+        if constant is None:
+            first = int(np.argmax(encoded.indices.to_numpy() == index))
             raise BadLiteral(int(rows[first]), f"'{value}' is not a valid {name.upper()} literal")
-        constants.append(found)
+        constants.append(constant)
     column = ConstantColumn.of_constants(constants)
-    inside = known.indices.to_numpy()
+    inside = encoded.indices.to_numpy()
     parts = []
     for part in column.parts:
         index_in_part = np.full(len(constants), -1)
         index_in_part[part.rows] = np.arange(len(part.rows))
         indexes = index_in_part[inside]
-        parts.append(_Part(part.kind, rows[indexes >= 0], part.texts.take(pa.array(indexes[indexes >= 0]))))
+        parts.append(_Part(part.sql_type, rows[indexes >= 0], part.texts.take(pa.array(indexes[indexes >= 0]))))
     return parts, set(column.types)
 
 
@@ -331,24 +320,24 @@ _READ: Final[dict[int, Callable[[npt.NDArray[np.int64], pa.StringArray], tuple[l
 _NUMBERS: Final = frozenset({"tinyint", "smallint", "integer", "bigint", "decimal", "double"})
 
 
-def _cast(part: _Part, kind: Type) -> pa.Array:
-    if is_exact(part.kind) and kind.base == "decimal":
-        return _as_decimals(part, kind)
-    if part.kind.base in _NUMBERS:
-        return pc.cast(part.texts, kind.arrow)
-    values = _READERS[part.kind.base](part.texts)
-    if part.kind.base in {"date", "timestamp"} and kind.base == "timestamp with time zone":
+def _cast(part: _Part, sql_type: Type) -> pa.Array:
+    if is_exact(part.sql_type) and sql_type.base == "decimal":
+        return _as_decimals(part, sql_type)
+    if part.sql_type.base in _NUMBERS:
+        return pc.cast(part.texts, sql_type.arrow)
+    values = _READERS[part.sql_type.base](part.texts)
+    if part.sql_type.base in {"date", "timestamp"} and sql_type.base == "timestamp with time zone":
         return instants_of(pc.cast(values, pa.timestamp("us")), session_zone())
-    return values.cast(kind.arrow)
+    return values.cast(sql_type.arrow)
 
 
-def _as_decimals(part: _Part, kind: Type) -> pa.Array:
+def _as_decimals(part: _Part, sql_type: Type) -> pa.Array:
     try:
-        return pc.cast(part.texts, kind.arrow)
+        return pc.cast(part.texts, sql_type.arrow)
     except pa.ArrowInvalid:
         for index, text in enumerate(part.texts):
             try:
-                pc.cast(text, kind.arrow)
+                pc.cast(text, sql_type.arrow)
             except pa.ArrowInvalid:
                 raise UnfitConstant(int(part.rows[index]), _exact_type(text.as_py()), text.as_py()) from None
         raise
@@ -357,13 +346,13 @@ def _as_decimals(part: _Part, kind: Type) -> pa.Array:
 def _exact_type(digits: str) -> Type:
     if "." not in digits:
         return _integer_type(int(digits))
-    found = decimal_literal(digits)
-    assert found is not None
-    return found.type
+    constant = decimal_literal(digits)
+    assert constant is not None
+    return constant.type
 
 
-def _listed(texts: pa.StringArray, read: Callable[[str], object], kind: pa.DataType) -> pa.Array:
-    return pa.array(map(read, texts.to_pylist()), kind, size=len(texts))
+def _listed(texts: pa.StringArray, read: Callable[[str], object], sql_type: pa.DataType) -> pa.Array:
+    return pa.array(map(read, texts.to_pylist()), sql_type, size=len(texts))
 
 
 def _times(texts: pa.StringArray) -> pa.Array:
@@ -373,8 +362,8 @@ def _times(texts: pa.StringArray) -> pa.Array:
 
 
 _READERS: Final[dict[str, Callable[[pa.StringArray], pa.Array]]] = {
-    **{kind: lambda texts: texts for kind in ("varchar", "uuid", "unknown")},
-    **{kind: lambda texts: pc.cast(texts, pa.int64()) for kind in ("tinyint", "smallint", "integer", "bigint")},
+    **{base: lambda texts: texts for base in ("varchar", "uuid", "unknown")},
+    **{base: lambda texts: pc.cast(texts, pa.int64()) for base in ("tinyint", "smallint", "integer", "bigint")},
     "decimal": lambda texts: texts,
     "double": lambda texts: pc.cast(texts, pa.float64()),
     "boolean": lambda texts: pc.equal(texts, "true"),
@@ -384,4 +373,4 @@ _READERS: Final[dict[str, Callable[[pa.StringArray], pa.Array]]] = {
     "timestamp": lambda texts: pc.cast(texts, pa.timestamp("us")),
     "timestamp with time zone": lambda texts: pc.assume_timezone(pc.cast(texts, pa.timestamp("us")), "UTC"),
 }
-"""How the texts of constants that can be data become values."""
+"""Parsers of constants' texts; the keys are the types that can be data."""

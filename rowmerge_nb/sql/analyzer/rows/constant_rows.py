@@ -1,4 +1,4 @@
-"""Rows of constants: the part of VALUES that is data. They become Arrow once, and travel as the rows of a table do."""
+"""The rows of VALUES that are data, converted to Arrow once."""
 
 from __future__ import annotations
 
@@ -29,13 +29,7 @@ _numbers: Final = itertools.count(1)
 
 @dataclass(frozen=True)
 class ConstantRows:
-    """Rows of constants, column by column.
-
-    Args:
-        names: the columns' names.
-        types: their types, to which all constants of a column coerce.
-        columns: the constants.
-        span_of: gives the place of a constant in the statement, by its row and its column.
+    """Rows of constants; ``span_of`` returns the place of a constant by row and column.
 
     >>> from rowmerge_nb.spi.types import INTEGER
     >>> from rowmerge_nb.sql.analyzer.rows.constant_columns import ConstantColumn
@@ -51,20 +45,20 @@ class ConstantRows:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.columns[0].count
 
     def table(self) -> pa.Table:
         """Return the rows.
 
         Raises:
-            ExecutionError: INVALID_CAST_ARGUMENT for a number with more digits than the common type of its column has room for.
+            ExecutionError: INVALID_CAST_ARGUMENT for a number with too many digits.
         """
         arrays = [self._values(index) for index in range(len(self.columns))]
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
     def first(self, most: int) -> list[list[Constant]]:
-        """Return the rows as constants, where they are few and each fits the type of its column; otherwise none."""
+        """Return up to ``most`` rows as constants, or nothing."""
         if self.count > most:
             return []
         try:
@@ -72,26 +66,27 @@ class ConstantRows:
         except ExecutionError:
             return []
         return [
-            [Constant(kind, _plain(value)) for kind, value in zip(self.types, row, strict=True)]
+            [Constant(sql_type, _plain(value)) for sql_type, value in zip(self.types, row, strict=True)]
             for row in zip(*columns, strict=True)
         ]
 
     def _values(self, index: int) -> pa.Array:
-        kind = self.types[index]
+        sql_type = self.types[index]
         try:
-            return self.columns[index].values(kind)
+            return self.columns[index].values(sql_type)
         except UnfitConstant as unfit:
             span = self.span_of(unfit.index, index)
-            found = ExecutionError(
-                f"Cannot cast {_written(unfit.type)} '{unfit.text}' to {_written(kind)}", code="INVALID_CAST_ARGUMENT", step="run"
+            error = ExecutionError(
+                f"Cannot cast {_type_text(unfit.type)} '{unfit.text}' to {_type_text(sql_type)}",
+                code="INVALID_CAST_ARGUMENT",
+                step="run",
             )
             if span is not None:
-                found.at(span)
-            raise found from None
+                error.at(span)
+            raise error from None
 
 
 def _plain(value: Any) -> str | None:
-    """Write a value without the quotes of a literal."""
     return (
         None
         if value is None
@@ -103,21 +98,14 @@ def _plain(value: Any) -> str | None:
     )
 
 
-def _written(kind: Type) -> str:
-    """Write a number's type as errors of casts do."""
-    return f"DECIMAL({', '.join(map(str, kind.parameters))})" if kind.base == "decimal" else kind.base.upper()
+def _type_text(sql_type: Type) -> str:
+    return f"DECIMAL({', '.join(map(str, sql_type.parameters))})" if sql_type.base == "decimal" else sql_type.base.upper()
 
 
 def bound(rows: ConstantRows) -> TableBinding:
-    """Return what a statement that reads these rows is bound to.
-
-    >>> from rowmerge_nb.spi.types import INTEGER
-    >>> from rowmerge_nb.sql.analyzer.rows.constant_columns import ConstantColumn
-    >>> bound(ConstantRows(("a",), (INTEGER,), (ConstantColumn.of_literals(["1"]),), lambda row, column: None)).row_count
-    1
-    """
+    """Return a binding of these rows."""
     number = next(_numbers)
-    columns: Sequence[ColumnMetadata] = [ColumnMetadata(n, kind) for n, kind in zip(rows.names, rows.types, strict=True)]
+    columns: Sequence[ColumnMetadata] = [ColumnMetadata(n, sql_type) for n, sql_type in zip(rows.names, rows.types, strict=True)]
     return TableBinding(
         display="VALUES",
         catalog="",

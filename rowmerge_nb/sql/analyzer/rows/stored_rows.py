@@ -1,7 +1,4 @@
-"""Rows of constants on their way into a table: which of them a column cannot hold, found by the error that says so.
-
-Spark, which stores them, tells the value and not where it was written.
-"""
+"""Locates a constant of an INSERT that its column cannot hold, since Spark's error has only its value."""
 
 from __future__ import annotations
 
@@ -24,63 +21,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoredRows:
-    """Rows of constants that an INSERT stores.
-
-    Args:
-        rows: the rows.
-        columns: the table's columns into which their columns go.
-    """
+    """Constant rows, and the columns that store them."""
 
     rows: ConstantRows
     columns: tuple[ColumnMetadata, ...]
 
     def span_of(self, code: str, message: str) -> Span | None:
-        """Return the place of the first constant that an error can be about; None if it is about none of them.
-
-        Args:
-            code: Trino's code of the error.
-            message: what it says.
-        """
+        """Return the place of the first constant that can have caused an error."""
         table = self.rows.table()
-        found = []
-        for index, (kind, column) in enumerate(zip(self.rows.types, self.columns, strict=True)):
-            unfit = _unfit(table.column(index), kind, column, code, message)
+        cells = []
+        for index, (sql_type, column) in enumerate(zip(self.rows.types, self.columns, strict=True)):
+            unfit = _unfit(table.column(index), sql_type, column, code, message)
             row = -1 if unfit is None else pc.index(unfit, value=True).as_py()
             if row >= 0:
-                found.append((row, index))
-        return self.rows.span_of(*min(found)) if found else None
+                cells.append((row, index))
+        return self.rows.span_of(*min(cells)) if cells else None
 
 
-def _unfit(values: pa.ChunkedArray, kind: Type, column: ColumnMetadata, code: str, message: str) -> pa.ChunkedArray | None:
-    """Return for each value whether the error can be about it; None if it is not about the column."""
+def _unfit(values: pa.ChunkedArray, sql_type: Type, column: ColumnMetadata, code: str, message: str) -> pa.ChunkedArray | None:
+    """Return per value whether it can have caused the error; None if another column did."""
     if code == "CONSTRAINT_VIOLATION":
-        about = not column.nullable and message.endswith(f"NOT NULL column: {column.name.lower()}")
-        return values.is_null() if about else None
-    if is_text(kind) and is_text(column.type) and column.type.parameters:
-        about = message.endswith(f"when casting from {kind} to {column.type} on INSERT")
-        return pc.greater(pc.utf8_length(pc.utf8_rtrim(values, " ")), column.type.parameters[0]) if about else None
+        is_about = not column.nullable and message.endswith(f"NOT NULL column: {column.name.lower()}")
+        return values.is_null() if is_about else None
+    if is_text(sql_type) and is_text(column.type) and column.type.parameters:
+        is_about = message.endswith(f"when casting from {sql_type} to {column.type} on INSERT")
+        return pc.greater(pc.utf8_length(pc.utf8_rtrim(values, " ")), column.type.parameters[0]) if is_about else None
     text = _value_in(message, column.type)
     if text is None:
         return None
-    rounded = kind.base == "decimal" and is_integer(column.type)
-    value = _value(text, kind)
+    rounded = sql_type.base == "decimal" and is_integer(column.type)
+    value = _value(text, sql_type)
     return None if value is None else pc.equal(_rounded(values) if rounded and "." not in text else values, value)
 
 
-def _value_in(message: str, kind: Type) -> str | None:
-    """Return the number that a column's type cannot hold, as a message has it."""
-    name = f"DECIMAL({', '.join(map(str, kind.parameters))})" if kind.base == "decimal" else kind.base.upper()
-    pattern = rf"Out of range for {kind.base}: (?P<far>\S+)|Cannot cast (?:[^']* )?'(?P<cast>[^']*)' to {re.escape(name)}"
+def _value_in(message: str, sql_type: Type) -> str | None:
+    """Return the value in an error of a cast."""
+    name = f"DECIMAL({', '.join(map(str, sql_type.parameters))})" if sql_type.base == "decimal" else sql_type.base.upper()
+    pattern = rf"Out of range for {sql_type.base}: (?P<far>\S+)|Cannot cast (?:[^']* )?'(?P<cast>[^']*)' to {re.escape(name)}"
     match = re.fullmatch(pattern, message)
     return match and (match["far"] or match["cast"])
 
 
-def _value(text: str, kind: Type) -> Any:
-    """Return a number as a value of a column of constants."""
+def _value(text: str, sql_type: Type) -> Any:
     try:
-        if is_integer(kind):
+        if is_integer(sql_type):
             return int(text)
-        return float(text) if is_float(kind) else pa.scalar(Decimal(text)).cast(kind.arrow)
+        return float(text) if is_float(sql_type) else pa.scalar(Decimal(text)).cast(sql_type.arrow)
     except (ValueError, ArithmeticError, pa.ArrowException):
         return None
 

@@ -1,4 +1,4 @@
-"""Analyzes VALUES: the types that its columns have in common, and which of its rows are data."""
+"""Analyzes VALUES."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WrittenRow:
-    """A row of VALUES that was read expression by expression."""
+    """A row of VALUES, parsed by expression."""
 
     nodes: tuple[s.Expression, ...]
     cells: tuple[e.Typed, ...]
@@ -35,22 +35,22 @@ class WrittenRow:
 
     @property
     def width(self) -> int:
-        """How many columns it has."""
+        """The number of columns."""
         return len(self.cells)
 
     @cached_property
     def columns(self) -> tuple[ConstantColumn, ...] | None:
-        """Its values as columns of constants; None if one of them is something else."""
+        """The values as columns of constants, if they are."""
         constants = [constant_of(cell) for cell in self.cells]
-        found = tuple(ConstantColumn.of_constants([constant]) for constant in constants if constant is not None)
-        return found if len(found) == len(constants) else None
+        columns = tuple(ConstantColumn.of_constants([constant]) for constant in constants if constant is not None)
+        return columns if len(columns) == len(constants) else None
 
     def types(self) -> Sequence[Type | None]:
-        """Return the types of its values."""
+        """Return the types of the values."""
         return [cell.type for cell in self.cells]
 
     def types_of(self, _row: int) -> list[Type]:
-        """Return the types of its values."""
+        """Return the types of the values."""
         return [cell.type for cell in self.cells]
 
     def span_of(self, _row: int, column: int) -> Span:
@@ -60,23 +60,23 @@ class WrittenRow:
 
 @dataclass(frozen=True)
 class LiteralRows:
-    """Rows of VALUES that were read at once."""
+    """Rows of VALUES, parsed together."""
 
     node: s.Literals
     columns: tuple[ConstantColumn, ...]
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.columns[0].count
 
     @property
     def width(self) -> int:
-        """How many columns they have."""
+        """The number of columns."""
         return len(self.columns)
 
     def types(self) -> Sequence[Type | None]:
-        """Return the types that the columns have in common; None for a column whose literals have none."""
+        """Return the columns' common types, or None per column."""
         return [column.type for column in self.columns]
 
     def types_of(self, row: int) -> list[Type]:
@@ -89,7 +89,7 @@ class LiteralRows:
         return self.node.run.span_of(row * self.width + column)
 
     def before(self, row: int) -> LiteralRows:
-        """Return the rows before one of them."""
+        """Return the preceding rows."""
         run = self.node.run
         return replace(self, columns=tuple(ConstantColumn.of_literals(run.column(c)[:row]) for c in range(run.width)))
 
@@ -98,11 +98,7 @@ Part = WrittenRow | LiteralRows
 
 
 def values_rows(context: Context, analyzer: ExpressionAnalyzer, node: s.Values) -> list[Part]:
-    """Analyze the rows of VALUES, one by one or many at once.
-
-    Raises:
-        AnalysisError: as `ExpressionAnalyzer.analyze` does, at the first expression in the order of the text.
-    """
+    """Analyze the rows of VALUES; the first wrong expression is reported."""
     return [
         LiteralRows(row, literal_columns(context, row)) if isinstance(row, s.Literals) else _written_row(analyzer, row)
         for row in node.rows
@@ -110,30 +106,29 @@ def values_rows(context: Context, analyzer: ExpressionAnalyzer, node: s.Values) 
 
 
 def _written_row(analyzer: ExpressionAnalyzer, row: s.Expression) -> WrittenRow:
-    """Return a row as it was written; an expression that gives a row is that row, however it was made."""
+    """Return a row, possibly from an expression of type row."""
     if isinstance(row, s.RowConstructor):
         return WrittenRow(row.items, tuple(map(analyzer.analyze, row.items)))
     value = analyzer.analyze(row)
     if value.type.base != "row":
         return WrittenRow((row,), (value,))
-    kinds = value.type.parameters
-    return WrittenRow((row,) * len(kinds), tuple(e.Apply(kind, "field", (value,), place) for place, kind in enumerate(kinds)))
+    field_types = value.type.parameters
+    return WrittenRow(
+        (row,) * len(field_types),
+        tuple(e.Apply(field_type, "field", (value,), index) for index, field_type in enumerate(field_types)),
+    )
 
 
 def literal_columns(context: Context, node: s.Literals) -> tuple[ConstantColumn, ...]:
-    """Return the columns of rows of literals that were read at once.
-
-    Raises:
-        AnalysisError: INVALID_LITERAL for the first literal that is none.
-    """
+    """Return the columns of rows of literals; AnalysisError INVALID_LITERAL for the first invalid one."""
     run = node.run
     columns: list[ConstantColumn] = []
     bad: list[tuple[int, BadLiteral]] = []
     for index in range(run.width):
         try:
             columns.append(ConstantColumn.of_literals(run.column(index)))
-        except BadLiteral as found:
-            bad.append((found.index * run.width + index, found))
+        except BadLiteral as literal:
+            bad.append((literal.index * run.width + index, literal))
     if bad:
         index, first = min(bad, key=lambda pair: pair[0])
         span = run.span_of(index)
@@ -143,52 +138,50 @@ def literal_columns(context: Context, node: s.Literals) -> tuple[ConstantColumn,
 
 
 def common_row(context: Context, node: s.Values, parts: Sequence[Part]) -> list[Type]:
-    """Return the types that the rows of VALUES have in common.
-
-    Raises:
-        AnalysisError: TYPE_MISMATCH for the first row that has another number of values, or values of other types, than those before.
-    """
-    kinds: list[Type] = [UNKNOWN] * parts[0].width
+    """Return the common types of the rows; AnalysisError TYPE_MISMATCH for the first row that does not match."""
+    column_types: list[Type] = [UNKNOWN] * parts[0].width
     for part in parts:
-        if part.width != len(kinds):
-            context.error("TYPE_MISMATCH", f"Values rows have mismatched sizes: {len(kinds)} vs {part.width}", node.span)
-        both = _common(kinds, part.types())
+        if part.width != len(column_types):
+            context.error("TYPE_MISMATCH", f"Values rows have mismatched sizes: {len(column_types)} vs {part.width}", node.span)
+        both = _common(column_types, part.types())
         if both is None:
-            _refuse(context, node, kinds, part)
-        kinds = both
-    return kinds
+            _refuse(context, node, column_types, part)
+        column_types = both
+    return column_types
 
 
-def _common(kinds: Sequence[Type], others: Sequence[Type | None]) -> list[Type] | None:
-    both = [None if other is None else common_type(kind, other) for kind, other in zip(kinds, others, strict=True)]
-    found = [kind for kind in both if kind is not None]
-    return found if len(found) == len(both) else None
+def _common(column_types: Sequence[Type], others: Sequence[Type | None]) -> list[Type] | None:
+    both = [
+        None if other is None else common_type(column_type, other)
+        for column_type, other in zip(column_types, others, strict=True)
+    ]
+    common_types = [column_type for column_type in both if column_type is not None]
+    return common_types if len(common_types) == len(both) else None
 
 
-def _refuse(context: Context, node: s.Values, kinds: list[Type], part: Part) -> NoReturn:
-    """Name the types of the first row that does not fit those before it, and the types that these have in common."""
+def _refuse(context: Context, node: s.Values, column_types: list[Type], part: Part) -> NoReturn:
+    """Raise the error of the first row that does not match those before."""
     fitting, unfit = 0, part.count - 1
     while isinstance(part, LiteralRows) and fitting < unfit:
         middle = (fitting + unfit + 1) // 2
-        if _common(kinds, part.before(middle).types()) is None:
+        if _common(column_types, part.before(middle).types()) is None:
             unfit = middle - 1
         else:
             fitting = middle
-    before = (_common(kinds, part.before(fitting).types()) or kinds) if isinstance(part, LiteralRows) and fitting else kinds
-    first, second = (row_of((None, kind) for kind in types) for types in (before, part.types_of(fitting)))
+    before = (
+        (_common(column_types, part.before(fitting).types()) or column_types)
+        if isinstance(part, LiteralRows) and fitting
+        else column_types
+    )
+    first, second = (row_of((None, sql_type) for sql_type in types) for types in (before, part.types_of(fitting)))
     context.error("TYPE_MISMATCH", f"Values rows have mismatched types: {first} vs {second}", node.span)
 
 
 def constant_rows(parts: Sequence[Part], fields: Sequence[ScopeField]) -> ConstantRows | None:
-    """Return the rows of VALUES as data; None if something in them has to be computed.
-
-    Args:
-        parts: the rows.
-        fields: the columns.
-    """
-    found = [part.columns for part in parts]
-    columns = [part for part in found if part is not None]
-    if len(columns) < len(found):
+    """Return the rows of VALUES as data, or None if values must be computed."""
+    part_columns = [part.columns for part in parts]
+    columns = [part for part in part_columns if part is not None]
+    if len(columns) < len(part_columns):
         return None
     starts = np.cumsum([0, *(part.count for part in parts)])
 

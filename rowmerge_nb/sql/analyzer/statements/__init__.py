@@ -1,1 +1,1 @@
-"""From a statement's tree to its meaning, one file per kind of statement."""
+"""Statements, one file per kind."""

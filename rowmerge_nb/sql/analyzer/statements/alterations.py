@@ -1,4 +1,4 @@
-"""Analyzes ALTER TABLE and COMMENT: the table and its columns looked up, and what Trino refuses refused."""
+"""Analyzes ALTER TABLE and COMMENT."""
 
 from __future__ import annotations
 
@@ -59,21 +59,21 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
     span = context.statement_span(statement.name.span)
     sets = statement.action if isinstance(statement.action, st.SetProperties) else None
     if sets is not None:
-        # Trino looks at the values before it looks for the table.
+        # Trino checks the values before it looks for the table.
         constants_of(sets.properties)
     if isinstance(statement.action, st.RenameTable):
         _refuse_renaming(context, statement.name, span)
-    refused = "Altering views is not supported" if sets is None else "Cannot set properties to a view in ALTER TABLE"
-    context.refuse_view(statement.name, refused)
-    found = context.known_table(statement.name)
-    if found is None and statement.if_exists:
+    message = "Altering views is not supported" if sets is None else "Cannot set properties to a view in ALTER TABLE"
+    context.refuse_view(statement.name, message)
+    table = context.known_table(statement.name)
+    if table is None and statement.if_exists:
         name = context.completed(statement.name)
         return a.DefinitionAnalysis(context.text, (), tuple(context.notices), "ALTER TABLE", name, skipped=True)
     target = context.target(statement.name, span)
     if target.dataframe is not None:
         context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be altered", span, target.remedy)
     alteration = _Alterations(context, target).of(statement.action)
-    doing = next((words for kind, words in _OF_FIELDS.items() if isinstance(alteration, kind)), None)
+    doing = next((words for alteration_type, words in _OF_FIELDS.items() if isinstance(alteration, alteration_type)), None)
     if doing is not None and not context.tables.alters_fields(target.catalog):
         context.error(
             "NOT_SUPPORTED",
@@ -96,15 +96,14 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def _refuse_renaming(context: Context, name: st.TableName, span: st.Span) -> None:
-    """Refuse to rename a view as a table."""
     view = context.known_view(name)
     if view is not None:
-        said = f"Table '{view.qualified}' does not exist, but a view with that name exists."
-        context.error("GENERIC_USER_ERROR", f"{said} Did you mean ALTER VIEW {view.qualified} RENAME TO ...?", span)
+        message = f"Table '{view.qualified}' does not exist, but a view with that name exists."
+        context.error("GENERIC_USER_ERROR", f"{message} Did you mean ALTER VIEW {view.qualified} RENAME TO ...?", span)
 
 
 def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze COMMENT ON TABLE, VIEW and COLUMN; a column may be one of a view."""
+    """Analyze COMMENT ON."""
     assert isinstance(statement, st.CommentOn)
     span = context.statement_span(statement.name.span)
     view = context.known_view(statement.name)
@@ -117,14 +116,14 @@ def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
         context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it has no comments", span, target.remedy)
     alteration: Alteration
     if statement.column is None:
-        alteration, refused = SetTableComment(statement.comment), "setting table comments"
+        alteration, feature = SetTableComment(statement.comment), "setting table comments"
     else:
         name = _commented_column(context, statement.column, target.columns).name
-        alteration, refused = SetColumnComment(name, statement.comment), "setting column comments"
+        alteration, feature = SetColumnComment(name, statement.comment), "setting column comments"
     if not context.tables.stores_comments(target.catalog):
         context.error(
             "NOT_SUPPORTED",
-            f"This connector does not support {refused}",
+            f"This connector does not support {feature}",
             span,
             "Only tables of stores that keep comments have any.",
         )
@@ -133,70 +132,56 @@ def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def _comment_on_view(context: Context, statement: st.CommentOn, view: a.ViewBinding) -> a.Analysis:
-    """Return the view anew: what is stored of it is all there is to it."""
-    made = view.definition
+    definition = view.definition
     if statement.column is None:
-        made = replace(made, comment=statement.comment)
+        definition = replace(definition, comment=statement.comment)
     else:
-        column = _commented_column(context, statement.column, made.columns)
+        column = _commented_column(context, statement.column, definition.columns)
         changed = replace(column, comment=statement.comment)
-        made = replace(made, columns=tuple(changed if other is column else other for other in made.columns))
-    return a.DefinitionAnalysis(context.text, (), tuple(context.notices), "COMMENT", view.name, view=made)
+        definition = replace(definition, columns=tuple(changed if other is column else other for other in definition.columns))
+    return a.DefinitionAnalysis(context.text, (), tuple(context.notices), "COMMENT", view.name, view=definition)
 
 
-def _commented_column(context: Context, written: st.Identifier, columns: Sequence[ColumnMetadata]) -> ColumnMetadata:
-    known = {column.name.lower(): column for column in columns}
-    if written.value not in known:
-        hint = did_you_mean(written.text, [column.name for column in columns])
-        context.error("COLUMN_NOT_FOUND", f"Column does not exist: {written.value}", context.statement_span(written.span), hint)
-    return known[written.value]
+def _commented_column(context: Context, name: st.Identifier, columns: Sequence[ColumnMetadata]) -> ColumnMetadata:
+    by_name = {column.name.lower(): column for column in columns}
+    if name.value not in by_name:
+        hint = did_you_mean(name.text, [column.name for column in columns])
+        context.error("COLUMN_NOT_FOUND", f"Column does not exist: {name.value}", context.statement_span(name.span), hint)
+    return by_name[name.value]
 
 
 def _refuse_comment_on(
     context: Context, statement: st.CommentOn, view: a.ViewBinding | None, target: a.TableBinding | None
 ) -> NoReturn:
-    """Report that there is no such table or view, and what there is of that name."""
     span = context.statement_span(statement.name.span)
     name = dotted(context.completed(statement.name))
     hint = None
     if view is not None:
-        said = f"Table '{name}' does not exist, but a view with that name exists. Did you mean COMMENT ON VIEW {name} IS ...?"
+        message = f"Table '{name}' does not exist, but a view with that name exists. Did you mean COMMENT ON VIEW {name} IS ...?"
     elif statement.kind == "VIEW" and target is not None and target.dataframe is None:
-        said = f"View '{name}' does not exist, but a table with that name exists. Did you mean COMMENT ON TABLE {name} IS ...?"
+        message = f"View '{name}' does not exist, but a table with that name exists. Did you mean COMMENT ON TABLE {name} IS ...?"
     else:
-        said = f"View '{name}' does not exist" if statement.kind == "VIEW" else f"Table does not exist: {name}"
+        message = f"View '{name}' does not exist" if statement.kind == "VIEW" else f"Table does not exist: {name}"
         hint = did_you_mean(statement.name.parts[-1].value, context.tables.names())
-    context.error("TABLE_NOT_FOUND", said, span, hint)
+    context.error("TABLE_NOT_FOUND", message, span, hint)
 
 
 def defined_column(context: Context, catalog: str, column: st.ColumnDefinition) -> ColumnMetadata:
-    """Return a new column as connectors have it.
-
-    Raises:
-        AnalysisError: its default is none that it can have.
-    """
-    comment, kind = None if column.comment is None else column.comment.text, defined_type(column.type)
-    default = default_text(context, catalog, column.name, kind, column.default)
-    return ColumnMetadata(column.name.text, kind, column.nullable, default, comment)
+    """Return a new column in the connectors' form."""
+    comment, sql_type = None if column.comment is None else column.comment.text, defined_type(column.type)
+    default = default_text(context, catalog, column.name, sql_type, column.default)
+    return ColumnMetadata(column.name.text, sql_type, column.nullable, default, comment)
 
 
-def defined_type(found: Type | AnalysisError) -> Type:
-    """Give the type of a new column.
-
-    Raises:
-        AnalysisError: there is none of that name, or none here.
-    """
-    if isinstance(found, AnalysisError):
-        raise found
-    return found
+def defined_type(sql_type: Type | AnalysisError) -> Type:
+    """Return the type of a new column, or raise its error."""
+    if isinstance(sql_type, AnalysisError):
+        raise sql_type
+    return sql_type
 
 
 def constants_of(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of properties.
-
-    Raises:
-        AnalysisError: one of them is no constant.
-    """
+    """Return the values of properties, or raise the error of one that is not constant."""
     wrong = next((value for value in properties.values() if isinstance(value, AnalysisError)), None)
     if wrong is not None:
         raise wrong
@@ -204,21 +189,19 @@ def constants_of(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_comment(context: Context, catalog: str, comment: st.Comment | None, what: str) -> None:
-    """Refuse a comment that the catalog's store would lose."""
+    """Raise an error for a comment that the store would lose."""
     if comment is not None and not context.tables.stores_comments(catalog):
         context.error("NOT_SUPPORTED", f"This connector does not support {what}", comment.span, "Leave the COMMENT out.")
 
 
 class _Alterations:
-    """What an ALTER TABLE means for a table."""
-
     def __init__(self, context: Context, target: a.TableBinding) -> None:
         self._context = context
         self._target = target
         self._columns = {column.name.lower(): column for column in target.columns}
 
     def of(self, action: object) -> Alteration | None:
-        """Return the alteration; None where IF EXISTS or IF NOT EXISTS leaves the table as it is."""
+        """Return the alteration, or None if IF [NOT] EXISTS applies."""
         match action:
             case st.AddColumn():
                 return self._added(action)
@@ -241,12 +224,12 @@ class _Alterations:
         raise TypeError(action)
 
     def _column(self, name: st.Identifier) -> str:
-        found = self._columns.get(name.value)
-        if found is None:
+        column = self._columns.get(name.value)
+        if column is None:
             hint = did_you_mean(name.text, [column.name for column in self._target.columns])
             span = self._context.statement_span(name.span)
             self._context.error("COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist", span, hint)
-        return found.name
+        return column.name
 
     def _retyped(self, action: st.SetColumnType) -> SetColumnType | SetFieldType:
         if not action.fields:
@@ -256,27 +239,26 @@ class _Alterations:
             self._refuse("COLUMN_NOT_FOUND", f"Column '{'.'.join(names)}' does not exist")
         return fields.retyped(self._refuse, self._columns[names[0]], names, defined_type(action.type))
 
-    def _refuse(self, code: str, message: str, *, placed: bool = True) -> NoReturn:
-        """Refuse something about a field; Trino's errors point at the whole statement, or nowhere."""
+    def _refuse(self, code: str, message: str, *, has_position: bool = True) -> NoReturn:
+        """Raise an error; Trino locates it at the whole statement, or nowhere."""
         hint = (
             "Choose another name." if code == "COLUMN_ALREADY_EXISTS" else "DESCRIBE shows the columns, and the fields of rows."
         )
-        self._context.error(code, message, self._context.statement_span() if placed else None, hint)
+        self._context.error(code, message, self._context.statement_span() if has_position else None, hint)
 
     def _whole(self, name: st.Identifier) -> ColumnMetadata:
-        """Return the column that fields are of."""
-        found = self._columns.get(name.value)
-        if found is None:
+        column = self._columns.get(name.value)
+        if column is None:
             self._refuse("COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist")
-        return found
+        return column
 
     def _added(self, action: st.AddColumn) -> AddColumn | AddField | None:
         if action.within:
             column, names = self._whole(action.within[0]), [part.value for part in action.within]
             if action.position != "LAST":
                 self._refuse("NOT_SUPPORTED", "Specifying column position is not supported for nested columns")
-            new, kind = action.column.name.value, defined_type(action.column.type)
-            return fields.added(self._refuse, column, names, new, kind, if_not_exists=action.if_not_exists)
+            new, field_type = action.column.name.value, defined_type(action.column.type)
+            return fields.added(self._refuse, column, names, new, field_type, if_not_exists=action.if_not_exists)
         name = action.column.name
         defined_type(action.column.type)
         if name.value in self._columns:
@@ -324,8 +306,8 @@ class _Alterations:
 
     def _defaulted(self, action: st.SetDefault) -> SetDefault:
         column = self._column(action.name)
-        kind = self._columns[action.name.value].type
-        default = default_text(self._context, self._target.catalog, action.name, kind, action.default)
+        column_type = self._columns[action.name.value].type
+        default = default_text(self._context, self._target.catalog, action.name, column_type, action.default)
         return SetDefault(column, default or "NULL")
 
     def _without_default(self, action: st.DropDefault) -> DropDefault:

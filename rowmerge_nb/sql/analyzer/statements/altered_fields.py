@@ -1,4 +1,4 @@
-"""What ALTER TABLE does to fields of rows: the way to a field found in the column's type, with Trino's errors."""
+"""ALTER TABLE on fields of rows."""
 
 from __future__ import annotations
 
@@ -14,43 +14,34 @@ if TYPE_CHECKING:
 
 
 class Refuse(Protocol):
-    """Raises an error of a code and a message; not ``placed``: Trino says no place."""
+    """Raises an error; without ``has_position`` Trino reports no position."""
 
-    def __call__(self, code: str, message: str, *, placed: bool = True) -> NoReturn:
+    def __call__(self, code: str, message: str, *, has_position: bool = True) -> NoReturn:
         """Raise it."""
 
 
 def added(
-    refuse: Refuse, column: ColumnMetadata, names: Sequence[str], name: str, kind: Type, *, if_not_exists: bool
+    refuse: Refuse, column: ColumnMetadata, names: Sequence[str], name: str, field_type: Type, *, if_not_exists: bool
 ) -> AddField | None:
-    """Add a field behind those of a row.
-
-    Args:
-        refuse: raises an error.
-        column: the column.
-        names: the way to the row, the column's name first.
-        name: the field's name.
-        kind: its type.
-        if_not_exists: None where there is one already, in place of an error.
-    """
+    """Add a field to a row; ``names`` is the path to the row, the column first."""
     row = column.type
     for step in names[1:]:
         if row.base == "array":
             row = _element(refuse, row, step)
         elif row.base == "row":
-            row = _found(refuse, row, step)
+            row = _field_type(refuse, row, step)
         else:
-            refuse("NOT_SUPPORTED", f"Unsupported type: {row}", placed=False)
+            refuse("NOT_SUPPORTED", f"Unsupported type: {row}", has_position=False)
     if row.base != "row":
-        refuse("NOT_SUPPORTED", f"Unsupported type: {row}", placed=False)
-    exists = _place(row, name) is not None
+        refuse("NOT_SUPPORTED", f"Unsupported type: {row}", has_position=False)
+    exists = _field_index(row, name) is not None
     if exists and not if_not_exists:
         refuse("COLUMN_ALREADY_EXISTS", f"Field '{name}' already exists")
-    return None if exists else AddField(_own_names(column, names), name, kind)
+    return None if exists else AddField(_own_names(column, names), name, field_type)
 
 
 def dropped(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], *, if_exists: bool) -> DropField | None:
-    """Drop a field: the way to it, behind the column's name, has its letters as they were written."""
+    """Drop a field; letter case matters."""
     row = column.type
     for number, step in enumerate(names, 1):
         last = number == len(names)
@@ -71,24 +62,24 @@ def dropped(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], *, if_
 
 
 def renamed(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], name: str, *, if_exists: bool) -> RenameField | None:
-    """Rename a field of a row, which may be within rows, and nothing else."""
+    """Rename a field of nested rows."""
     row = column.type
     for number, step in enumerate(names[1:], 2):
         if row.base != "row":
-            refuse("NOT_SUPPORTED", f"Unsupported type: {row}", placed=False)
+            refuse("NOT_SUPPORTED", f"Unsupported type: {row}", has_position=False)
         last = number == len(names)
-        if _place(row, step) is None and if_exists:
+        if _field_index(row, step) is None and if_exists:
             return None
-        if _place(row, step) is None and last:
+        if _field_index(row, step) is None and last:
             refuse("COLUMN_NOT_FOUND", f"Field '{names[0]}' does not exist")
-        if last and _place(row, name) is not None:
+        if last and _field_index(row, name) is not None:
             refuse("COLUMN_ALREADY_EXISTS", f"Field '{name}' already exists")
-        row = _found(refuse, row, step)
+        row = _field_type(refuse, row, step)
     return RenameField(_own_names(column, names), name)
 
 
-def retyped(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], kind: Type) -> SetFieldType:
-    """Give a field another type."""
+def retyped(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], field_type: Type) -> SetFieldType:
+    """Change the type of a field."""
     row = column.type
     for number, step in enumerate(names[1:], 2):
         container = row
@@ -97,44 +88,44 @@ def retyped(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], kind: 
         elif row.base == "map":
             if step not in {"key", "value"}:
                 refuse(
-                    "NOT_SUPPORTED", f"MAP type should be denoted by 'key' or 'value' in the path; found '{step}'", placed=False
+                    "NOT_SUPPORTED",
+                    f"MAP type should be denoted by 'key' or 'value' in the path; found '{step}'",
+                    has_position=False,
                 )
             row = row.parameters[step == "value"]
         elif row.base == "row":
-            row = _found(refuse, row, step)
+            row = _field_type(refuse, row, step)
         else:
-            refuse("NOT_SUPPORTED", f"Unsupported type: {row}", placed=False)
+            refuse("NOT_SUPPORTED", f"Unsupported type: {row}", has_position=False)
         if number == len(names) and container.base != "row":
             refuse("COLUMN_NOT_FOUND", f"Field path [{', '.join(names)}] does not point to row field")
-    return SetFieldType(_own_names(column, names), kind)
+    return SetFieldType(_own_names(column, names), field_type)
 
 
 def _element(refuse: Refuse, array: Type, step: str) -> Type:
     if step != "element":
-        refuse("NOT_SUPPORTED", f"ARRAY type should be denoted by 'element' in the path; found '{step}'", placed=False)
+        refuse("NOT_SUPPORTED", f"ARRAY type should be denoted by 'element' in the path; found '{step}'", has_position=False)
     element: Type = array.parameters[0]
     return element
 
 
-def _place(row: Type, name: str) -> int | None:
-    """Return the place of a field among those of a row, whatever the case of its letters."""
-    return next((place for place, field in enumerate(row.fields) if field is not None and field.lower() == name), None)
+def _field_index(row: Type, name: str) -> int | None:
+    return next((index for index, field in enumerate(row.fields) if field is not None and field.lower() == name), None)
 
 
-def _found(refuse: Refuse, row: Type, name: str) -> Type:
-    """Return the type of a field."""
-    place = _place(row, name)
-    if place is None:
+def _field_type(refuse: Refuse, row: Type, name: str) -> Type:
+    index = _field_index(row, name)
+    if index is None:
         refuse("COLUMN_NOT_FOUND", f"Field '{name}' does not exist within {row}")
-    kind: Type = row.parameters[place]
-    return kind
+    field_type: Type = row.parameters[index]
+    return field_type
 
 
 def _own_names(column: ColumnMetadata, names: Sequence[str]) -> tuple[str, ...]:
-    """Return a way that is there with the letters that the names of fields have."""
-    kind, path = column.type, [column.name]
+    """Return a path in the letter case of the fields."""
+    sql_type, path = column.type, [column.name]
     for name in names[1:]:
-        place = _place(kind, name) if kind.base == "row" else int(name == "value")
-        path.append((kind.fields[place or 0] or name) if kind.base == "row" else name)
-        kind = kind.parameters[place or 0]
+        index = _field_index(sql_type, name) if sql_type.base == "row" else int(name == "value")
+        path.append((sql_type.fields[index or 0] or name) if sql_type.base == "row" else name)
+        sql_type = sql_type.parameters[index or 0]
     return tuple(path)

@@ -1,4 +1,4 @@
-"""Analyzes CALL: the procedure found, every argument's value understood and fit for it."""
+"""Analyzes CALL."""
 
 # Context.error never returns.
 
@@ -27,32 +27,31 @@ def call(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze CALL.
 
     Raises:
-        AnalysisError: the first error in Trino's order of checks: PROCEDURE_NOT_FOUND, INVALID_ARGUMENTS, EXPRESSION_NOT_CONSTANT,
-            TYPE_MISMATCH, or one of an argument's expression.
+        AnalysisError: in Trino's order PROCEDURE_NOT_FOUND, INVALID_ARGUMENTS, EXPRESSION_NOT_CONSTANT, TYPE_MISMATCH.
     """
     assert isinstance(statement, st.Call)
     name = _name(context, statement)
     catalog, schema, _ = name
-    known = context.tables.procedures(catalog)
-    procedure = next((found for found in known if (catalog, found.schema, found.name) == name), None)
+    procedures = context.tables.procedures(catalog)
+    procedure = next((candidate for candidate in procedures if (catalog, candidate.schema, candidate.name) == name), None)
     if procedure is None:
-        listed = ", ".join(f"{found.schema}.{found.name}" for found in known)
+        listed = ", ".join(f"{candidate.schema}.{candidate.name}" for candidate in procedures)
         hint = f"Catalog '{catalog}' has: {listed}." if listed else f"Catalog '{catalog}' has no procedures."
         at = statement.name.span
         error = AnalysisError(f"Procedure not registered: {schema}.{name[2]}", code="PROCEDURE_NOT_FOUND", hint=hint)
-        # Trino reports no place.
+        # Trino reports no position.
         error.about = (at.line, at.column, at.end - at.start)
         raise error
-    given = _given(context, statement, procedure)
+    arguments = _arguments(context, statement, procedure)
     types = {argument.name: argument.type for argument in procedure.arguments}
     values = {}
-    for argument, value in given.items():
+    for argument, value in arguments.items():
         refuse_subqueries(context, value)
         analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite("CALL"))
-        found = analyzer.analyze(value)
-        if not can_coerce(found.type, types[argument]):
-            context.error("TYPE_MISMATCH", f"Cannot cast type {found.type} to {types[argument]}", value.error_span)
-        values[argument] = typed(context, analyzer.coerce(found, types[argument]), value.span)
+        tree = analyzer.analyze(value)
+        if not can_coerce(tree.type, types[argument]):
+            context.error("TYPE_MISMATCH", f"Cannot cast type {tree.type} to {types[argument]}", value.error_span)
+        values[argument] = typed(context, analyzer.coerce(tree, types[argument]), value.span)
     return a.CallAnalysis(statement.text, (), tuple(context.notices), name, procedure, values)
 
 
@@ -66,29 +65,27 @@ def _name(context: Context, statement: st.Call) -> tuple[str, str, str]:
     return catalog, schema, name
 
 
-def _given(context: Context, statement: st.Call, procedure: Procedure) -> dict[str, s.Expression]:
-    """Return the expression of every argument that the call names or fills by position."""
+def _arguments(context: Context, statement: st.Call, procedure: Procedure) -> dict[str, s.Expression]:
     whole, names = context.statement_span(), [argument.name for argument in procedure.arguments]
     hint = f"Its arguments are: {', '.join(names) or 'none'}."
     if len({argument.name is None for argument in statement.arguments}) > 1:
         context.error("INVALID_ARGUMENTS", "Named and positional arguments cannot be mixed", whole, "Name all of them, or none.")
-    given: dict[str, s.Expression] = {}
+    arguments: dict[str, s.Expression] = {}
     for index, argument in enumerate(statement.arguments):
         if argument.name is None and index >= len(names):
             context.error("INVALID_ARGUMENTS", "Too many arguments for procedure", whole, hint)
-        shown = names[index].upper() if argument.name is None else _canonical(argument.name, context.text)
-        name = shown.lower() if shown == shown.upper() else shown
-        if name in given:
-            context.error("INVALID_ARGUMENTS", f"Duplicate procedure argument: {shown}", argument.span)
+        display_name = names[index].upper() if argument.name is None else _canonical(argument.name, context.text)
+        name = display_name.lower() if display_name == display_name.upper() else display_name
+        if name in arguments:
+            context.error("INVALID_ARGUMENTS", f"Duplicate procedure argument: {display_name}", argument.span)
         if name not in names:
-            context.error("INVALID_ARGUMENTS", f"Unknown argument name: {shown}", argument.span, hint)
-        given[name] = argument.value
-    for wanted in procedure.arguments:
-        if wanted.required and wanted.name not in given:
-            context.error("INVALID_ARGUMENTS", f"Required procedure argument '{wanted.name.upper()}' is missing", whole, hint)
-    return given
+            context.error("INVALID_ARGUMENTS", f"Unknown argument name: {display_name}", argument.span, hint)
+        arguments[name] = argument.value
+    for parameter in procedure.arguments:
+        if parameter.required and parameter.name not in arguments:
+            context.error("INVALID_ARGUMENTS", f"Required procedure argument '{parameter.name.upper()}' is missing", whole, hint)
+    return arguments
 
 
 def _canonical(name: st.Identifier, text: str) -> str:
-    """Write a name as Trino compares it: in upper case unless it is quoted."""
     return name.text if name.span.of(text).startswith('"') else name.text.upper()

@@ -1,4 +1,4 @@
-"""Default values of columns: which a definition may have, and what an INSERT puts where it names no value."""
+"""Default values of columns."""
 
 from __future__ import annotations
 
@@ -28,18 +28,11 @@ _BITS: Final = {"tinyint": 7, "smallint": 15, "integer": 31, "bigint": 63}
 _INVALID: Final = "INVALID_DEFAULT_COLUMN_VALUE"
 
 
-def default_text(context: Context, catalog: str, name: Identifier, kind: Type, node: s.Expression | None) -> str | None:
-    """Return the default of a column that is made, as its connector keeps it; None without one.
-
-    Args:
-        context: the statement's state.
-        catalog: where the table is.
-        name: the column.
-        kind: its type.
-        node: the default as written.
+def default_text(context: Context, catalog: str, name: Identifier, column_type: Type, node: s.Expression | None) -> str | None:
+    """Return a new column's default as its connector stores it.
 
     Raises:
-        AnalysisError: NOT_SUPPORTED where the store keeps none, INVALID_DEFAULT_COLUMN_VALUE for a value that the column cannot have.
+        AnalysisError: NOT_SUPPORTED, INVALID_DEFAULT_COLUMN_VALUE.
     """
     if node is None:
         return None
@@ -60,27 +53,21 @@ def default_text(context: Context, catalog: str, name: Identifier, kind: Type, n
         )
     text = formatted(node, context.text)
     value = ExpressionAnalyzer(context, Scope(()), ExpressionSite("DEFAULT")).analyze(node)
-    if not _fits(value, kind):
+    if not _fits(value, column_type):
         context.error(
             _INVALID,
-            f"'{text}' is not a valid {str(kind).upper()} literal",
+            f"'{text}' is not a valid {str(column_type).upper()} literal",
             node.span,
-            f"The column {name.text} is of type {kind}: give it a literal of that type.",
+            f"The column {name.text} is of type {column_type}: give it a literal of that type.",
         )
     return text
 
 
 def default_value(context: Context, table: a.TableBinding, column: ColumnMetadata, span: Span) -> e.Typed:
-    """Return the value of a column that an INSERT leaves out: its default, NULL without one.
-
-    Args:
-        context: the statement's state.
-        table: the table.
-        column: its column.
-        span: where the statement names the table.
+    """Return the default of a column, or NULL.
 
     Raises:
-        AnalysisError: INVALID_DEFAULT_COLUMN_VALUE for a default that the connector tells and that cannot be read.
+        AnalysisError: INVALID_DEFAULT_COLUMN_VALUE.
     """
     if column.default is None:
         return e.Constant(column.type, None)
@@ -99,7 +86,7 @@ def default_value(context: Context, table: a.TableBinding, column: ColumnMetadat
             _INVALID,
             f"Invalid default value for column '{column.name}' of '{table.qualified}': {reason}",
             span,
-            f"Its connector tells DEFAULT {column.default}.",
+            f"Its connector reports DEFAULT {column.default}.",
         )
     return context.stored(value, column.type)
 
@@ -108,20 +95,20 @@ def _is_literal(value: e.Typed) -> bool:
     return isinstance(value, e.Constant) or (isinstance(value, e.Apply) and value.name == "negate")
 
 
-def _fits(value: e.Typed, kind: Type) -> bool:
-    """Return whether a literal is a value that a column of this type can hold, as it is."""
-    if value.type in {kind, UNKNOWN}:
+def _fits(value: e.Typed, column_type: Type) -> bool:
+    """Return whether a column can hold a literal unchanged."""
+    if value.type in {column_type, UNKNOWN}:
         return True
     literal = constant_of(value)
-    if common_type(value.type, kind) is None or literal is None or literal.value is None:
+    if common_type(value.type, column_type) is None or literal is None or literal.value is None:
         return False
-    if is_text(kind):
-        return not kind.parameters or len(literal.value.rstrip(" ")) <= kind.parameters[0]
-    if is_integer(kind):
+    if is_text(column_type):
+        return not column_type.parameters or len(literal.value.rstrip(" ")) <= column_type.parameters[0]
+    if is_integer(column_type):
         number = Decimal(literal.value)
-        return number == number.to_integral_value() and -(2 ** _BITS[kind.base]) <= number < 2 ** _BITS[kind.base]
-    if kind.base == "decimal":
-        precision, scale = kind.parameters
+        return number == number.to_integral_value() and -(2 ** _BITS[column_type.base]) <= number < 2 ** _BITS[column_type.base]
+    if column_type.base == "decimal":
+        precision, scale = column_type.parameters
         number = Decimal(literal.value)
         return bool(number == round(number, scale) and abs(number) < Decimal(10) ** (precision - scale))
     return True

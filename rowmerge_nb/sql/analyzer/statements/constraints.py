@@ -1,4 +1,4 @@
-"""CHECK constraints: what a connector says that rows of a table must fulfil, read in the table's own columns."""
+"""CHECK constraints on the rows of a table, as connectors report them."""
 
 from __future__ import annotations
 
@@ -27,16 +27,10 @@ _INVALID: Final = "INVALID_CHECK_CONSTRAINT"
 def check_constraints(
     context: Context, table: a.TableBinding, span: Span, *, subqueries: bool = False
 ) -> tuple[a.CheckConstraint, ...]:
-    """Read the CHECK constraints of a table.
-
-    Args:
-        context: the statement's state.
-        table: the table, into which the statement puts rows.
-        span: where the statement names it: errors about a constraint, which stands in no statement, have that place.
-        subqueries: conditions may have some, as they may for an INSERT.
+    """Parse the CHECK constraints of a table; errors are at the table's name, ``span``.
 
     Raises:
-        AnalysisError: INVALID_CHECK_CONSTRAINT, or what else is wrong with a condition.
+        AnalysisError: INVALID_CHECK_CONSTRAINT, or an error of a condition.
     """
     texts = () if table.metadata is None else table.metadata.check_constraints
     return tuple(_Reader(context, table, span, text).read(subqueries=subqueries) for text in texts)
@@ -45,19 +39,10 @@ def check_constraints(
 def read_constraints(
     text: str, tables: a.Tables, table: a.TableBinding, origins: tuple[e.Origin, ...] = (), about: Span | None = None
 ) -> tuple[tuple[a.CheckConstraint, ...], tuple[e.Origin, ...], tuple[a.TableBinding, ...]]:
-    """Read the CHECK constraints of a table that is being made or altered.
+    """Parse the CHECK constraints of a table that is being created or altered.
 
-    Gives them, the origins with theirs behind them, and the tables that their subqueries read.
-
-    Args:
-        text: the statement.
-        tables: where it looks tables up.
-        table: the table as it will be.
-        origins: those of the statement.
-        about: where it names the constraints.
-
-    Raises:
-        AnalysisError: one cannot be read.
+    Returns:
+        The constraints, all origins, and the tables that subqueries read.
     """
     context = Context(text, tables, Era.DOCUMENTS)
     context.origins += origins
@@ -88,9 +73,9 @@ class _Reader:
             self._refuse(
                 "TYPE_MISMATCH", f"Expected check constraint for '{name}' to be of type BOOLEAN, but was {condition.type}"
             )
-        shown = formatted(node, self.text)
-        value = _refusing(condition, f"Check constraint violation: {shown}")
-        return a.CheckConstraint(shown, self.context.placed(value, self.span, f"in a row for {self.table.display}"))
+        condition_text = formatted(node, self.text)
+        value = _refusing(condition, f"Check constraint violation: {condition_text}")
+        return a.CheckConstraint(condition_text, self.context.placed(value, self.span, f"in a row for {self.table.display}"))
 
     def _parsed(self) -> s.Expression:
         try:
@@ -113,10 +98,7 @@ class _Reader:
 
 
 def _refusing(condition: e.Typed, message: str) -> e.Typed:
-    """Return the value that is true for a row that fulfils a condition, or of which it is not known, and fails for others.
-
-    It has the form of a value that refuses NULL, which is computed on pages too.
-    """
+    """Return a value that fails if the condition is false; in the form of NOT NULL checks, which pages compute."""
     yes = e.Constant(BOOLEAN, "true")
     if condition.type == UNKNOWN:
         condition = e.Constant(BOOLEAN, None)

@@ -1,4 +1,4 @@
-"""Analyzes what makes, removes and shows views and schemas, and TRUNCATE: names looked up, queries understood, answers listed."""
+"""Analyzes statements on views and schemas, TRUNCATE, and SHOW."""
 
 # Context.error never returns.
 
@@ -31,13 +31,7 @@ if TYPE_CHECKING:
 
 
 def query_columns(context: Context, aliases: Sequence[st.Identifier], result: QueryResult) -> tuple[ColumnMetadata, ...]:
-    """Return the columns that a query would make: each has a name of its own and a type.
-
-    Args:
-        context: the statement's state.
-        aliases: names to take instead of the query's; none to take those.
-        result: the query.
-    """
+    """Return the columns of a query's table or view, which need unique names and types."""
     span = context.statement_span()
     if aliases and len(aliases) != len(result.fields):
         context.error(
@@ -54,8 +48,8 @@ def query_columns(context: Context, aliases: Sequence[st.Identifier], result: Qu
                 "MISSING_COLUMN_NAME", f"Column name not specified at position {number + 1}", span, "Write AS and a name."
             )
         if name.lower() in names:
-            place = aliases[number].span if aliases else span
-            context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name.lower()}' specified more than once", place)
+            name_span = aliases[number].span if aliases else span
+            context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name.lower()}' specified more than once", name_span)
         if UNKNOWN in parts_of(field.type):
             context.error(
                 "COLUMN_TYPE_UNKNOWN",
@@ -72,7 +66,7 @@ def query_columns(context: Context, aliases: Sequence[st.Identifier], result: Qu
 
 
 def create_view(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze CREATE VIEW: the query must be right now, and is analyzed again whenever the view is read."""
+    """Analyze CREATE VIEW; the query must be valid now."""
     assert isinstance(statement, st.CreateView)
     functions = statement.query.tree.functions
     if functions:
@@ -110,8 +104,8 @@ def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
     if view is None:
         table = context.known_table(statement.name)
         if table is not None and table.dataframe is None:
-            said = f"View '{table.qualified}' does not exist, but a table with that name exists."
-            context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP TABLE {table.qualified}?", span)
+            message = f"View '{table.qualified}' does not exist, but a table with that name exists."
+            context.error("GENERIC_USER_ERROR", f"{message} Did you mean DROP TABLE {table.qualified}?", span)
         if not statement.if_exists:
             name = dotted(context.completed(statement.name))
             context.error(
@@ -131,27 +125,27 @@ def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
     view = context.known_view(statement.name)
     if view is None:
         name = dotted(context.completed(statement.name))
-        said = f"View '{name}' does not exist"
+        message = f"View '{name}' does not exist"
         if _is_table(context.known_table(statement.name)):
-            said += f", but a table with that name exists. Did you mean ALTER TABLE {name} RENAME TO ...?"
-        context.error("TABLE_NOT_FOUND", said, span, "SHOW TABLES lists views too.")
+            message += f", but a table with that name exists. Did you mean ALTER TABLE {name} RENAME TO ...?"
+        context.error("TABLE_NOT_FOUND", message, span, "SHOW TABLES lists views too.")
     aimed = context.statement_span(statement.to.span)
     target = context.renamed(statement.to, aimed)
     qualified = ".".join(target)
     if context.known_view(statement.to) is not None:
         context.error("GENERIC_USER_ERROR", f"Target view '{qualified}' already exists", aimed, _OTHER_NAME)
     if _is_table(context.known_table(statement.to)):
-        said = f"Target view '{qualified}' does not exist, but a table with that name exists."
-        context.error("TABLE_ALREADY_EXISTS", said, aimed, _OTHER_NAME)
+        message = f"Target view '{qualified}' does not exist, but a table with that name exists."
+        context.error("TABLE_ALREADY_EXISTS", message, aimed, _OTHER_NAME)
     if target[0] != view.name[0]:
-        said, hint = "View rename across catalogs is not supported", "CREATE VIEW makes one there."
-        context.error("NOT_SUPPORTED", said, aimed, hint)
+        message, hint = "View rename across catalogs is not supported", "CREATE VIEW makes one there."
+        context.error("NOT_SUPPORTED", message, aimed, hint)
     renamed = replace(view.definition, name=SchemaTableName(*target[1:]))
     return _definition(context, "ALTER VIEW", view.name, view=renamed)
 
 
-def _is_table(found: a.TableBinding | None) -> bool:
-    return found is not None and found.dataframe is None
+def _is_table(table: a.TableBinding | None) -> bool:
+    return table is not None and table.dataframe is None
 
 
 # -- schemas ----------------------------------------------------------------------------------------------------------
@@ -161,11 +155,11 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze CREATE SCHEMA."""
     assert isinstance(statement, st.CreateSchema)
     catalog, schema = _schema(context, statement.name)
-    for name, place in statement.property_spans.items():
+    for name, name_span in statement.property_spans.items():
         context.error(
             "INVALID_SCHEMA_PROPERTY",
             f"Catalog '{catalog}' schema property '{name}' does not exist",
-            place,
+            name_span,
             "Leave it out: schemas have no properties here.",
         )
     exists = context.tables.has_schema(catalog, schema) and schema in context.tables.schemas(catalog)
@@ -181,7 +175,7 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze DROP SCHEMA: one that holds something can be dropped by CASCADE alone, where the store drops all of it at once."""
+    """Analyze DROP SCHEMA; with contents, it needs CASCADE and a store that drops all at once."""
     assert isinstance(statement, st.DropSchema)
     span = context.statement_span(statement.name.span)
     catalog, schema = completed_schema(context, statement.name)
@@ -201,8 +195,8 @@ def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
             span,
             "Drop its tables and views one by one.",
         )
-    if exists and not cascades and (held := context.tables.relations(catalog, schema)):
-        context.error("SCHEMA_NOT_EMPTY", f"Cannot drop non-empty schema '{schema}'", span, f"It holds: {', '.join(held)}.")
+    if exists and not cascades and (relations := context.tables.relations(catalog, schema)):
+        context.error("SCHEMA_NOT_EMPTY", f"Cannot drop non-empty schema '{schema}'", span, f"It holds: {', '.join(relations)}.")
     return _definition(context, "DROP SCHEMA", (catalog, schema), skipped=not exists, cascades=cascades)
 
 
@@ -217,12 +211,13 @@ def truncate(context: Context, statement: st.Statement) -> a.Analysis:
     return _definition(context, "TRUNCATE TABLE", target.name, target=target)
 
 
-def _definition(context: Context, kind: str, name: tuple[str, ...], **more: Any) -> a.DefinitionAnalysis:
-    return a.DefinitionAnalysis(context.text, tuple(context.bindings.values()), tuple(context.notices), kind, name, **more)
+def _definition(context: Context, statement_kind: str, name: tuple[str, ...], **more: Any) -> a.DefinitionAnalysis:
+    return a.DefinitionAnalysis(
+        context.text, tuple(context.bindings.values()), tuple(context.notices), statement_kind, name, **more
+    )
 
 
 def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
-    """Complete a schema's name; its catalog must be there."""
     catalog, schema = completed_schema(context, name)
     if catalog not in context.tables.catalogs():
         raise unknown_catalog(catalog, context.tables.catalogs()).at(
@@ -232,12 +227,12 @@ def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
 
 
 def is_known_schema(context: Context, catalog: str, schema: str) -> bool:
-    """Return whether there are such a catalog and schema."""
+    """Return whether catalog and schema exist."""
     return catalog in context.tables.catalogs() and context.tables.has_schema(catalog, schema)
 
 
 def known_schema(context: Context, catalog: str, schema: str, span: st.Span) -> None:
-    """Refuse a schema that is not there."""
+    """Raise SCHEMA_NOT_FOUND unless the schema exists."""
     if not is_known_schema(context, catalog, schema):
         context.error(
             "SCHEMA_NOT_FOUND",
@@ -248,7 +243,7 @@ def known_schema(context: Context, catalog: str, schema: str, span: st.Span) -> 
 
 
 def completed_schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
-    """Complete a schema's name, whether there is such a catalog or not."""
+    """Complete a schema's name without checks."""
     span = context.statement_span(name.span if name is not None else None)
     values = [part.value for part in name.parts] if name is not None else []
     if len(values) > 2:
@@ -262,15 +257,15 @@ def completed_schema(context: Context, name: st.TableName | None) -> tuple[str, 
 
 
 def show(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze SHOW and DESCRIBE: the catalogs are asked right here."""
+    """Analyze SHOW and DESCRIBE."""
     assert isinstance(statement, st.Show)
     names, rows = _listed(context, statement)
     if statement.like is not None:
         pattern = _pattern(context, statement.like.value, statement.escape)
         rows = [row for row in rows if row[0] is not None and pattern.fullmatch(row[0])]
-    kind = f"SHOW {statement.kind}"
+    statement_kind = f"SHOW {statement.kind}"
     columns = tuple((name, BOOLEAN if name == "Deterministic" else VARCHAR) for name in names)
-    return a.ListingAnalysis(context.text, (), tuple(context.notices), kind, columns, tuple(rows))
+    return a.ListingAnalysis(context.text, (), tuple(context.notices), statement_kind, columns, tuple(rows))
 
 
 def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
@@ -281,9 +276,9 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
     if statement.kind == "FUNCTIONS":
         if name is not None and len(name.parts) > 2:
             context.error("SYNTAX_ERROR", f"Too many parts in schema name: {'.'.join(part.value for part in name.parts)}", span)
-        named = ("Function", "Return Type", "Argument Types", "Function Type", "Deterministic", "Description")
-        # A schema has none of its own.
-        return named, listed_functions() if name is None else []
+        header = ("Function", "Return Type", "Argument Types", "Function Type", "Deterministic", "Description")
+        # Schemas have no functions of their own.
+        return header, listed_functions() if name is None else []
     if statement.kind == "SCHEMAS":
         parts = [part.value for part in name.parts] if name is not None else []
         catalog = parts[0] if parts else tables.default()[0]
@@ -304,8 +299,8 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
     assert name is not None
     view = context.view(name, span) if statement.kind == "COLUMNS" else context.known_view(name)
     if statement.kind == "COLUMNS":
-        found = view.definition.columns if view is not None else context.table(name, span).columns
-        return ("Column", "Type", "Extra", "Comment"), [(c.name, str(c.type), "", c.comment or "") for c in found]
+        columns = view.definition.columns if view is not None else context.table(name, span).columns
+        return ("Column", "Type", "Extra", "Comment"), [(c.name, str(c.type), "", c.comment or "") for c in columns]
     if statement.kind == "CREATE VIEW":
         return ("Create View",), [(_view_text(context, name, view),)]
     if view is not None:
@@ -327,7 +322,6 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
 
 
 def _table_text(context: Context, name: st.TableName) -> str:
-    """Write the statement that would make a table anew."""
     table = context.target(name, context.statement_span(name.span))
     if table.metadata is None and len(table.name) == 1:
         context.error(
@@ -340,21 +334,21 @@ def _table_text(context: Context, name: st.TableName) -> str:
         f"   {_name(c.name)} {_type(c.type)}{_default(c.default)}{'' if c.nullable else ' NOT NULL'}{_comment(' ', c.comment)}"
         for c in table.columns
     )
-    # What tells of a catalog has columns, and nothing besides.
-    known = table.metadata.properties if table.metadata is not None else {}
+    # Tables of information_schema have only columns.
+    table_properties = table.metadata.properties if table.metadata is not None else {}
     comment = None if table.metadata is None else table.metadata.comment
-    given = [f"   {key} = {_value(value)}" for key, value in known.items() if value not in (None, ())]
-    properties = "\nWITH (\n" + ",\n".join(given) + "\n)" if given else ""
+    property_lines = [f"   {key} = {_value(value)}" for key, value in table_properties.items() if value not in (None, ())]
+    properties = "\nWITH (\n" + ",\n".join(property_lines) + "\n)" if property_lines else ""
     return f"CREATE TABLE {_dotted(table.name)} (\n{columns}\n){_comment(chr(10), comment)}{properties}"
 
 
-def _type(kind: Type) -> str:
-    """Write a type so that it can be read again: names that need them have quotes."""
-    parts = tuple(_type(part) if isinstance(part, Type) else str(part) for part in kind.parameters)
-    if kind.base == "row":
-        fields = (f"{_name(name)} {part}" if name else part for name, part in zip(kind.fields, parts, strict=True))
+def _type(sql_type: Type) -> str:
+    """Format a type with quotes where needed."""
+    parts = tuple(_type(part) if isinstance(part, Type) else str(part) for part in sql_type.parameters)
+    if sql_type.base == "row":
+        fields = (f"{_name(name)} {part}" if name else part for name, part in zip(sql_type.fields, parts, strict=True))
         return f"ROW({', '.join(fields)})"
-    return f"{kind.base}({', '.join(parts)})" if kind.base in {"array", "map", "decimal"} else str(kind)
+    return f"{sql_type.base}({', '.join(parts)})" if sql_type.base in {"array", "map", "decimal"} else str(sql_type)
 
 
 def _default(default: str | None) -> str:
@@ -378,12 +372,11 @@ def _dotted(parts: Iterable[str]) -> str:
 
 
 def _name(name: str) -> str:
-    """Write a name so that it can be read again."""
     return quoted_where_needed(name, RESERVED)
 
 
 def _pattern(context: Context, like: str, escape: Any) -> re.Pattern[str]:
-    """Return the regular expression of a LIKE pattern."""
+    """Return a LIKE pattern as a regular expression."""
     mark = escape.value if escape is not None else None
     if mark is not None and len(mark) != 1:
         context.error("INVALID_FUNCTION_ARGUMENT", "Escape string must be a single character", escape.span)

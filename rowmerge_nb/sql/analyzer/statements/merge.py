@@ -1,4 +1,4 @@
-"""Analyzes MERGE, in Trino's order: target, source, ON, then per clause its columns, its condition and its values."""
+"""Analyzes MERGE in Trino's order: target, source, ON, then the clauses."""
 
 from __future__ import annotations
 
@@ -39,11 +39,7 @@ _CONDITION: Final = "WHERE clause predicate must evaluate to a boolean: actual t
 
 
 def analyze_merge(context: Context, statement: st.Statement) -> a.MergeAnalysis:
-    """Analyze a MERGE.
-
-    Raises:
-        AnalysisError: the first error in Trino's order of checks.
-    """
+    """Analyze a MERGE."""
     assert isinstance(statement, st.Merge)
     return _MergeAnalyzer(context, statement).analyze()
 
@@ -66,7 +62,7 @@ class _MergeAnalyzer:
         source = self._source(relation)
         offered = tuple(field for field in relation.fields if not field.hidden)
         added = () if statement.evolution is None else self._evolve(statement.evolution, offered)
-        # Columns that the statement adds are assigned and returned; no expression speaks of what no row has.
+        # Columns that the statement adds are assigned and returned; no expression can read them.
         both = (*self.visible, *relation.fields)
         on_analyzer = ExpressionAnalyzer(context, Scope(both, barrier=True), ExpressionSite("MERGE ON clause"), named=self.named)
         on = on_analyzer.boolean(statement.on, _ON)
@@ -129,25 +125,22 @@ class _MergeAnalyzer:
     # -- schema evolution -----------------------------------------------------------------------------------------
 
     def _evolve(self, span: st.Span, source: tuple[ScopeField, ...]) -> tuple[ColumnMetadata, ...]:
-        """Give the target the columns of the source that it lacks and the clauses take; give those.
-
-        As in Spark and Delta these are all of them where a clause takes ``*``, else those whose names UPDATE SET and INSERT lists have.
-        """
+        """Add the source's columns that the clauses use to the target: all of them for ``*``, as in Spark and Delta."""
         context, target = self.context, self.target
         if not context.tables.evolves_tables(target.catalog):
             context.error(
                 "NOT_SUPPORTED",
-                f"Catalog '{target.catalog}' cannot add columns in a MERGE: there columns and rows do not come by one commit",
+                f"Catalog '{target.catalog}' cannot add columns in a MERGE: its store does not commit columns and rows together",
                 span,
                 "Add the columns by ALTER TABLE ... ADD COLUMN, and leave WITH SCHEMA EVOLUTION out.",
             )
-        taken = self._taken()
-        known = {column.name.lower() for column in target.columns}
+        assigned_names = self._assigned_names()
+        known_names = {column.name.lower() for column in target.columns}
         new: dict[str, ColumnMetadata] = {}
         for field in source:
             name = (field.name or "").lower()
-            place = taken.get(name, taken.get("*"))
-            if not name or name in known or place is None:
+            place = assigned_names.get(name, assigned_names.get("*"))
+            if not name or name in known_names or place is None:
                 continue
             if name in new:
                 context.error(
@@ -171,8 +164,8 @@ class _MergeAnalyzer:
         self.fields = (*self.fields, *self._fields(added))
         return added
 
-    def _taken(self) -> dict[str, st.Span]:
-        """Return the names that clauses with source rows assign, and ``*`` if one takes all; each with its place."""
+    def _assigned_names(self) -> dict[str, st.Span]:
+        """Return the assigned names, or ``*``, of clauses with source rows."""
         clauses = [clause for clause in self.statement.clauses if not clause.by_source]
         stars = [("*", clause.star) for clause in clauses if clause.star is not None]
         return dict([*stars, *((column.value, column.span) for clause in clauses for column in clause.columns)])
@@ -180,7 +173,7 @@ class _MergeAnalyzer:
     # -- clauses --------------------------------------------------------------------------------------------------
 
     def _by_source(self, clause: st.MergeClause, both: tuple[ScopeField, ...]) -> a.ClauseAnalysis:
-        """A clause about target rows without a source row: it sees the target's columns alone."""
+        """Analyze a clause that sees only the target's columns."""
         try:
             return self._clause(clause, self.visible, ())
         except AnalysisError as error:
@@ -196,15 +189,15 @@ class _MergeAnalyzer:
         return True
 
     def _clause(self, clause: st.MergeClause, fields: tuple[ScopeField, ...], source: tuple[ScopeField, ...]) -> a.ClauseAnalysis:
-        """Analyze a clause whose expressions see ``fields``; SET * and INSERT * take the columns of ``source``."""
+        """Analyze a clause that sees ``fields``; stars use the columns of ``source``."""
         indexes = self._columns(clause, source)
         word = {Operation.UPDATE: "SET", Operation.INSERT: "INSERT VALUES"}.get(clause.operation, "")
         condition, scope = None, Scope(fields)
         if clause.condition is not None:
             analyzer = ExpressionAnalyzer(self.context, scope, ExpressionSite("WHEN condition of MERGE"), named=self.named)
-            found = analyzer.boolean(clause.condition, _CONDITION)
+            tree = analyzer.boolean(clause.condition, _CONDITION)
             words = f"in the condition of clause {clause.number}"
-            condition = typed_condition(self.context, clause.condition, found, words)
+            condition = typed_condition(self.context, clause.condition, tree, words)
         if clause.star is not None:
             assigned = self._starred(clause.star, source, indexes)
         else:
@@ -235,16 +228,15 @@ class _MergeAnalyzer:
     def _preferences(self, clause: st.MergeClause) -> list[Callable[[str], bool] | None]:
         """Return for each value which ambiguous names are the target's.
 
-        In the documents' own statement, SET purchases = purchases + 100.0 means the target's purchases: the column that is assigned.
-        Trino refuses such a name, and so is every other one here.
+        In Trino's documentation, SET purchases = purchases + 100.0 means the target's purchases; Trino itself refuses it.
         """
         if clause.operation is Operation.UPDATE and self.context.era is Era.DOCUMENTS:
             return [column.value.__eq__ for column in clause.columns]
         return [None] * len(clause.values)
 
     def _starred(self, star: st.Span, source: tuple[ScopeField, ...], indexes: Sequence[int]) -> list[tuple[e.Typed, st.Span]]:
-        """The source's columns by the names of the table's: each must be there, further ones are of no interest."""
-        found: list[tuple[e.Typed, st.Span]] = []
+        """Return the source's values for the assigned columns, by name."""
+        values: list[tuple[e.Typed, st.Span]] = []
         for field in (self.fields[index] for index in indexes):
             matching = [
                 f for f in source if f.name is not None and field.name is not None and f.name.lower() == field.name.lower()
@@ -252,20 +244,19 @@ class _MergeAnalyzer:
             if len(matching) != 1:
                 name = str(field.name).lower()
                 code = "AMBIGUOUS_NAME" if matching else "COLUMN_NOT_FOUND"
-                said = "is ambiguous in the source" if matching else "of the target cannot be found in the source"
+                problem = "is ambiguous in the source" if matching else "of the target cannot be found in the source"
                 hint = f"* takes every column of {self.target.display} from the source by its name; the source has: "
                 hint += f"{', '.join(f.name for f in source if f.name)}."
-                self.context.error(code, f"Column '{name}' {said}", star, hint)
+                self.context.error(code, f"Column '{name}' {problem}", star, hint)
             self.context.check_read(matching, star)
             value = e.Column(matching[0].type, matching[0].symbol)
             try:
-                found.append((with_fields_of(value, field.type, str(field.name), self.context.symbols.new), star))
+                values.append((with_fields_of(value, field.type, str(field.name), self.context.symbols.new), star))
             except FieldMismatchError as mismatch:
                 self._refuse_fields(mismatch, star)
-        return found
+        return values
 
     def _refuse_fields(self, mismatch: FieldMismatchError, star: st.Span) -> NoReturn:
-        """Refuse a star whose source has rows with other fields than the target."""
         if self.statement.evolution is not None:
             self.context.error(
                 "NOT_SUPPORTED",
@@ -281,13 +272,13 @@ class _MergeAnalyzer:
         )
 
     def _columns(self, clause: st.MergeClause, source: tuple[ScopeField, ...]) -> list[int]:
-        """Which table columns the clause assigns, in the order of its values."""
+        """Return the indexes of the assigned columns."""
         if clause.operation in {Operation.DELETE, Operation.NONE}:
             return []
         if clause.star is not None:
             if self.statement.evolution is None:
                 return list(range(len(self.fields)))
-            # What the source lacks is left as it is, or NULL in new rows.
+            # Columns that the source lacks are unchanged, or NULL in new rows.
             names = {field.name.lower() for field in source if field.name is not None}
             return [index for index, field in enumerate(self.fields) if str(field.name).lower() in names]
         columns = clause.columns
@@ -314,14 +305,14 @@ class _MergeAnalyzer:
         values = len(clause.values)
         if values == count:
             return
-        said = f"INSERT has {plural(count, 'column')} but {plural(values, 'value')}"
+        message = f"INSERT has {plural(count, 'column')} but {plural(values, 'value')}"
         hint = (
             "Every column needs one value."
             if clause.columns
             else f"Without a list INSERT fills all columns of {self.target.display}."
         )
         first, last = clause.values[0].span, clause.values[-1].span
-        self.context.error("MISMATCHED_COLUMN_COUNT", said, replace(first, end=last.end), hint)
+        self.context.error("MISMATCHED_COLUMN_COUNT", message, replace(first, end=last.end), hint)
 
     def _unknown_column(self, column: st.Identifier, names: list[str]) -> NoReturn:
         hint = did_you_mean(column.value, names, 0.5) or f"{self.target.display} has the columns {', '.join(names)}."
@@ -337,63 +328,68 @@ class _MergeAnalyzer:
     def _stored(
         self, clause: st.MergeClause, indexes: list[int], assigned: list[tuple[e.Typed, st.Span]]
     ) -> tuple[a.TypedExpression | None, ...]:
-        values = [value for value, _ in assigned]
-        kinds = [self.fields[index].type for index in indexes]
-        if not all(is_assignable(value.type, kind) for kind, value in zip(kinds, values, strict=True)):
+        assigned_values = [value for value, _ in assigned]
+        column_types = [self.fields[index].type for index in indexes]
+        if not all(
+            is_assignable(value.type, column_type) for column_type, value in zip(column_types, assigned_values, strict=True)
+        ):
             self._refuse_nested(indexes, assigned)
-            table, actual = ", ".join(map(str, kinds)), ", ".join(str(value.type) for value in values)
+            table, actual = ", ".join(map(str, column_types)), ", ".join(str(value.type) for value in assigned_values)
             self.context.error(
                 "TYPE_MISMATCH",
                 f"MERGE table column types don't match for MERGE case {clause.number}, SET expressions: "
                 f"Table: [{table}], Expressions: [{actual}]",
-                replace(clause.span, end=clause.span.start + len("WHEN"), about=assigned[first_unfit(kinds, values)][1]),
-                unfit(self.fields, indexes, values),
+                replace(
+                    clause.span,
+                    end=clause.span.start + len("WHEN"),
+                    about=assigned[first_unfit(column_types, assigned_values)][1],
+                ),
+                unfit(self.fields, indexes, assigned_values),
             )
-        stored: list[a.TypedExpression | None] = [None] * len(self.fields)
+        values: list[a.TypedExpression | None] = [None] * len(self.fields)
         for index, (value, span) in zip(indexes, assigned, strict=True):
-            kind = self.fields[index].type
+            column_type = self.fields[index].type
             words = f"in the value for column '{self.fields[index].name}' of clause {clause.number}"
-            stored[index] = typed(self.context, self.context.stored(value, kind), span, words)
+            values[index] = typed(self.context, self.context.stored(value, column_type), span, words)
         if clause.star is not None:
-            # Readers see the column that the star stands for.
+            # Reports show the source's column instead of the star.
             alias = self._alias(self.statement.source)
             for index in indexes:
-                written, name = stored[index], self.fields[index].name
-                stored[index] = written and replace(written, text=f"{alias}.{name}" if alias else str(name))
+                expression, name = values[index], self.fields[index].name
+                values[index] = expression and replace(expression, text=f"{alias}.{name}" if alias else str(name))
         if clause.operation is Operation.INSERT:
-            self._default(clause, stored)
-        return tuple(stored)
+            self._default(clause, values)
+        return tuple(values)
 
     def _refuse_nested(self, indexes: list[int], assigned: list[tuple[e.Typed, st.Span]]) -> None:
-        """Say of rows with other fields that a MERGE which adds columns adds none to them."""
+        """Raise an error if WITH SCHEMA EVOLUTION would have to add nested fields."""
         if self.statement.evolution is None:
             return
         for index, (value, span) in zip(indexes, assigned, strict=True):
-            kind = self.fields[index].type
-            nested = all(any(part.base == "row" for part in parts_of(one)) for one in (kind, value.type))
-            if nested and not is_assignable(value.type, kind):
+            column_type = self.fields[index].type
+            nested = all(any(part.base == "row" for part in parts_of(one)) for one in (column_type, value.type))
+            if nested and not is_assignable(value.type, column_type):
                 self.context.error(
                     "NOT_SUPPORTED",
-                    f"WITH SCHEMA EVOLUTION adds columns, and no fields within them: column '{self.fields[index].name}' is {kind}, its value is {value.type}",
+                    f"WITH SCHEMA EVOLUTION adds columns, and no fields within them: column '{self.fields[index].name}' is {column_type}, its value is {value.type}",
                     span,
                     "CAST the value to the column's type, or make the table anew.",
                 )
 
-    def _default(self, clause: st.MergeClause, stored: list[a.TypedExpression | None]) -> None:
-        """Put defaults where an INSERT names no value."""
+    def _default(self, clause: st.MergeClause, values: list[a.TypedExpression | None]) -> None:
         span = self.context.statement_span(self.statement.target.span)
         for index, column in enumerate(self.target.columns):
-            if stored[index] is None and column.default is not None:
+            if values[index] is None and column.default is not None:
                 value = default_value(self.context, self.target, column, span)
                 words = f"in the default of column '{column.name}' of clause {clause.number}"
-                stored[index] = a.TypedExpression(self.context.placed(value, clause.span, words), column.default)
+                values[index] = a.TypedExpression(self.context.placed(value, clause.span, words), column.default)
 
     # -- ON -------------------------------------------------------------------------------------------------------
 
     def _equalities(
         self, on: e.Typed, relation: RelationResult
     ) -> tuple[tuple[tuple[e.Typed, e.Typed], ...], tuple[tuple[str, str], ...]]:
-        """The equalities that ON demands between a value of the target's row and one of the source's, and those of plain columns."""
+        """Return the equalities in ON between both sides, and those of plain columns."""
         target, source = ({f.symbol for f in fields} for fields in ((*self.fields, *self.hidden), relation.fields))
         pairs, columns = [], []
         for part in conjuncts(on):
@@ -401,42 +397,46 @@ class _MergeAnalyzer:
                 continue
             if any(isinstance(inner, e.Subquery) for inner in e.walk(part)) or not e.is_deterministic(part):
                 continue
-            left, right = part.arguments
-            reads = [e.references(side) for side in (left, right)]
+            target_side, source_side = part.arguments
+            reads = [e.references(side) for side in (target_side, source_side)]
             if reads[0] and reads[1] and reads[0] <= source and reads[1] <= target:
-                left, right = right, left
+                target_side, source_side = source_side, target_side
             elif not (reads[0] and reads[1] and reads[0] <= target and reads[1] <= source):
                 continue
-            # What fails in a key fails in the condition.
-            pairs.append((replace(left, origin=on.origin), replace(right, origin=on.origin)))
-            plain = [key_column(side) for side in (left, right)]
+            # An error in a key is reported as an error of the condition.
+            pairs.append((replace(target_side, origin=on.origin), replace(source_side, origin=on.origin)))
+            plain = [key_column(side) for side in (target_side, source_side)]
             if plain[0] is not None and plain[1] is not None and same_values(plain[0].type, plain[1].type):
                 columns.append((plain[0].symbol, plain[1].symbol))
         return tuple(pairs), tuple(columns)
 
 
-def _without_length(kind: Type) -> Type:
-    """Return the type of a column that is added for a source's values: texts of any length, as in Spark, since the next ones may be longer."""
-    if kind.base == "varchar":
+def _without_length(sql_type: Type) -> Type:
+    """Return a type without lengths of text, as in Spark, since later values may be longer."""
+    if sql_type.base == "varchar":
         return VARCHAR
-    return replace(kind, parameters=tuple(_without_length(p) if isinstance(p, Type) else p for p in kind.parameters))
+    return replace(sql_type, parameters=tuple(_without_length(p) if isinstance(p, Type) else p for p in sql_type.parameters))
 
 
-def first_unfit(kinds: Sequence[Type], values: Sequence[e.Typed]) -> int:
-    """Return the number of the first value that does not fit its column."""
-    return next(i for i, (kind, value) in enumerate(zip(kinds, values, strict=True)) if not is_assignable(value.type, kind))
+def first_unfit(column_types: Sequence[Type], values: Sequence[e.Typed]) -> int:
+    """Return the index of the first value that does not fit its column."""
+    return next(
+        i
+        for i, (column_type, value) in enumerate(zip(column_types, values, strict=True))
+        if not is_assignable(value.type, column_type)
+    )
 
 
 def unfit(fields: Sequence[ScopeField], indexes: Sequence[int], values: Sequence[e.Typed]) -> str:
-    """Return which of the assigned values do not fit their columns, for a hint."""
-    found = [
+    """Return a hint about values that do not fit their columns."""
+    misfits = [
         f"column {fields[index].name} is {fields[index].type}, its value is {value.type}"
         for index, value in zip(indexes, values, strict=True)
         if not is_assignable(value.type, fields[index].type)
     ]
-    return f"These do not fit: {'; '.join(found)}."
+    return f"These do not fit: {'; '.join(misfits)}."
 
 
 def as_field(field: ScopeField) -> a.Field:
-    """Return a column of a scope the form that the planner gets."""
+    """Return a field in the planner's form."""
     return a.Field(field.symbol, field.name, field.type, field.qualifier[-1] if field.qualifier else None)

@@ -1,4 +1,4 @@
-"""What DESCRIBE INPUT and DESCRIBE OUTPUT tell of a prepared statement: the types of its parameters, and its columns."""
+"""The rows of DESCRIBE INPUT and DESCRIBE OUTPUT."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SIZES: Final = {
     "interval year to month": 4,
     "uuid": 16,
 }
-"""How many bytes each value of a type has in Trino's pages; types that are not here, and not below, have no fixed size."""
+"""Bytes per value in Trino's pages; types that are in neither table have no fixed size."""
 _LONGER: Final = {
     "decimal": (18, 16),
     "timestamp": (6, 12),
@@ -44,33 +44,27 @@ _LONGER: Final = {
     "time": (12, 8),
     "time with time zone": (9, 12),
 }
-"""Types whose values have eight bytes up to a precision, and how many beyond it."""
+"""Types with eight bytes up to a precision, and the size beyond it."""
 
 _UNALIASED: Final = ("SHOW CATALOGS", "SHOW CREATE")
-"""Trino makes queries of what it shows, and all but these with other names for the columns that they read."""
+"""Trino answers SHOW by queries; all but these use aliases."""
 
 
-def parameter_rows(text: str, kinds: Mapping[int, Type]) -> list[tuple[int, str]]:
-    """Return what DESCRIBE INPUT answers.
-
-    Args:
-        text: what was prepared.
-        kinds: the types of its parameters by their places, as far as they are known.
+def parameter_rows(text: str, parameter_types: Mapping[int, Type]) -> list[tuple[int, str]]:
+    """Return the rows of DESCRIBE INPUT; the keys of ``parameter_types`` are positions in the text.
 
     >>> parameter_rows("SELECT ? + 1, ? FROM t LIMIT ?", {7: INTEGER})
     [(0, 'integer'), (1, 'unknown'), (2, 'bigint')]
     """
     places = parameter_places(text)
     return [
-        (number, str(BIGINT if place.row_count else kinds.get(place.span.start, UNKNOWN))) for number, place in enumerate(places)
+        (number, str(BIGINT if parameter.row_count else parameter_types.get(parameter.span.start, UNKNOWN)))
+        for number, parameter in enumerate(places)
     ]
 
 
 def column_rows(fields: Iterable[ScopeField]) -> list[tuple[str, str, str, str, str, int, bool]]:
-    """Return what DESCRIBE OUTPUT answers.
-
-    Args:
-        fields: the statement's columns.
+    """Return the rows of DESCRIBE OUTPUT.
 
     >>> column_rows([ScopeField("n", "n", INTEGER, table=("memory", "default", "t")), ScopeField("x", None, Type("decimal", (20, 2)))])
     [('n', 'memory', 'default', 't', 'integer', 4, False), ('_col1', '', '', '', 'decimal(20,2)', 16, False)]
@@ -84,10 +78,10 @@ def column_rows(fields: Iterable[ScopeField]) -> list[tuple[str, str, str, str, 
 
 
 def result_columns(analysis: a.Analysis) -> Sequence[ScopeField]:
-    """Give the columns of what a statement answers that is no query; of one that changes rows that is their number."""
+    """Return the result columns of a statement that is not a query."""
     if isinstance(analysis, a.ListingAnalysis):
         aliased = not analysis.kind.startswith(_UNALIASED)
-        return [ScopeField("", name, kind, aliased=aliased) for name, kind in analysis.columns]
+        return [ScopeField("", name, sql_type, aliased=aliased) for name, sql_type in analysis.columns]
     if isinstance(analysis, a.ExplainAnalysis):
         return [ScopeField("", "Query Plan", VARCHAR)]
     returning = analysis.returning if isinstance(analysis, a.RowChangeAnalysis | a.InsertAnalysis) else None
@@ -96,8 +90,8 @@ def result_columns(analysis: a.Analysis) -> Sequence[ScopeField]:
     return [ScopeField("", "rows", BIGINT)]
 
 
-def _size(kind: Type) -> int:
-    if kind.base in _LONGER:
-        most, longer = _LONGER[kind.base]
-        return 8 if int(str(kind.parameters[0])) <= most else longer
-    return _SIZES.get(kind.base, 0)
+def _size(sql_type: Type) -> int:
+    if sql_type.base in _LONGER:
+        most, longer = _LONGER[sql_type.base]
+        return 8 if int(str(sql_type.parameters[0])) <= most else longer
+    return _SIZES.get(sql_type.base, 0)

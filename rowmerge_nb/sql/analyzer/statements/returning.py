@@ -1,4 +1,4 @@
-"""Analyzes RETURNING of the extended dialect: what of every changed row is given back, as PostgreSQL defines it."""
+"""Analyzes RETURNING of the extended dialect, as PostgreSQL defines it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,7 @@ _WORDS: Final = "in RETURNING"
 
 
 def typed(context: Context, value: e.Typed, span: Span, words: str = "") -> a.TypedExpression:
-    """Return the finished form of an analyzed expression.
-
-    Args:
-        context: the statement's state.
-        value: the expression.
-        span: its place.
-        words: what it is in the statement, see `rowmerge_nb.sql.typed.expressions.Origin`.
-    """
+    """Return an analyzed expression with its origin and text."""
     return a.TypedExpression(context.placed(value, span, words), span.shown(context.text))
 
 
@@ -46,32 +39,25 @@ def analyze_returning(
     source: tuple[ScopeField, ...] | None = None,
     named: NamedQueries | None = None,
 ) -> a.Returning:
-    """Analyze what stands behind RETURNING.
+    """Analyze a RETURNING list.
 
-    A column of the target means its new value, of a deleted row the old one; ``old.c`` and ``new.c`` mean one of the two, unless
-    a side of the MERGE goes by that name. ``*`` is the source's columns and then the target's. ``merge_action()`` and ``merge_clause()``
-    are functions of a MERGE alone.
-
-    Args:
-        context: the statement's state.
-        items: the list.
-        target: the target's columns, whose symbols hold the old values.
-        source: the source's columns; None of a statement that has no source.
-        named: the queries of WITH.
+    A column of the target means its new value, or the old one of a deleted row; ``old.c`` and ``new.c`` select one,
+    unless a side of the MERGE has that name. ``*`` is the source's columns, then the target's.
+    ``merge_action()`` and ``merge_clause()`` require a source.
     """
     new = _doubles(context, target)
     current = _doubles(context, target)
-    action, clause = _made(context, _ACTION, VARCHAR), _made(context, _CLAUSE, INTEGER)
-    taken = {f.qualifier[-1] for f in (*target, *(source or ())) if f.qualifier}
+    action, clause = _new_field(context, _ACTION, VARCHAR), _new_field(context, _CLAUSE, INTEGER)
+    aliases = {f.qualifier[-1] for f in (*target, *(source or ())) if f.qualifier}
     versions = [
         replace(f, qualifier=(word,), qualified_only=True)
         for word, fields in (("old", target), ("new", new))
         for f in fields
-        if word not in taken
+        if word not in aliases
     ]
     fields = (*(source or ()), *current, *versions)
-    made = {_ACTION: action, _CLAUSE: clause} if source is not None else {}
-    site = ExpressionSite("RETURNING", functions={name: e.Column(field.type, field.symbol) for name, field in made.items()})
+    functions = {_ACTION: action, _CLAUSE: clause} if source is not None else {}
+    site = ExpressionSite("RETURNING", functions={name: e.Column(field.type, field.symbol) for name, field in functions.items()})
     columns = tuple(_columns(context, items, fields, site, named or NamedQueries()))
     first, last = items[0].span, items[-1].span
     return a.Returning(
@@ -85,26 +71,26 @@ def analyze_returning(
 
 
 def inserted_returning(context: Context, statement: st.Insert, target: a.TableBinding) -> a.Returning:
-    """Analyze RETURNING of an INSERT: the columns have the values of the new row, under their own names; there is no old one."""
+    """Analyze RETURNING of an INSERT; its old values are NULL."""
     qualifier = tuple(part.value for part in statement.target.parts)
     fields = tuple(ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True) for c in target.columns)
-    found = analyze_returning(context, statement.returning, fields)
+    returning = analyze_returning(context, statement.returning, fields)
     pairs: list[tuple[e.Typed, e.Typed]] = []
-    for column, old, new, current in zip(target.columns, fields, found.new, found.current, strict=True):
+    for column, old, new, current in zip(target.columns, fields, returning.new, returning.current, strict=True):
         value = e.Column(column.type, column.name)
         pairs += [(e.Column(column.type, field.symbol), value) for field in (new, current)]
         pairs.append((e.Column(column.type, old.symbol), e.Constant(column.type, None)))
-    columns = (replace(c, expression=replace(c.expression, tree=e.replaced(c.expression.tree, pairs))) for c in found.columns)
-    stored = tuple(a.Field(column.name, column.name, column.type) for column in target.columns)
-    return replace(found, columns=tuple(columns), new=stored, current=stored)
+    columns = (replace(c, expression=replace(c.expression, tree=e.replaced(c.expression.tree, pairs))) for c in returning.columns)
+    table_fields = tuple(a.Field(column.name, column.name, column.type) for column in target.columns)
+    return replace(returning, columns=tuple(columns), new=table_fields, current=table_fields)
 
 
 def _doubles(context: Context, fields: tuple[ScopeField, ...]) -> tuple[ScopeField, ...]:
     return tuple(replace(f, symbol=context.symbols.new(f.name)) for f in fields)
 
 
-def _made(context: Context, name: str, kind: Type) -> a.Field:
-    return a.Field(context.symbols.new(name), name, kind)
+def _new_field(context: Context, name: str, sql_type: Type) -> a.Field:
+    return a.Field(context.symbols.new(name), name, sql_type)
 
 
 def _columns(
@@ -120,13 +106,13 @@ def _columns(
         if isinstance(item, s.AllColumns):
             for f in expanded(context, item, fields):
                 expression = typed(context, e.Column(f.type, f.symbol), item.span, _WORDS)
-                shown = ".".join((*f.qualifier[-1:], f.name or f.symbol))
-                yield a.Returned(f.name or f"_col{number}", replace(expression, text=shown))
+                display_name = ".".join((*f.qualifier[-1:], f.name or f.symbol))
+                yield a.Returned(f.name or f"_col{number}", replace(expression, text=display_name))
                 number += 1
             continue
         value = analyzer.analyze(item.value)
         if value.type == UNKNOWN:
-            # A column that is always NULL needs some type to travel in.
+            # A column that is always NULL needs a type.
             value = analyzer.coerce(value, BOOLEAN)
         name = output_field(item, analyzer, value).name
         if name is None and isinstance(item.value, s.Call) and item.value.name in site.functions:

@@ -1,4 +1,4 @@
-"""Conditions that choose rows of a statement to be told of, beside the statement: over the columns of its target and its source."""
+"""Conditions on a statement's rows, given beside the statement."""
 
 from __future__ import annotations
 
@@ -30,24 +30,17 @@ _BOOLEAN = "The condition of 'why' must evaluate to a boolean: actual type {}"
 
 @dataclass(frozen=True)
 class RowConditions:
-    """Reads conditions on the rows of a statement.
-
-    Args:
-        analysis: the statement.
-        tables: where its tables are looked up.
-        era: whose rules names follow.
-    """
+    """Parses conditions on the rows of a statement."""
 
     analysis: RowChangeAnalysis
     tables: Tables
     era: Era
 
     def read(self, text: str) -> Typed:
-        """Return the meaning of a condition; a name without an alias that both sides have is the target's column.
+        """Return the typed condition; an ambiguous bare name is the target's column.
 
         Raises:
-            RowMergeError: it is wrong, at its place within the condition, which is the error's ``statement``; NOT_SUPPORTED for
-                subqueries, and for what is another at every time.
+            RowMergeError: with the condition as its ``statement``; NOT_SUPPORTED for subqueries and nondeterministic functions.
         """
         alias = self.analysis.target_alias
         fields = [_scoped(f, f.name, f.relation or alias, target=True) for f in self.analysis.target_fields]
@@ -55,22 +48,21 @@ class RowConditions:
         return self._read(text, tuple(fields))
 
     def like(self, columns: Mapping[str, Any], marks: Sequence[str]) -> Typed | None:
-        """Return the condition that one of both sides has all these values; None where neither can.
+        """Return the condition that either side has all these values, or None if neither has the columns.
 
         Args:
-            columns: the values, by columns of either side. Each is compared as its column's type compares it, texts with other types by
-                the text that these have in SQL.
-            marks: of the target and of the source the symbol that is NULL where a joined row has no such side; ``""`` where each has one.
-                That of the target alone asks for target rows.
+            columns: the values by column name. A text is compared with another type by that type's SQL text.
+            marks: for target and source, the symbol that is NULL if a joined row lacks the side, or ``""``. One mark selects the
+            target.
 
         Raises:
             RowMergeError: NOT_SUPPORTED for values and types that SQL does not compare.
         """
         sides = []
         for side, mark in zip((self.analysis.target_fields, _source(self.analysis)), marks, strict=False):
-            named = {(f.name or f.symbol).lower(): f for f in side}
-            if all(name.lower() in named for name in columns):
-                sides.append(([(named[name.lower()], value) for name, value in columns.items()], mark))
+            by_name = {(f.name or f.symbol).lower(): f for f in side}
+            if all(name.lower() in by_name for name in columns):
+                sides.append(([(by_name[name.lower()], value) for name, value in columns.items()], mark))
         if not sides:
             return None
         fields = {f.symbol: _scoped(f, f.symbol, None) for values, _ in sides for f, _ in values}
@@ -79,12 +71,12 @@ class RowConditions:
             text = " OR ".join(_has_values(values, mark) for values, mark in sides)
             return self._read(text, (*fields.values(), *marked.values()))
         except (RowMergeError, NoConstantError) as error:
-            wanted = ", ".join(f"{name} = {value!r}" for name, value in columns.items())
-            said = error.message if isinstance(error, RowMergeError) else error
+            equations = ", ".join(f"{name} = {value!r}" for name, value in columns.items())
+            reason = error.message if isinstance(error, RowMergeError) else error
             raise AnalysisError(
-                f"Rows cannot be looked for by {wanted}: {said}",
+                f"Rows cannot be selected by {equations}: {reason}",
                 code="NOT_SUPPORTED",
-                hint="Give other columns, or the number of the source row.",
+                hint="Name other columns, or the number of the source row.",
             ) from error
 
     def _read(self, text: str, fields: tuple[ScopeField, ...]) -> Typed:
@@ -96,9 +88,9 @@ class RowConditions:
             )
             tree = analyzer.boolean(node, _BOOLEAN)
             if has_subquery(tree) or not is_deterministic(tree):
-                what = "a subquery" if has_subquery(tree) else "what is another at every time"
+                construct = "a subquery" if has_subquery(tree) else "a nondeterministic function"
                 context.error(
-                    "NOT_SUPPORTED", f"The condition of 'why' cannot have {what}", node.span, "Compare columns with values."
+                    "NOT_SUPPORTED", f"The condition of 'why' cannot have {construct}", node.span, "Compare columns with values."
                 )
         except RowMergeError as error:
             error.statement = text
@@ -107,7 +99,7 @@ class RowConditions:
 
 
 def names_of_sides(analysis: RowChangeAnalysis) -> tuple[Mapping[str, None], Mapping[str, None]]:
-    """Return the names of the target's columns and of the source's, as rows have them."""
+    """Return the column names of the target and of the source."""
     target, source = (dict.fromkeys(f.name or f.symbol for f in side) for side in (analysis.target_fields, _source(analysis)))
     return target, source
 
@@ -121,19 +113,18 @@ def _scoped(field: Field, name: str | None, alias: str | None, *, target: bool =
 
 
 def _has_values(values: Sequence[tuple[Field, Any]], mark: str) -> str:
-    """Write that a side has some values: that it is there is asked where NULL could also stand for a side that is not."""
-    there = [f"{quoted(mark)} IS NOT NULL"] if mark and any(value is None for _, value in values) else []
-    return f"({' AND '.join([*there, *(_equals(field, value) for field, value in values)])})"
+    """Format the comparison of a side; NULL values also need the side to exist."""
+    presence = [f"{quoted(mark)} IS NOT NULL"] if mark and any(value is None for _, value in values) else []
+    return f"({' AND '.join([*presence, *(_equals(field, value) for field, value in values)])})"
 
 
 def _equals(field: Field, value: Any) -> str:
-    """Write that a column has a value."""
     column = quoted(field.symbol)
-    written = constant(value)
-    if written == "NULL":
+    literal = constant(value)
+    if literal == "NULL":
         return f"{column} IS NULL"
     if isinstance(value, str) and not is_text(field.type):
         column = f"CAST({column} AS varchar)"
     elif is_text(field.type) and not isinstance(value, str):
-        written = constant(str(value))
-    return f"{column} = {written}"
+        literal = constant(str(value))
+    return f"{column} = {literal}"

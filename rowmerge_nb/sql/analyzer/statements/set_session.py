@@ -23,45 +23,40 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
 
 _FARTHEST = 14 * 60
-"""So many minutes a zone is away from UTC at most."""
+"""The maximum offset of a zone from UTC, in minutes."""
 
 _CODE: Final = "INVALID_SESSION_PROPERTY"
 
 
 def set_time_zone(context: Context, statement: st.Statement) -> a.SettingAnalysis:
-    """Analyze SET TIME ZONE: the zone must be there; LOCAL is UTC, with which a session begins.
-
-    Raises:
-        AnalysisError: with Trino's code and message.
-    """
+    """Analyze SET TIME ZONE; LOCAL is UTC."""
     assert isinstance(statement, st.SetTimeZone)
     zone = None if statement.zone is None else _zone(context, statement.zone)
     return a.SettingAnalysis(context.text, (), tuple(context.notices), "SET TIME ZONE", (), (), TIME_ZONE, zone)
 
 
 def _zone(context: Context, node: s.Expression) -> str:
-    """Return the name of the zone that an expression means."""
     refuse_subqueries(context, node)
     value = ExpressionAnalyzer(context, Scope(()), ExpressionSite("SET TIME ZONE")).analyze(node)
     span = context.statement_span(node.span)
     if value.type.base != "varchar" and value.type != INTERVAL_DAY:
-        shown = formatted(node, context.text)
+        expression_text = formatted(node, context.text)
         context.error(
             "TYPE_MISMATCH",
-            f"Expected expression of varchar or interval day-time type, but '{shown}' has {value.type} type",
+            f"Expected expression of varchar or interval day-time type, but '{expression_text}' has {value.type} type",
             span,
         )
-    found = value.value if isinstance(value, e.Constant) else context.evaluate([value], node.span)[0]
-    if found is None:
+    zone_value = value.value if isinstance(value, e.Constant) else context.evaluate([value], node.span)[0]
+    if zone_value is None:
         context.error("GENERIC_INTERNAL_ERROR", f"TIME ZONE expression '{formatted(node, context.text)}' not supported", span)
     if value.type == INTERVAL_DAY:
-        seconds = Decimal(found) if isinstance(found, str) else Decimal(found.total_seconds())
+        seconds = Decimal(zone_value) if isinstance(zone_value, str) else Decimal(zone_value.total_seconds())
         return _of_interval(context, seconds, span)
-    if not found:
+    if not zone_value:
         context.error("GENERIC_INTERNAL_ERROR", "Zone id is an empty string", span)
-    zone = canonical_zone(found)
+    zone = canonical_zone(zone_value)
     if zone is None:
-        context.error("NOT_SUPPORTED", f"Time zone not supported: {found}", span)
+        context.error("NOT_SUPPORTED", f"Time zone not supported: {zone_value}", span)
     return zone
 
 
@@ -70,16 +65,16 @@ def _of_interval(context: Context, seconds: Decimal, span: st.Span) -> str:
     if rest:
         context.error("INVALID_LITERAL", "Invalid TIME ZONE offset interval: interval contains seconds", span)
     if minutes > _FARTHEST:
-        shown = -minutes if seconds < 0 else minutes
-        context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid offset minutes {shown}", span)
+        signed_minutes = -minutes if seconds < 0 else minutes
+        context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid offset minutes {signed_minutes}", span)
     return f"{'-' if seconds < 0 else '+'}{int(minutes) // 60:02d}:{int(minutes) % 60:02d}" if minutes else "UTC"
 
 
 def set_session(context: Context, statement: st.Statement) -> a.SettingAnalysis:
-    """Analyze SET SESSION and RESET SESSION of a property that has an effect here.
+    """Analyze SET SESSION and RESET SESSION.
 
     Raises:
-        AnalysisError: NOT_SUPPORTED for any other property; INVALID_SESSION_PROPERTY for a value that the property cannot have.
+        AnalysisError: NOT_SUPPORTED for properties without effect; INVALID_SESSION_PROPERTY.
     """
     assert isinstance(statement, st.SetSession)
     name = ".".join(part.value for part in statement.name.parts)
@@ -87,21 +82,20 @@ def set_session(context: Context, statement: st.Statement) -> a.SettingAnalysis:
         span = context.statement_span(statement.name.span)
         context.error("NOT_SUPPORTED", f"The session property {name} is not supported by this engine", span, SESSION_HINT)
     value = None if statement.value is None else _property_value(context, name, statement.value)
-    kind = f"{'RESET' if value is None else 'SET'} SESSION"
-    return a.SettingAnalysis(context.text, (), tuple(context.notices), kind, (), (), name, value)
+    statement_kind = f"{'RESET' if value is None else 'SET'} SESSION"
+    return a.SettingAnalysis(context.text, (), tuple(context.notices), statement_kind, (), (), name, value)
 
 
 def _property_value(context: Context, name: str, node: s.Expression) -> str:
-    """Return the value of a property as text."""
-    span, shown = node.error_span, formatted(node, context.text)
+    span, expression_text = node.error_span, formatted(node, context.text)
     refuse_subqueries(context, node)
     value = ExpressionAnalyzer(context, Scope(()), ExpressionSite("SET SESSION")).analyze(node)
     expected = VARCHAR if name == TIME_ZONE else INTEGER
     if not can_coerce(value.type, expected):
-        context.error(_CODE, f"Unable to set session property '{name}' to '{shown}': it must be {expected}", span)
+        context.error(_CODE, f"Unable to set session property '{name}' to '{expression_text}': it must be {expected}", span)
     result = value.value if isinstance(value, e.Constant) else context.evaluate([value], node.span)[0]
     if result is None:
-        context.error(_CODE, f"Unable to set session property '{name}' to '{shown}': it must not be null", span)
+        context.error(_CODE, f"Unable to set session property '{name}' to '{expression_text}': it must not be null", span)
     if name == TIME_ZONE:
         zone = canonical_zone(result)
         if zone is None:

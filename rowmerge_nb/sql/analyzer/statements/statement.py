@@ -1,4 +1,4 @@
-"""Analyzes statements: names bound to tables and columns, types checked and coerced, errors as and where Trino reports them."""
+"""Analyzes statements."""
 
 from __future__ import annotations
 
@@ -53,16 +53,13 @@ if TYPE_CHECKING:
 
 
 def analyze(statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMENTS, dialect: str = "trino") -> a.Analysis:
-    """Find out what a statement means.
+    """Return the meaning of a statement.
 
     Args:
         statement: what the parser read.
         tables: where tables are looked up.
-        era: under ``DOCUMENTS`` an ambiguous name in the expression of an UPDATE SET means the target's column, with a notice.
-        dialect: ``"trino"``; whatever else there may be is the parser's business.
-
-    Returns:
-        The analysis of the statement's kind.
+        era: under ``DOCUMENTS`` an ambiguous name in UPDATE SET means the target's column, with a notice.
+        dialect: unused; the parser handles dialects.
 
     Raises:
         AnalysisError: with Trino's code, message and place.
@@ -116,40 +113,39 @@ _WITH_COLUMNS: Final = (st.Query, st.Insert, st.Update, st.Delete, st.Merge, st.
 
 
 def _describe_prepared(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze what was prepared with parameters that have no values yet."""
     assert isinstance(statement, st.DescribePrepared)
     prepared = statement.prepared
     assert prepared is not None
     try:
-        fields, kinds = _prepared(context, prepared)
+        fields, parameter_types = _prepared(context, prepared)
     except AnalysisError as error:
-        # Its place is one in what was prepared.
+        # The error's place is in the prepared text.
         error.statement = prepared.text
         raise
-    kind = f"DESCRIBE {'OUTPUT' if statement.output else 'INPUT'}"
+    statement_kind = f"DESCRIBE {'OUTPUT' if statement.output else 'INPUT'}"
     columns = COLUMN_COLUMNS if statement.output else PARAMETER_COLUMNS
-    rows = column_rows(fields) if statement.output else parameter_rows(prepared.text, kinds)
-    return a.ListingAnalysis(context.text, (), tuple(context.notices), kind, columns, tuple(rows))
+    rows = column_rows(fields) if statement.output else parameter_rows(prepared.text, parameter_types)
+    return a.ListingAnalysis(context.text, (), tuple(context.notices), statement_kind, columns, tuple(rows))
 
 
 def _prepared(context: Context, statement: st.Statement) -> tuple[Sequence[ScopeField], dict[int, Type]]:
-    """Return the columns of a prepared statement, and the types of its parameters by their places."""
-    kinds: dict[int, Type] = {}
+    """Return the columns and parameter types of a prepared statement."""
+    parameter_types: dict[int, Type] = {}
     if not isinstance(statement, _WITH_COLUMNS) or (isinstance(statement, st.CreateTable) and statement.query is None):
-        return (), kinds
+        return (), parameter_types
     inner = Context(statement.text, context.tables, context.era)
-    inner.parameters = kinds
+    inner.parameters = parameter_types
     inner.refusals = []
     if isinstance(statement, st.Query):
         fields: Sequence[ScopeField] = QueryAnalyzer(inner).query(statement.tree).fields
     else:
         fields = result_columns(_ANALYZERS[type(statement)](inner, statement))
     inner.check_refusals()
-    return fields, kinds
+    return fields, parameter_types
 
 
 def _shift(error: AnalysisError, statement: st.Explain) -> None:
-    """The explained statement's places count from its own begin; errors are shown in the whole text."""
+    """Move an error's place from the explained statement to the whole text."""
     if error.line is None or error.column is None:
         return
     start = statement.text.rindex(statement.statement.text)
@@ -175,18 +171,18 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
         )
     result = QueryAnalyzer(context).query(statement.query.tree)
     columns = _insert_columns(context, statement, target)
-    kinds = [column.type for column in columns]
+    column_types = [column.type for column in columns]
     actual = [field.type for field in result.fields]
-    if len(kinds) != len(actual) or not all(is_assignable(t, k) for k, t in zip(kinds, actual, strict=True)):
-        shown = [", ".join(map(str, types)) for types in (kinds, actual)]
+    if len(column_types) != len(actual) or not all(is_assignable(t, k) for k, t in zip(column_types, actual, strict=True)):
+        type_lists = [", ".join(map(str, types)) for types in (column_types, actual)]
         context.error(
             "TYPE_MISMATCH",
-            f"Insert query has mismatched column types: Table: [{shown[0]}], Query: [{shown[1]}]",
+            f"Insert query has mismatched column types: Table: [{type_lists[0]}], Query: [{type_lists[1]}]",
             context.statement_span(statement.query.tree.span),
         )
     checks = check_constraints(context, target, span, subqueries=True)
-    filled = {column.name for column in columns}
-    omitted = {c.name: default_value(context, target, c, span) for c in target.columns if c.name not in filled}
+    filled_names = {column.name for column in columns}
+    omitted = {c.name: default_value(context, target, c, span) for c in target.columns if c.name not in filled_names}
     returning = inserted_returning(context, statement, target) if statement.returning else None
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     rows = _constant_rows(context, result.tree)
@@ -205,7 +201,6 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def _constant_rows(context: Context, query: q.Query) -> ConstantRows | None:
-    """Return the rows of VALUES if they are constants."""
     while isinstance(query, q.Ordered):
         query = query.source
     views = [form.view for form in query.forms] if isinstance(query, q.Valued) and not query.is_numbered else []
@@ -217,21 +212,21 @@ def _insert_columns(context: Context, statement: st.Insert, target: a.TableBindi
     if statement.columns is None:
         return list(target.columns)
     by_name = {column.name.lower(): column for column in target.columns}
-    chosen: dict[str, ColumnMetadata] = {}
+    insert_columns: dict[str, ColumnMetadata] = {}
     for name in statement.columns:
         column = by_name.get(name.value)
         if column is None:
-            said = f"Insert column name does not exist in target table: {name.value}"
+            message = f"Insert column name does not exist in target table: {name.value}"
             hint = did_you_mean(name.value, by_name, 0.5) or f"{target.display} has the columns {', '.join(by_name)}."
-            context.error("COLUMN_NOT_FOUND", said, context.statement_span(name.span), hint)
-        if name.value in chosen:
+            context.error("COLUMN_NOT_FOUND", message, context.statement_span(name.span), hint)
+        if name.value in insert_columns:
             context.error(
                 "DUPLICATE_COLUMN_NAME",
                 f"Insert column name is specified more than once: {name.value}",
                 context.statement_span(name.span),
             )
-        chosen[name.value] = column
-    return list(chosen.values())
+        insert_columns[name.value] = column
+    return list(insert_columns.values())
 
 
 _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.Analysis]]] = {

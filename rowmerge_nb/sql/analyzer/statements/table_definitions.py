@@ -1,4 +1,4 @@
-"""Analyzes CREATE TABLE, of columns, of other tables' columns and of a query, and DROP TABLE."""
+"""Analyzes CREATE TABLE and DROP TABLE."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
 
 _FINEST: Final = 6
-"""So many digits of a second pages carry."""
+"""The precision of seconds in pages."""
 
 _WITH_COMMENT: Final = "creating tables with column comment"
 
@@ -39,21 +39,21 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
             "SYNTAX_ERROR", "'OR REPLACE' and 'IF NOT EXISTS' clauses can not be used together", span, "Leave one of them out."
         )
     name = context.place(statement.name, span)
-    there, view = context.lookup(statement.name), context.view(statement.name, span)
-    exists = view is not None or (there is not None and there.dataframe is None)
+    existing, view = context.lookup(statement.name), context.view(statement.name, span)
+    exists = view is not None or (existing is not None and existing.dataframe is None)
     context.bindings.clear()
-    replaced = there if statement.replace and view is None and exists else None
+    replaced = existing if statement.replace and view is None and exists else None
     if statement.replace and not context.tables.replaces_tables(name[0]):
-        said, hint = "This connector does not support replacing tables", "Write DROP TABLE IF EXISTS before it."
-        context.refuse_later(AnalysisError(said, code="NOT_SUPPORTED", hint=hint).at(span))
+        message, hint = "This connector does not support replacing tables", "Write DROP TABLE IF EXISTS before it."
+        context.refuse_later(AnalysisError(message, code="NOT_SUPPORTED", hint=hint).at(span))
     if statement.replace:
         exists = view is not None
     if exists and not statement.if_not_exists:
-        said = f"{'Table' if statement.query is None else 'Destination table'} '{'.'.join(name)}' already exists"
+        message = f"{'Table' if statement.query is None else 'Destination table'} '{'.'.join(name)}' already exists"
         hint = (
             "Write DROP TABLE before it, or IF NOT EXISTS." if view is None else "It is a view: a table needs a name of its own."
         )
-        context.error("TABLE_ALREADY_EXISTS", said, span, hint)
+        context.error("TABLE_ALREADY_EXISTS", message, span, hint)
     properties = constants_of(statement.properties)
     tree = None
     columns: tuple[ColumnMetadata, ...] = ()
@@ -62,7 +62,7 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
     elif not exists:
         columns, inherited = _Columns(context, name[0]).of(statement.columns)
         properties = {**inherited, **properties}
-        # What LIKE looks at is not read.
+        # Tables behind LIKE are not read.
         context.bindings.clear()
     refuse_comment(context, name[0], statement.comment, "creating tables with table comment")
     comment = None if statement.comment is None else statement.comment.text
@@ -76,12 +76,7 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 class _Columns:
-    """The columns of a table that is made: those that are written, and those of the tables behind LIKE.
-
-    Args:
-        context: the statement's state.
-        catalog: where the table is to be.
-    """
+    """Collects a new table's columns, from definitions and LIKE."""
 
     def __init__(self, context: Context, catalog: str) -> None:
         self._context = context
@@ -90,7 +85,7 @@ class _Columns:
         self._inherited: Mapping[str, Any] | None = None
 
     def of(self, elements: Sequence[st.ColumnDefinition | st.LikeTable]) -> tuple[tuple[ColumnMetadata, ...], Mapping[str, Any]]:
-        """Return them in their order, and the properties that come with one of the tables."""
+        """Return the columns and the inherited properties."""
         for element in elements:
             if isinstance(element, st.LikeTable):
                 self._add_like(element)
@@ -127,7 +122,7 @@ class _Columns:
         context, parts = self._context, tuple(part.value for part in name.parts)
         hint = did_you_mean(parts[-1], context.tables.names())
         try:
-            found = context.lookup(name)
+            table = context.lookup(name)
         except RowMergeError as error:
             if error.code == "CATALOG_NOT_FOUND":
                 context.error(
@@ -138,11 +133,11 @@ class _Columns:
                 )
             if error.code != "SCHEMA_NOT_FOUND":
                 raise
-            found = None
-        if found is None:
-            shown = ".".join((*context.tables.default()[: 3 - len(parts)], *parts))
-            context.error("TABLE_NOT_FOUND", f"LIKE table '{shown}' does not exist", span, hint)
-        return found
+            table = None
+        if table is None:
+            full_name = ".".join((*context.tables.default()[: 3 - len(parts)], *parts))
+            context.error("TABLE_NOT_FOUND", f"LIKE table '{full_name}' does not exist", span, hint)
+        return table
 
     def _inherit(self, table: a.TableBinding, span: st.Span) -> None:
         if table.metadata is None or table.catalog != self._catalog:
@@ -160,42 +155,43 @@ class _Columns:
 def _queried(
     context: Context, catalog: str, statement: st.CreateTable, query: st.Query
 ) -> tuple[tuple[ColumnMetadata, ...], q.Query]:
-    """Return the columns that CREATE TABLE AS makes, and the query of its rows."""
     result = QueryAnalyzer(context).query(query.tree)
-    given = query_columns(context, statement.column_aliases, result)
+    query_fields = query_columns(context, statement.column_aliases, result)
     keeps = context.tables.keeps_sizes(catalog)
-    columns = tuple(ColumnMetadata(column.name, _stored(column.type, keeps_sizes=keeps)) for column in given)
-    for made in columns:
-        _check_carried(context, made.name, made.type, context.statement_span())
+    columns = tuple(ColumnMetadata(column.name, _stored_type(column.type, keeps_sizes=keeps)) for column in query_fields)
+    for column in columns:
+        _check_carried(context, column.name, column.type, context.statement_span())
     rows = result.coerced_to([instant(field.type) for field in result.fields])
-    named = zip(rows.fields, columns, strict=True)
-    tree = q.Coerced(rows.tree, tuple((e.Column(f.type, c.name), e.Column(f.type, f.symbol)) for f, c in named))
+    pairs = zip(rows.fields, columns, strict=True)
+    tree = q.Coerced(rows.tree, tuple((e.Column(f.type, c.name), e.Column(f.type, f.symbol)) for f, c in pairs))
     return columns, tree if statement.with_data else q.Ordered(tree, (), 0, 0)
 
 
-def _check_carried(context: Context, name: str, kind: Type, span: st.Span) -> None:
-    """A table holds everything but intervals, and no parts of a second below the microsecond."""
-    fine = too_precise(kind)
+def _check_carried(context: Context, name: str, sql_type: Type, span: st.Span) -> None:
+    """Raise an error for intervals and for precisions above microseconds."""
+    fine = too_precise(sql_type)
     if fine is not None:
         context.error(
             "NOT_SUPPORTED",
-            f"Unsupported column type: {kind} of column '{name}': values have microseconds here, {fine} has more",
+            f"Unsupported column type: {sql_type} of column '{name}': values have microseconds here, {fine} has more",
             span,
             f"Write {fine.base} with a precision of 6 at most.",
         )
-    if any(part in (INTERVAL_DAY, INTERVAL_YEAR) for part in parts_of(kind)):
-        context.error("NOT_SUPPORTED", f"Unsupported column type: {kind} of column '{name}'", span)
+    if any(part in (INTERVAL_DAY, INTERVAL_YEAR) for part in parts_of(sql_type)):
+        context.error("NOT_SUPPORTED", f"Unsupported column type: {sql_type} of column '{name}'", span)
 
 
-def _stored(kind: Type, *, keeps_sizes: bool) -> Type:
-    """The type that a table made from a query gets: its own, or text of whatever length, and moments with the precision that pages carry."""
-    if kind.base == "varchar":
-        return kind if keeps_sizes else Type("varchar")
-    if kind.base in {"timestamp", "timestamp with time zone", "time"}:
-        return Type(kind.base, (min(kind.parameters[0], _FINEST) if keeps_sizes else _FINEST,))
-    if kind.base in {"array", "map", "row"}:
-        return Type(kind.base, tuple(_stored(part, keeps_sizes=keeps_sizes) for part in kind.parameters), kind.fields)
-    return kind
+def _stored_type(sql_type: Type, *, keeps_sizes: bool) -> Type:
+    """Return a column's type for a query's, without sizes unless the store keeps them."""
+    if sql_type.base == "varchar":
+        return sql_type if keeps_sizes else Type("varchar")
+    if sql_type.base in {"timestamp", "timestamp with time zone", "time"}:
+        return Type(sql_type.base, (min(sql_type.parameters[0], _FINEST) if keeps_sizes else _FINEST,))
+    if sql_type.base in {"array", "map", "row"}:
+        return Type(
+            sql_type.base, tuple(_stored_type(part, keeps_sizes=keeps_sizes) for part in sql_type.parameters), sql_type.fields
+        )
+    return sql_type
 
 
 def drop_table(context: Context, statement: st.Statement) -> a.Analysis:
@@ -204,8 +200,8 @@ def drop_table(context: Context, statement: st.Statement) -> a.Analysis:
     span = context.statement_span(statement.name.span)
     view = context.known_view(statement.name)
     if view is not None:
-        said = f"Table '{view.qualified}' does not exist, but a view with that name exists."
-        context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP VIEW {view.qualified}?", span)
+        message = f"Table '{view.qualified}' does not exist, but a view with that name exists."
+        context.error("GENERIC_USER_ERROR", f"{message} Did you mean DROP VIEW {view.qualified}?", span)
     target = context.known_table(statement.name)
     if target is not None and target.dataframe is not None:
         if len(target.name) > 1:

@@ -1,4 +1,4 @@
-"""Analyzes ALTER TABLE EXECUTE: the table and its procedure found, what WHERE says of columns, and the arguments' values."""
+"""Analyzes ALTER TABLE EXECUTE."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def table_execute(context: Context, statement: st.AlterTable, action: st.TableEx
     """Analyze ALTER TABLE EXECUTE.
 
     Raises:
-        AnalysisError: the first error in Trino's order of checks: NOT_SUPPORTED for a view, TABLE_NOT_FOUND, PROCEDURE_NOT_FOUND,
-            errors of WHERE, INVALID_ARGUMENTS, DUPLICATE_PROPERTY, INVALID_PROCEDURE_ARGUMENT.
+        AnalysisError: in Trino's order NOT_SUPPORTED, TABLE_NOT_FOUND, PROCEDURE_NOT_FOUND, errors of WHERE, INVALID_ARGUMENTS,
+            DUPLICATE_PROPERTY, INVALID_PROCEDURE_ARGUMENT.
     """
     context.refuse_view(statement.name, "ALTER TABLE EXECUTE is not supported for views")
     target = context.target(statement.name, statement.word)
@@ -60,21 +60,23 @@ def table_execute(context: Context, statement: st.AlterTable, action: st.TableEx
 
 
 def _procedure(context: Context, catalog: str, name: st.Identifier) -> TableProcedure:
-    known = {procedure.name: procedure for procedure in context.tables.table_procedures(catalog)}
-    wanted = context.canonical(name)
-    if wanted not in known:
-        hint = did_you_mean(wanted, known) or (f"There are: {', '.join(known)}." if known else f"Catalog '{catalog}' has none.")
-        error = AnalysisError(f"Table procedure not registered: {wanted}", code="PROCEDURE_NOT_FOUND", hint=hint)
-        # Trino reports no place.
+    by_name = {procedure.name: procedure for procedure in context.tables.table_procedures(catalog)}
+    procedure_name = context.canonical(name)
+    if procedure_name not in by_name:
+        hint = did_you_mean(procedure_name, by_name) or (
+            f"There are: {', '.join(by_name)}." if by_name else f"Catalog '{catalog}' has none."
+        )
+        error = AnalysisError(f"Table procedure not registered: {procedure_name}", code="PROCEDURE_NOT_FOUND", hint=hint)
+        # Trino reports no position.
         error.about = (name.span.line, name.span.column, name.span.end - name.span.start)
         raise error
-    return known[wanted]
+    return by_name[procedure_name]
 
 
 def _constraint(
     context: Context, procedure: TableProcedure, target: a.TableBinding, statement: st.AlterTable, where: s.Expression | None
 ) -> Constraint:
-    """Return what WHERE says of columns, all of it: a row that it leaves out is not to decide what becomes of a file."""
+    """Return WHERE as a complete constraint: other rows must not be rewritten."""
     if where is None:
         return Constraint()
     if not procedure.rewrites:
@@ -89,7 +91,7 @@ def _constraint(
     if not all(constraint_of(part, names).domains for part in conjuncts(condition)):
         context.error(
             "NOT_SUPPORTED",
-            f"WHERE of procedure {procedure.name} can only say which values single columns have",
+            f"WHERE of procedure {procedure.name} can only restrict single columns",
             where.error_span,
             _WHOLE,
         )
@@ -97,50 +99,50 @@ def _constraint(
 
 
 def _arguments(context: Context, catalog: str, procedure: TableProcedure, action: st.TableExecute) -> Mapping[str, Any]:
-    """Return the value of every argument, that which is meant where none is given."""
-    whole, known = context.statement_span(), {argument.name: argument for argument in procedure.arguments}
-    hint = f"Its arguments are: {', '.join(known)}." if known else "It has no arguments."
+    whole, parameters = context.statement_span(), {argument.name: argument for argument in procedure.arguments}
+    hint = f"Its arguments are: {', '.join(parameters)}." if parameters else "It has no arguments."
     if len({argument.name is None for argument in action.arguments}) > 1:
         context.error("INVALID_ARGUMENTS", "Named and positional arguments cannot be mixed", whole, "Name all of them, or none.")
-    if action.arguments and action.arguments[0].name is None and len(action.arguments) > len(known):
+    if action.arguments and action.arguments[0].name is None and len(action.arguments) > len(parameters):
         context.error("INVALID_ARGUMENTS", "Too many positional arguments", whole, hint)
-    given: dict[str, st.CallArgument] = {}
-    for argument, place in zip(action.arguments, (*known, *action.arguments), strict=False):
-        name = argument.name.value if argument.name is not None else str(place)
-        if name in given:
+    arguments: dict[str, st.CallArgument] = {}
+    for argument, key in zip(action.arguments, (*parameters, *action.arguments), strict=False):
+        name = argument.name.value if argument.name is not None else str(key)
+        if name in arguments:
             context.error("DUPLICATE_PROPERTY", f"Duplicate named argument: {name}", argument.span, "Give it once.")
-        given[name] = argument
-    values = {name: argument.default for name, argument in known.items()}
+        arguments[name] = argument
+    values = {name: argument.default for name, argument in parameters.items()}
     of = f"catalog '{catalog}' table procedure '{procedure.name}' property"
-    for name, argument in given.items():
-        if name not in known:
+    for name, argument in arguments.items():
+        if name not in parameters:
             context.error(
                 "INVALID_PROCEDURE_ARGUMENT",
                 f"{of[0].upper()}{of[1:]} '{name}' does not exist",
                 argument.span,
-                did_you_mean(name, known) or hint,
+                did_you_mean(name, parameters) or hint,
             )
-        values[name] = _value(context, known[name], f"{of} '{name}'", argument)
+        values[name] = _value(context, parameters[name], f"{of} '{name}'", argument)
     return values
 
 
-def _value(context: Context, wanted: TableProcedureArgument, of: str, argument: st.CallArgument) -> Any:
-    """Return the value of an argument, as the connector wants it."""
-    code, shown = "INVALID_PROCEDURE_ARGUMENT", formatted(argument.value, context.text)
+def _value(context: Context, parameter: TableProcedureArgument, of: str, argument: st.CallArgument) -> Any:
+    code, argument_text = "INVALID_PROCEDURE_ARGUMENT", formatted(argument.value, context.text)
     refuse_subqueries(context, argument.value)
     analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite("ALTER TABLE EXECUTE"))
-    found = analyzer.analyze(argument.value)
-    if not can_coerce(found.type, wanted.type):
+    tree = analyzer.analyze(argument.value)
+    if not can_coerce(tree.type, parameter.type):
         context.error(
             code,
-            f"Invalid value for {of}: Cannot convert [{shown}] to {wanted.type}",
+            f"Invalid value for {of}: Cannot convert [{argument_text}] to {parameter.type}",
             argument.span,
-            f"Give a constant of type {wanted.type}.",
+            f"Give a constant of type {parameter.type}.",
         )
-    value = context.evaluate([analyzer.coerce(found, wanted.type)], argument.value.span)[0]
+    value = context.evaluate([analyzer.coerce(tree, parameter.type)], argument.value.span)[0]
     if value is None:
-        context.error(code, f"Invalid null value for {of} from [{shown}]", argument.span, "Leave the argument out.")
+        context.error(code, f"Invalid null value for {of} from [{argument_text}]", argument.span, "Leave the argument out.")
     try:
-        return wanted.read(value)
+        return parameter.read(value)
     except ValueError as error:
-        context.error(code, f"Unable to set {of} to [{shown}]: {error}", argument.span, "Write a value such as '100MB' or '7d'.")
+        context.error(
+            code, f"Unable to set {of} to [{argument_text}]: {error}", argument.span, "Write a value such as '100MB' or '7d'."
+        )

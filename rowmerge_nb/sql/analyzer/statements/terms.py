@@ -1,4 +1,4 @@
-"""The parts of a condition that are true, false or unknown by themselves, for those who ask why."""
+"""The parts of a condition that have their own truth value."""
 
 from __future__ import annotations
 
@@ -13,23 +13,16 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
 
 MOST_TERMS: Final = 20
-"""Of a condition with more parts only the whole is looked at: nobody reads so many, and each is computed for every row that is shown."""
+"""A condition with more parts is shown as a whole: every part is computed for every row shown."""
 MOST_LEVELS: Final = 8
 
 
 def typed_condition(context: Context, node: s.Expression, tree: e.Typed, words: str) -> a.TypedExpression:
-    """Return the finished form of a condition, with its parts.
-
-    Args:
-        context: the statement's state.
-        node: the condition as written.
-        tree: what was made of it.
-        words: what it is in the statement, see `rowmerge_nb.sql.typed.expressions.Origin`.
-    """
-    found = typed(context, tree, node.span, words)
-    whole = a.ConditionTerm(tree, found.text)
+    """Return a condition with its parts and its origin."""
+    expression = typed(context, tree, node.span, words)
+    whole = a.ConditionTerm(tree, expression.text)
     parts = _term(context, node, tree, MOST_LEVELS)
-    return a.TypedExpression(found.tree, found.text, parts if len(list(parts.walk())) <= MOST_TERMS else whole)
+    return a.TypedExpression(expression.tree, expression.text, parts if len(list(parts.walk())) <= MOST_TERMS else whole)
 
 
 def _term(context: Context, node: s.Expression, tree: e.Typed, levels: int) -> a.ConditionTerm:
@@ -42,5 +35,5 @@ def _term(context: Context, node: s.Expression, tree: e.Typed, levels: int) -> a
     text = node.span.shown(context.text)
     if not (0 < len(nodes) <= MOST_TERMS and levels and isinstance(tree, e.Apply) and len(tree.arguments) == len(nodes)):
         return a.ConditionTerm(tree, text)
-    terms = tuple(_term(context, part, made, levels - 1) for part, made in zip(nodes, tree.arguments, strict=True))
+    terms = tuple(_term(context, part, subtree, levels - 1) for part, subtree in zip(nodes, tree.arguments, strict=True))
     return a.ConditionTerm(tree, text, operator, terms)

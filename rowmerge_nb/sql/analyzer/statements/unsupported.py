@@ -1,7 +1,4 @@
-"""Analyzes statements about what no store here has: statistics that are gathered, other names of schemas.
-
-What they name must be there all the same, as in Trino; only then is it told that this cannot be done.
-"""
+"""ANALYZE and ALTER SCHEMA ... RENAME, which no store supports; as in Trino, missing names are reported first."""
 
 # Context.error never returns.
 
@@ -17,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def analyze_table(context: Context, statement: st.Statement) -> NoReturn:
-    """Analyze ANALYZE: stores keep what they know by themselves.
+    """Analyze ANALYZE.
 
     Raises:
         AnalysisError: TABLE_NOT_FOUND, INVALID_ANALYZE_PROPERTY, or NOT_SUPPORTED.
@@ -26,18 +23,18 @@ def analyze_table(context: Context, statement: st.Statement) -> NoReturn:
     span = context.statement_span(statement.name.span)
     context.refuse_view(statement.name, "Analyzing views is not supported")
     target = context.target(statement.name, span)
-    for name, place in statement.property_spans.items():
+    for name, name_span in statement.property_spans.items():
         context.error(
             "INVALID_ANALYZE_PROPERTY",
             f"Catalog '{target.catalog}' analyze property '{name}' does not exist",
-            place,
+            name_span,
             "Leave it out.",
         )
     context.error("NOT_SUPPORTED", "This connector does not support analyze", span, "Omit the statement.")
 
 
 def rename_schema(context: Context, statement: st.Statement) -> NoReturn:
-    """Analyze ``ALTER SCHEMA ... RENAME TO``: stores cannot.
+    """Analyze ``ALTER SCHEMA ... RENAME TO``.
 
     Raises:
         AnalysisError: SCHEMA_NOT_FOUND, SCHEMA_ALREADY_EXISTS, or NOT_SUPPORTED.

@@ -1,7 +1,4 @@
-"""Analyzes UPDATE and DELETE, in Trino's order: the table, the columns that are set, the condition, the values.
-
-Both become what MERGE becomes: a table and what is done to its rows, here by exactly one clause.
-"""
+"""Analyzes UPDATE and DELETE in Trino's order: table, assigned columns, condition, values."""
 
 from __future__ import annotations
 
@@ -32,11 +29,7 @@ _WHERE: Final = "WHERE clause must evaluate to a boolean: actual type {}"
 
 
 def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysis:
-    """Analyze an UPDATE.
-
-    Raises:
-        AnalysisError: the first error in Trino's order of checks.
-    """
+    """Analyze an UPDATE."""
     assert isinstance(statement, st.Update)
     target = _target(context, statement.target, "UPDATE")
     fields = _fields(context, statement.target, target.columns)
@@ -46,18 +39,20 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     where = _where(context, statement.where, (*fields, *hidden))
     scope = Scope((*fields, *hidden))
     values = [ExpressionAnalyzer(context, scope, ExpressionSite("UPDATE SET")).analyze(value) for value in statement.values]
-    kinds = [fields[index].type for index in indexes]
-    if not all(is_assignable(value.type, kind) for kind, value in zip(kinds, values, strict=True)):
-        table, actual = ", ".join(map(str, kinds)), ", ".join(str(value.type) for value in values)
-        said = f"UPDATE table column types don't match SET expressions: Table: [{table}], Expressions: [{actual}]"
-        wrong = first_unfit(kinds, values)
-        context.error("TYPE_MISMATCH", said, context.statement_span(statement.values[wrong].span), unfit(fields, indexes, values))
-    stored: list[a.TypedExpression | None] = [None] * len(fields)
+    column_types = [fields[index].type for index in indexes]
+    if not all(is_assignable(value.type, column_type) for column_type, value in zip(column_types, values, strict=True)):
+        table, actual = ", ".join(map(str, column_types)), ", ".join(str(value.type) for value in values)
+        message = f"UPDATE table column types don't match SET expressions: Table: [{table}], Expressions: [{actual}]"
+        wrong = first_unfit(column_types, values)
+        context.error(
+            "TYPE_MISMATCH", message, context.statement_span(statement.values[wrong].span), unfit(fields, indexes, values)
+        )
+    assigned_values: list[a.TypedExpression | None] = [None] * len(fields)
     for index, value, node in zip(indexes, values, statement.values, strict=True):
-        kind = fields[index].type
+        column_type = fields[index].type
         words = f"in the value for column '{fields[index].name}'"
-        stored[index] = typed(context, context.stored(value, kind), node.span, words)
-    # Before the bindings: it may read tables that nothing else reads.
+        assigned_values[index] = typed(context, context.stored(value, column_type), node.span, words)
+    # Before the bindings: RETURNING may read further tables.
     returning = _returning(context, statement, fields)
     return a.UpdateAnalysis(
         statement.text,
@@ -66,7 +61,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
         target,
         statement.target.parts[-1].text,
         tuple(as_field(f) for f in fields),
-        (_clause(context, statement, Operation.UPDATE, tuple(stored), tuple(indexes)),),
+        (_clause(context, statement, Operation.UPDATE, tuple(assigned_values), tuple(indexes)),),
         where,
         returning=returning,
         checks=checks,
@@ -76,11 +71,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
 
 
 def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysis:
-    """Analyze a DELETE.
-
-    Raises:
-        AnalysisError: the first error in Trino's order of checks.
-    """
+    """Analyze a DELETE."""
     assert isinstance(statement, st.Delete)
     target = _target(context, statement.target, "DELETE")
     fields = _fields(context, statement.target, target.columns)
@@ -127,7 +118,6 @@ def _fields(
 
 
 def _assigned(context: Context, statement: st.Update, target: a.TableBinding) -> list[int]:
-    """Find the columns that are set, in the order written; a column is set once."""
     by_name = {column.name.lower(): index for index, column in enumerate(target.columns)}
     indexes: dict[int, None] = {}
     for column in statement.columns:
@@ -136,7 +126,7 @@ def _assigned(context: Context, statement: st.Update, target: a.TableBinding) ->
             hint = did_you_mean(column.value, by_name, 0.5) or f"{target.display} has the columns {', '.join(by_name)}."
             context.error("COLUMN_NOT_FOUND", f"The UPDATE SET target column {column.value} doesn't exist", column.span, hint)
         if index in indexes:
-            # Trino 476 fails inside of itself here; its message for MERGE is the one that helps.
+            # Trino 476 fails with an internal error here; this is its message for MERGE.
             context.error(
                 "DUPLICATE_COLUMN_NAME",
                 f"Update column name is specified more than once: {column.value}",
@@ -150,8 +140,10 @@ def _assigned(context: Context, statement: st.Update, target: a.TableBinding) ->
 def _where(context: Context, node: Expression | None, fields: tuple[ScopeField, ...]) -> a.TypedExpression | None:
     if node is None:
         return None
-    found = ExpressionAnalyzer(context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True)).condition(node, _WHERE)
-    return typed_condition(context, node, found, "in the WHERE condition")
+    condition = ExpressionAnalyzer(context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True)).condition(
+        node, _WHERE
+    )
+    return typed_condition(context, node, condition, "in the WHERE condition")
 
 
 def _clause(

@@ -1,8 +1,7 @@
-"""Casts between dates, times and timestamps, and the micros, zones and roundings that they and date functions share.
+"""Casts between dates, times and timestamps, and helpers of date functions.
 
-A timestamp is a TIMESTAMP_NTZ of Spark, a timestamp with time zone a TIMESTAMP, or, where its values carry zones, a struct of
-the instant and the zone's name. Spark's session zone is UTC whatever that of the statement's session is, so a cast between its two types keeps
-the number of microseconds.
+A timestamp is a TIMESTAMP_NTZ. A timestamp with time zone is a TIMESTAMP or, if its values carry zones, a struct of an instant
+and a zone. Spark's session zone is UTC, so casts between its types retain the microseconds.
 """
 
 from __future__ import annotations
@@ -15,62 +14,62 @@ from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.type_rules import MOST_MICROSECONDS, instant, is_zoned, precision_of
 from rowmerge_nb.sql.typed.zones import session_zone
 
-# All writers of casts have one signature, whether they need all of it or not.
+# All writers of casts have one signature.
 # ruff: noqa: ARG001
 
 
 _DAY: Final = 86_400_000_000
 
 
-def instant_of(text: str, kind: Type) -> str:
-    """Write the instant, a TIMESTAMP of Spark, of a timestamp with time zone."""
-    return f"({text}).instant" if is_zoned(kind) else text
+def instant_of(text: str, sql_type: Type) -> str:
+    """Write the instant of a timestamp with time zone."""
+    return f"({text}).instant" if is_zoned(sql_type) else text
 
 
-def zone_of(text: str, kind: Type) -> str:
-    """Write the name of the zone of a timestamp with time zone."""
-    return f"({text}).zone" if is_zoned(kind) else "'UTC'"
+def zone_of(text: str, sql_type: Type) -> str:
+    """Write the zone of a timestamp with time zone."""
+    return f"({text}).zone" if is_zoned(sql_type) else "'UTC'"
 
 
-def local(text: str, kind: Type) -> str:
-    """Write the wall clock of a timestamp, of one with a time zone in its own zone; a TIMESTAMP_NTZ of Spark."""
-    if is_zoned(kind):
+def local(text: str, sql_type: Type) -> str:
+    """Write the wall clock of a timestamp, in its own zone, as TIMESTAMP_NTZ."""
+    if is_zoned(sql_type):
         return f"CAST(from_utc_timestamp(({text}).instant, ({text}).zone) AS TIMESTAMP_NTZ)"
-    return text if kind.base == "timestamp" else f"CAST({text} AS TIMESTAMP_NTZ)"
+    return text if sql_type.base == "timestamp" else f"CAST({text} AS TIMESTAMP_NTZ)"
 
 
 def with_zone(moment: str, zone: str) -> str:
-    """Write a timestamp that carries a zone; NULL where there is no instant."""
+    """Write a timestamp that carries a zone, or NULL."""
     return f"IF({moment} IS NULL OR {zone} IS NULL, NULL, {zoned_value(moment, zone)})"
 
 
 def zoned_value(moment: str, zone: str) -> str:
-    """Write the struct of an instant and a zone; by its type both may be NULL, without which no NULL can stand beside it."""
+    """Write the struct of an instant and a zone; nullable fields let the struct be NULL."""
     return f"CAST(named_struct('instant', {moment}, 'zone', {zone}) AS STRUCT<`instant`: TIMESTAMP, `zone`: STRING>)"
 
 
-def micros(text: str, kind: Type) -> str:
-    """Write the microseconds since 1970 of a wall clock or an instant, those since midnight of a time."""
-    if kind.base == "time":
+def micros(text: str, sql_type: Type) -> str:
+    """Write the microseconds since 1970, or since midnight for a time."""
+    if sql_type.base == "time":
         return f"time_to_micros({text})"
-    return f"unix_micros(CAST({text} AS TIMESTAMP))" if kind.base in {"timestamp", "date"} else f"unix_micros({text})"
+    return f"unix_micros(CAST({text} AS TIMESTAMP))" if sql_type.base in {"timestamp", "date"} else f"unix_micros({text})"
 
 
-def from_micros(number: str, kind: Type) -> str:
-    """Write the value of a type that these microseconds are; a time wraps around midnight."""
-    if kind.base == "time":
+def from_micros(number: str, sql_type: Type) -> str:
+    """Write a value from its microseconds; times wrap around midnight."""
+    if sql_type.base == "time":
         return f"time_from_micros(pmod({number}, {_DAY}L))"
-    return f"CAST(timestamp_micros({number}) AS TIMESTAMP_NTZ)" if kind.base == "timestamp" else f"timestamp_micros({number})"
+    return f"CAST(timestamp_micros({number}) AS TIMESTAMP_NTZ)" if sql_type.base == "timestamp" else f"timestamp_micros({number})"
 
 
 def rounded(number: str, precision: int) -> str:
-    """Write microseconds rounded, halves up, to so many decimals of a second."""
+    """Write microseconds rounded half up to a precision."""
     step = 10 ** (MOST_MICROSECONDS - precision)
     return number if step == 1 else f"({number} + {step // 2} - pmod({number} + {step // 2}, {step}))"
 
 
 def between(text: str, source: Type, target: Type, safe: bool) -> str:
-    """Write the cast between two types of moments."""
+    """Write the cast between two temporal types."""
     if target.base == "date":
         return f"CAST({local(text, source)} AS DATE)"
     if source == DATE:
@@ -80,46 +79,44 @@ def between(text: str, source: Type, target: Type, safe: bool) -> str:
         return _from_time(text, source, target)
     if target.base == "time":
         clock = f"CAST({local(text, source)} AS TIME(6))"
-        return _fitted(clock, source, target)
+        return _with_precision(clock, source, target)
     if target.base == "timestamp":
-        return _fitted(local(text, source), source, target)
+        return _with_precision(local(text, source), source, target)
     if source.base == "timestamp":
-        return _at_clock(_fitted(text, source, Type("timestamp", target.parameters)), target)
-    return _zoned(_fitted(instant_of(text, source), source, instant(target)), zone_of(text, source), target)
+        return _at_clock(_with_precision(text, source, Type("timestamp", target.parameters)), target)
+    return _zoned(_with_precision(instant_of(text, source), source, instant(target)), zone_of(text, source), target)
 
 
 def _from_time(text: str, source: Type, target: Type) -> str:
     if target.base == "time":
-        return _fitted(text, source, target)
+        return _with_precision(text, source, target)
     today = f"make_timestamp_ntz(current_date(), {text})"
     if target.base == "timestamp":
-        return _fitted(today, source, target)
-    return _at_clock(_fitted(today, source, Type("timestamp", target.parameters)), target)
+        return _with_precision(today, source, target)
+    return _at_clock(_with_precision(today, source, Type("timestamp", target.parameters)), target)
 
 
 def _at_clock(clock: str, target: Type) -> str:
-    """The instant at which the clocks of the session's zone show this."""
     zone, moment = text_literal(session_zone()), f"CAST({clock} AS TIMESTAMP)"
     return _zoned(moment if session_zone() == "UTC" else at_clock(moment, zone), zone, target)
 
 
 def at_clock(clock: str, zone: str) -> str:
-    """Write the instant at which the clocks of a zone show what those of UTC show at another one; see `rowmerge_nb.sql.typed.zones.at_clock`."""
+    """Write the instant of a wall clock in a zone; see `rowmerge_nb.sql.typed.zones.at_clock`."""
 
-    def written(shown: str, zone: str) -> str:
-        found = f"timestamp_micros(2 * unix_micros({shown}) - unix_micros(from_utc_timestamp({shown}, {zone})))"
-        first = f"to_utc_timestamp({shown}, {zone})"
-        return once(lambda late: f"IF(from_utc_timestamp({late}, {zone}) = {shown}, {late}, {first})", found)
+    def write(clock_text: str, zone: str) -> str:
+        later = f"timestamp_micros(2 * unix_micros({clock_text}) - unix_micros(from_utc_timestamp({clock_text}, {zone})))"
+        first = f"to_utc_timestamp({clock_text}, {zone})"
+        return once(lambda late: f"IF(from_utc_timestamp({late}, {zone}) = {clock_text}, {late}, {first})", later)
 
-    return once(written, clock, zone)
+    return once(write, clock, zone)
 
 
 def _zoned(text: str, zone: str, target: Type) -> str:
     return with_zone(text, zone) if is_zoned(target) else text
 
 
-def _fitted(text: str, source: Type, target: Type) -> str:
-    """A value, in Spark's type for the target already, rounded where the target has fewer decimals."""
+def _with_precision(text: str, source: Type, target: Type) -> str:
     if precision_of(source) <= precision_of(target):
         return text
     return from_micros(rounded(micros(text, target), precision_of(target)), target)

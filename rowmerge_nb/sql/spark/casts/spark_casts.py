@@ -1,6 +1,6 @@
-"""Casts in Spark SQL that mean what Trino's mean: rounding half away from zero, checked ranges, Trino's error texts."""
+"""Casts in Spark SQL with Trino's rounding (half away from zero), range checks and errors."""
 
-# All writers of casts have one signature, whether they need all of it or not.
+# All writers of casts have one signature.
 # ruff: noqa: ARG001
 
 from __future__ import annotations
@@ -31,22 +31,16 @@ if TYPE_CHECKING:
 
 _RANGES: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
 _BELOW, _ABOVE = "0.9999999999999991D", "1.0000000596046448D"
-"""Factors: a real becomes a double that is less by a millionth of what lies between two reals; or the end of all that is nearest to it."""
+"""Factors that move a real, as a double, by a millionth of the distance between reals, or to the nearest limit."""
 _NUMBERS: Final = frozenset({*_RANGES, "decimal", "real", "double"})
 _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _NESTED: Final = frozenset({"array", "map", "row"})
 _SHORT_DECIMAL: Final = 18
-"""Up to this precision Trino keeps a decimal in one word, and reports what does not fit after it was rounded."""
+"""Up to this precision, a decimal is one word in Trino, and errors show the rounded value."""
 
 
 def cast(text: str, source: Type, target: Type, *, safe: bool = False) -> str:
-    """Write the cast of a Spark SQL text from one type to another.
-
-    Args:
-        text: the value.
-        source: its type.
-        target: the type wanted.
-        safe: give NULL where the cast fails (TRY_CAST).
+    """Write a cast; ``safe`` returns NULL on failure (TRY_CAST).
 
     >>> from rowmerge_nb.spi.types import BIGINT, INTEGER
     >>> cast("`a`", INTEGER, BIGINT)
@@ -104,7 +98,7 @@ def _from_number(source: Type, target: Type) -> Callable[[str, Type, Type, bool]
     if target.base == "boolean":
         return lambda text, _s, _t, _safe: f"({text} <> 0)"
     if source.base == "decimal" and is_float(target):
-        # By way of the text, so that the nearest number is found: the digits as a number divided by a power of ten may miss it.
+        # Through the text, to find the nearest number: dividing by a power of ten may miss it.
         return lambda text, _s, t, _safe: f"CAST(CAST({text} AS STRING) AS {spark_type(t)})"
     if target.base == "decimal" and not _has_room(source, target):
         return _to_decimal
@@ -118,7 +112,7 @@ def _from_number(source: Type, target: Type) -> Callable[[str, Type, Type, bool]
 
 
 def _has_room(source: Type, decimal: Type) -> bool:
-    """Return whether a decimal type holds all values of a number's type. Implicit casts of Trino may still have too many digits."""
+    """Return whether a decimal type holds all values of a type; Trino's implicit casts may not."""
     if is_float(source):
         return False
     (p1, s1), (p2, s2) = as_decimal(source).parameters, decimal.parameters
@@ -145,14 +139,16 @@ def _decimal_to_integer(text: str, source: Type, target: Type, safe: bool) -> st
     value = f"CAST({rounded} AS {spark_type(target)})"
     if precision - scale < len(str(limit)) - 1:
         return value
-    shown = f"CAST({rounded if precision <= _SHORT_DECIMAL else text} AS STRING)"
-    message = _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", shown, text_literal(f"' to {target.base.upper()}"))
+    value_text = f"CAST({rounded if precision <= _SHORT_DECIMAL else text} AS STRING)"
+    message = _failure(
+        safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", value_text, text_literal(f"' to {target.base.upper()}")
+    )
     low, high = (f"CAST('{n}' AS DECIMAL(38,0))" for n in (-limit, limit - 1))
     return f"CASE WHEN {text} IS NULL OR {rounded} BETWEEN {low} AND {high} THEN {value} ELSE {message} END"
 
 
 def _real_to_bigint(text: str, source: Type, target: Type, safe: bool) -> str:
-    """What is too far is the largest bigint; Trino's cast of a double is not so patient."""
+    """Write a cast that clamps, unlike a double's."""
     nan = _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast real NaN to bigint'")
     largest, lowest = 2**63 - 1, "(-9223372036854775807L - 1L)"
     return (
@@ -164,14 +160,14 @@ def _real_to_bigint(text: str, source: Type, target: Type, safe: bool) -> str:
 def _float_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
     limit = _RANGES[target.base]
     name = target.base
-    shown = f"CAST({text} AS STRING)"
+    value_text = f"CAST({text} AS STRING)"
     value = f"CAST(round({text}) AS {spark_type(target)})"
     nan = _failure(safe, "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {source.base} NaN to {name}"))
     if name == "bigint":
-        nan = far = _failure(safe, "INVALID_CAST_ARGUMENT", "'Unable to cast '", shown, "' to bigint'")
+        nan = far = _failure(safe, "INVALID_CAST_ARGUMENT", "'Unable to cast '", value_text, "' to bigint'")
         within = f"{text} >= -9223372036854775808D AND {text} < 9223372036854775808D"
     else:
-        far = _failure(safe, "NUMERIC_VALUE_OUT_OF_RANGE", text_literal(f"Out of range for {name}: "), shown)
+        far = _failure(safe, "NUMERIC_VALUE_OUT_OF_RANGE", text_literal(f"Out of range for {name}: "), value_text)
         within = f"round({text}) BETWEEN {-limit}D AND {limit - 1}D"
     return f"CASE WHEN isnan({text}) THEN {nan} WHEN {text} IS NULL OR ({within}) THEN {value} ELSE {far} END"
 
@@ -179,72 +175,73 @@ def _float_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
 def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
     precision, scale = target.parameters
     name = f"DECIMAL({source.parameters[0]}, {source.parameters[1]})" if source.base == "decimal" else source.base.upper()
-    # A float's shortest decimal form is what is rounded, so that 1.005 becomes 1.01.
+    # The shortest decimal form of a float is rounded, so that 1.005 becomes 1.01.
     value = once(lambda x: _shortest(x, source), text) if is_float(source) else text
-    tried = f"try_cast({value} AS {spark_type(target)})"
+    attempt = f"try_cast({value} AS {spark_type(target)})"
     if safe:
-        return tried
-    shown = f"CAST({text} AS STRING)"
+        return attempt
+    value_text = f"CAST({text} AS STRING)"
     message = fail(
-        "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {name} '"), shown, text_literal(f"' to DECIMAL({precision}, {scale})")
+        "INVALID_CAST_ARGUMENT",
+        text_literal(f"Cannot cast {name} '"),
+        value_text,
+        text_literal(f"' to DECIMAL({precision}, {scale})"),
     )
     if source.base == "double":
-        # What has 39 digits and still fits into 128 bits overflows before it is compared with the precision.
+        # Values of 39 digits that fit into 128 bits overflow before the precision is checked.
         least, most = f"1e{MAX_PRECISION - scale}D", f"{2**127 / 10**MAX_PRECISION!r}e{MAX_PRECISION - scale}D"
         over = fail("NUMERIC_VALUE_OUT_OF_RANGE", "'Decimal overflow'")
         message = f"IF(abs({text}) >= {least} AND abs({text}) < {most}, {over}, {message})"
-    return f"coalesce({tried}, IF({text} IS NULL, NULL, {message}))"
+    return f"coalesce({attempt}, IF({text} IS NULL, NULL, {message}))"
 
 
 def _shortest(text: str, source: Type) -> str:
-    """Write the number with the fewest digits that makes a float. Java's own text of it has more at times, before Java 19.
+    """Write the shortest decimal form of a float; before Java 19, Java's own may be longer.
 
-    With 6 digits for a real and 15 for a double every shorter text is among those that are tried. Of a real, which is shown as a double,
-    Java knows the digits exactly: between two that are as near the even one is taken, and beside a power of two, where the reals below
-    are nearer than those above, there may be one above alone.
+    Every shorter text is among those tried, from 6 digits for a real and 15 for a double. Java knows a real's digits exactly: of
+    two equally near ones the even one is chosen; next to a power of two, the only match may be the one above.
     """
     name, fewest, most = ("FLOAT", 6, 9) if source.base == "real" else ("DOUBLE", 15, 17)
 
-    def shown(number: str, digits: int) -> str:
+    def rounded_text(number: str, digits: int) -> str:
         return f"format_string('%.{digits - 1}E', {number})"
 
     def is_it(number: str) -> str:
         return f"try_cast({number} AS {name}) = {text}"
 
-    found = []
+    branches = []
     for digits in range(fewest, most):
-        near = shown(text, digits)
+        near = rounded_text(text, digits)
         if name == "DOUBLE":
-            found.append(f"WHEN {is_it(near)} THEN {near}")
+            branches.append(f"WHEN {is_it(near)} THEN {near}")
             continue
-        below, above = (shown(f"({text} * {factor})", digits) for factor in (_BELOW, _ABOVE))
+        below, above = (rounded_text(f"({text} * {factor})", digits) for factor in (_BELOW, _ABOVE))
         even = f"{below} RLIKE '[02468]E' AND {is_it(below)}"
-        found.append(f"WHEN {is_it(near)} THEN IF({even}, {below}, {near}) WHEN {is_it(above)} THEN {above}")
-    return f"CASE {' '.join(found)} ELSE {shown(text, most)} END"
+        branches.append(f"WHEN {is_it(near)} THEN IF({even}, {below}, {near}) WHEN {is_it(above)} THEN {above}")
+    return f"CASE {' '.join(branches)} ELSE {rounded_text(text, most)} END"
 
 
 # -- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def _json_read(text: str, source: Type, target: Type, safe: bool) -> str:
-    written = casts_json.from_json(text, target, lambda value, a, b, tried: cast(value, a, b, safe=tried), safe=safe)
-    assert written is not None, target
-    return written
+    json_cast = casts_json.from_json(text, target, lambda value, a, b, is_safe: cast(value, a, b, safe=is_safe), safe=safe)
+    assert json_cast is not None, target
+    return json_cast
 
 
 # -- nested values ----------------------------------------------------------------------------------------------------
 
 
 def _nested(text: str, source: Type, target: Type, safe: bool) -> str:
-    made = _nested_value(text, source, target, safe)
-    if not safe or made == text:
-        return made
+    value = _nested_value(text, source, target, safe)
+    if not safe or value == text:
+        return value
     # One part that cannot be cast makes the whole NULL.
-    return once(lambda value: f"IF({_lost(text, value, source, target)}, NULL, {value})", made)
+    return once(lambda value: f"IF({_is_part_lost(text, value, source, target)}, NULL, {value})", value)
 
 
-def _lost(before: str, after: str, source: Type, target: Type) -> str:
-    """Return the condition that a part became NULL that was not."""
+def _is_part_lost(before: str, after: str, source: Type, target: Type) -> str:
     if source.base == "array":
         return f"exists(zip_with({before}, {after}, (x, y) -> x IS NOT NULL AND y IS NULL), z -> z)"
     if source.base == "map":
@@ -254,8 +251,8 @@ def _lost(before: str, after: str, source: Type, target: Type) -> str:
     return " OR ".join(f"({before}.{backquoted(a)} IS NOT NULL AND {after}.{backquoted(b)} IS NULL)" for a, b in pairs)
 
 
-def _field_names(kind: Type) -> list[str]:
-    return [name or f"field{i}" for i, name in enumerate(kind.fields)]
+def _field_names(sql_type: Type) -> list[str]:
+    return [name or f"field{i}" for i, name in enumerate(sql_type.fields)]
 
 
 def _nested_value(text: str, source: Type, target: Type, safe: bool) -> str:
@@ -279,33 +276,40 @@ def _nested_value(text: str, source: Type, target: Type, safe: bool) -> str:
     return f"IF({text} IS NULL, NULL, named_struct({', '.join(parts)}))"
 
 
-def shown(text: str, kind: Type) -> str:
-    """Write a value as errors show it, with the brackets of Java's collections."""
-    if kind.base == "array":
-        return f"concat('[', array_join(transform({text}, x -> {_shown_part('x', kind.parameters[0])}), ', '), ']')"
-    if kind.base == "row":
+def shown(text: str, sql_type: Type) -> str:
+    """Write a value like Java's collections, for errors."""
+    if sql_type.base == "array":
+        return f"concat('[', array_join(transform({text}, x -> {_shown_part('x', sql_type.parameters[0])}), ', '), ']')"
+    if sql_type.base == "row":
         fields = (
-            _shown_part(f"{text}.{backquoted(n)}", part) for n, part in zip(_field_names(kind), kind.parameters, strict=True)
+            _shown_part(f"{text}.{backquoted(n)}", part)
+            for n, part in zip(_field_names(sql_type), sql_type.parameters, strict=True)
         )
         return f"concat('[', concat_ws(', ', {', '.join(fields)}), ']')"
-    if kind.base == "map":
-        key, value = shown("e.key", kind.parameters[0]), _shown_part("e.value", kind.parameters[1])
+    if sql_type.base == "map":
+        key, value = shown("e.key", sql_type.parameters[0]), _shown_part("e.value", sql_type.parameters[1])
         return f"concat('{{', array_join(transform(map_entries({text}), e -> concat({key}, '=', {value})), ', '), '}}')"
-    if kind.base == "varbinary":
+    if sql_type.base == "varbinary":
         return f"base64({text})"
-    plain = is_float(kind) or kind.base not in {*_NUMBERS, *_MOMENTS, "time", "interval day to second", "interval year to month"}
-    return f"CAST({text} AS STRING)" if plain else cast(text, kind, VARCHAR)
+    plain = is_float(sql_type) or sql_type.base not in {
+        *_NUMBERS,
+        *_MOMENTS,
+        "time",
+        "interval day to second",
+        "interval year to month",
+    }
+    return f"CAST({text} AS STRING)" if plain else cast(text, sql_type, VARCHAR)
 
 
-def _shown_part(text: str, kind: Type) -> str:
-    return "'null'" if kind == UNKNOWN else f"coalesce({shown(text, kind)}, 'null')"
+def _shown_part(text: str, sql_type: Type) -> str:
+    return "'null'" if sql_type == UNKNOWN else f"coalesce({shown(text, sql_type)}, 'null')"
 
 
 # -- assignment -------------------------------------------------------------------------------------------------------
 
 
 def store(text: str, source: Type, target: Type) -> str:
-    """Write the cast that an assignment makes: like `cast`, but text that is too long fails unless only spaces are cut.
+    """Write the cast of an assignment, which cuts only spaces.
 
     >>> from rowmerge_nb.spi.types import VARCHAR
     >>> store("`a`", VARCHAR, VARCHAR)

@@ -1,9 +1,9 @@
-r"""Casts from text and to text: what Trino reads, what it writes, and what it says where it cannot.
+r"""Casts from and to text, with Trino's formats and errors.
 
-Regular expressions here stand in Spark SQL literals, so every backslash is doubled; braces are avoided.
+Regular expressions are in Spark SQL literals, so backslashes are doubled; braces are avoided.
 """
 
-# All writers of casts have one signature, whether they need all of it or not.
+# All writers of casts have one signature.
 # ruff: noqa: ARG001
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 Writer: TypeAlias = "Callable[[str, Type, Type, bool], str]"
-"""Writes a cast: the value's text, its type, the type wanted, and whether a failure gives NULL."""
+"""Writes a cast: the value's text, its type, the target type, and whether a failure returns NULL."""
 
 _BLANK: Final = r"[\\x00-\\x20]*"
 _INTEGER: Final = rf"'^{_BLANK}[+-]?[0-9]+{_BLANK}\\z'"
@@ -46,23 +46,23 @@ _UUID: Final = r"'^[0-9A-Fa-f]+(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)(-[0
 _MOST_FRACTION: Final = 18
 _FROM_UTC: Final = "^(UTC|GMT|UT)?[+-]"
 _THREE_LETTERS: Final = "'UTC', 'GMT', 'UCT', 'CET', 'MET', 'WET', 'EET', 'PRC', 'ROK'"
-"""The names of zones with three letters; Spark takes PST and its like for names too."""
+"""Zone names with three letters; Spark also accepts PST and the like."""
 
 
 def _failure(safe: bool, code: str, *message: str) -> str:
     return "NULL" if safe else fail(code, *message)
 
 
-def _checked(tried: str, text: str, message: str) -> str:
-    """A value that is NULL where it failed: with the error that says so."""
-    return tried if message == "NULL" else f"coalesce({tried}, IF({text} IS NULL, NULL, {message}))"
+def _checked(attempt: str, text: str, message: str) -> str:
+    """Write an attempt, or an error if it fails."""
+    return attempt if message == "NULL" else f"coalesce({attempt}, IF({text} IS NULL, NULL, {message}))"
 
 
 # -- from text --------------------------------------------------------------------------------------------------------
 
 
 def from_text(target: Type) -> Writer:
-    """Return what writes casts of text to a type."""
+    """Return the writer of casts from text."""
     if target.base in NUMBERS_IN_ERRORS:
         return _to_number
     if is_zoned(target):
@@ -94,14 +94,14 @@ def _to_boolean(text: str, source: Type, target: Type, safe: bool) -> str:
 
 def _to_number(text: str, source: Type, target: Type, safe: bool) -> str:
     form = _INTEGER if is_integer(target) else _FLOAT
-    tried = f"IF({text} RLIKE {form}, try_cast({text} AS {spark_type(target)}), NULL)"
+    attempt = f"IF({text} RLIKE {form}, try_cast({text} AS {spark_type(target)}), NULL)"
     if is_integer(target) and not (text.startswith("'") and text.isascii()):
-        # Java's parseInt, which Trino goes by, reads the digits of all scripts.
+        # Trino uses Java's parseInt, which reads the digits of all scripts.
         plain = f"translate({text}, '{OTHER_DIGITS}', '{'0123456789' * (len(OTHER_DIGITS) // 10)}')"
         others = f"IF({text} RLIKE '[^\\x00-\\x7F]' AND {plain} RLIKE {form}, try_cast({plain} AS {spark_type(target)}), NULL)"
-        tried = f"coalesce({tried}, {others})"
+        attempt = f"coalesce({attempt}, {others})"
     return _checked(
-        tried,
+        attempt,
         text,
         _failure(
             safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, text_literal(f"' to {NUMBERS_IN_ERRORS[target.base]}")
@@ -111,10 +111,10 @@ def _to_number(text: str, source: Type, target: Type, safe: bool) -> str:
 
 def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
     precision, scale = target.parameters
-    tried = f"IF({text} RLIKE {_DECIMAL}, try_cast({text} AS {spark_type(target)}), NULL)"
+    attempt = f"IF({text} RLIKE {_DECIMAL}, try_cast({text} AS {spark_type(target)}), NULL)"
     why = f"IF({text} RLIKE {_DECIMAL}, 'Value too large.', 'Value is not a number.')"
     return _checked(
-        tried,
+        attempt,
         text,
         _failure(
             safe,
@@ -128,34 +128,33 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
 
 
 def _to_date(text: str, source: Type, target: Type, safe: bool) -> str:
-    # Spark wants four digits of a year at least; Trino takes any number of them.
+    # Spark requires years with at least four digits, Trino takes any number.
     whole = _trimmed(text)
     digits = f"regexp_extract({whole}, {_DATE}, 2)"
     year = f"lpad({digits}, greatest(4, char_length({digits})), '0')"
     rest = f"regexp_extract({whole}, '-[0-9][0-9]?-[0-9][0-9]?$', 0)"
     padded = f"concat(regexp_extract({whole}, {_DATE}, 1), {year}, {rest})"
     usual = f"{whole} RLIKE '^[0-9][0-9][0-9][0-9]-'"
-    tried = f"IF({whole} RLIKE {_DATE}, try_cast(IF({usual}, {whole}, {padded}) AS DATE), NULL)"
-    return _checked(tried, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to date: '", text))
+    attempt = f"IF({whole} RLIKE {_DATE}, try_cast(IF({usual}, {whole}, {padded}) AS DATE), NULL)"
+    return _checked(attempt, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to date: '", text))
 
 
 def _trimmed(text: str) -> str:
-    """Write a text without the white space around it, which is more than blanks."""
     return f"trim(BOTH {text_literal(WHITE)} FROM {text})"
 
 
 def _to_time(text: str, source: Type, target: Type, safe: bool) -> str:
     clock = f"try_cast(regexp_extract({text}, '^[^.]*', 0) AS TIME(6))"
     number = f"{micros(clock, target)} + {_fraction(text, target)}"
-    tried = f"IF({text} RLIKE {_TIME}, {from_micros(number, target)}, NULL)"
-    return _checked(tried, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to time: '", text))
+    attempt = f"IF({text} RLIKE {_TIME}, {from_micros(number, target)}, NULL)"
+    return _checked(attempt, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to time: '", text))
 
 
 def _to_timestamp(text: str, source: Type, target: Type, safe: bool) -> str:
-    """A zone in the text is read and left aside, as Trino does."""
+    """Write a timestamp; as in Trino, a zone is checked and ignored."""
 
-    def write(found: list[str]) -> str:
-        day, clock, zone = found
+    def write(parts: list[str]) -> str:
+        day, clock, zone = parts
         parsed = f"try_cast(concat({day}, ' ', {_seconds(clock)}) AS TIMESTAMP_NTZ)"
         moment = from_micros(f"{micros(parsed, target)} + {_fraction(clock, target)}", target)
         return f"IF({zone} = '' OR {is_zone(zone)}, {moment}, NULL)"
@@ -164,44 +163,43 @@ def _to_timestamp(text: str, source: Type, target: Type, safe: bool) -> str:
 
 
 def _to_zoned(text: str, source: Type, target: Type, safe: bool) -> str:
-    kind = instant(target)
+    instant_type = instant(target)
 
-    def write(found: list[str]) -> str:
-        day, clock, written = found
+    def write(parts: list[str]) -> str:
+        day, clock, zone_text = parts
 
         def at(zone: str) -> str:
             parsed = f"try_cast(concat({day}, ' ', {_seconds(clock)}, ' ', {zone}) AS TIMESTAMP)"
-            moment = from_micros(f"{micros(parsed, kind)} + {_fraction(clock, target)}", kind)
+            moment = from_micros(f"{micros(parsed, instant_type)} + {_fraction(clock, target)}", instant_type)
             far = _failure(safe, "NOT_SUPPORTED", "'Time zone not supported: '", zone)
             near = with_zone(moment, zone) if is_zoned(target) else moment
             return f"IF({is_too_far(zone)}, {far}, {near})"
 
-        plain, zoned = at(text_literal(session_zone())), once(at, canonical_zone(written))
-        return f"CASE WHEN {written} = '' THEN {plain} WHEN {is_zone(written)} THEN {zoned} END"
+        plain, zoned = at(text_literal(session_zone())), once(at, canonical_zone(zone_text))
+        return f"CASE WHEN {zone_text} = '' THEN {plain} WHEN {is_zone(zone_text)} THEN {zoned} END"
 
     return _moment(text, write, safe)
 
 
 def _moment(text: str, write: Callable[[list[str]], str], safe: bool) -> str:
     trimmed = _trimmed(text)
-    tried = f"IF({trimmed} RLIKE {_MOMENT}, {groups(trimmed, _MOMENT, 3, write)}, NULL)"
-    return _checked(tried, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to timestamp: '", trimmed))
+    attempt = f"IF({trimmed} RLIKE {_MOMENT}, {groups(trimmed, _MOMENT, 3, write)}, NULL)"
+    return _checked(attempt, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to timestamp: '", trimmed))
 
 
 def _seconds(clock: str) -> str:
-    """A clock without decimals, of which Spark takes no more than six, and with seconds, which it wants before a zone."""
+    """Write a clock with seconds, which Spark requires before a zone, and without its fraction."""
     return f"regexp_replace(coalesce(nullif(substring_index({clock}, '.', 1), ''), '00:00'), '^([^:]*:[^:]*)$', '$1:00')"
 
 
 def _fraction(clock: str, target: Type) -> str:
-    """The microseconds that the decimals of a second make, rounded to the target's precision."""
     digits = f"substring(regexp_extract({clock}, '[.]([0-9]+)', 1), 1, {_MOST_FRACTION})"
     exact = f"round(CAST(concat('0.0', {digits}) AS DECIMAL(38,{_MOST_FRACTION + 1})) * 10, {precision_of(target)})"
     return f"CAST({exact} * 1000000 AS BIGINT)"
 
 
 def canonical_zone(zone: str) -> str:
-    """Write a zone's name as it is shown: everything that means UTC is UTC, and an offset has hours and minutes."""
+    """Write a zone's canonical name: UTC for its synonyms, offsets with hours and minutes."""
     return once(_canonical, zone)
 
 
@@ -217,24 +215,24 @@ def _canonical(zone: str) -> str:
 
 
 def is_zone(zone: str) -> str:
-    """Write whether a text names a zone, or a distance from UTC that Java has, be it too large for Trino. Spark knows more names than Trino."""
-    known = f"try_cast(concat('2000-01-01 00:00:00 ', {zone}) AS TIMESTAMP) IS NOT NULL"
+    """Write whether a text is a zone or an offset; Spark knows more names than Trino."""
+    is_known = f"try_cast(concat('2000-01-01 00:00:00 ', {zone}) AS TIMESTAMP) IS NOT NULL"
     return (
         f"CASE WHEN {zone} RLIKE '{_FROM_UTC}' THEN {zone} RLIKE '{DISTANCE}' "
-        f"WHEN {zone} = '' OR ({zone} RLIKE '^[A-Z][A-Z][A-Z]$' AND {zone} NOT IN ({_THREE_LETTERS})) THEN false ELSE {known} END"
+        f"WHEN {zone} = '' OR ({zone} RLIKE '^[A-Z][A-Z][A-Z]$' AND {zone} NOT IN ({_THREE_LETTERS})) THEN false ELSE {is_known} END"
     )
 
 
 def is_too_far(zone: str) -> str:
-    """Write whether a zone of canonical name is a distance from UTC that no zone has."""
+    """Write whether a canonical offset is too large for a zone."""
     return f"({zone} RLIKE '^[+-]' AND substring({zone}, 2) > '14:00')"
 
 
 def _to_uuid(text: str, source: Type, target: Type, safe: bool) -> str:
-    tried = f"IF({text} RLIKE {_UUID} AND char_length({text}) = 36, lower({text}), NULL)"
+    attempt = f"IF({text} RLIKE {_UUID} AND char_length({text}) = 36, lower({text}), NULL)"
     length = fail("INVALID_CAST_ARGUMENT", "'Invalid UUID string length: '", f"CAST(char_length({text}) AS STRING)")
     other = fail("INVALID_CAST_ARGUMENT", "'Cannot cast value to UUID: '", text)
-    return tried if safe else _checked(tried, text, f"IF({text} RLIKE {_UUID}, {length}, {other})")
+    return attempt if safe else _checked(attempt, text, f"IF({text} RLIKE {_UUID}, {length}, {other})")
 
 
 _READERS: Final[dict[str, Writer]] = {
@@ -254,7 +252,7 @@ _READERS: Final[dict[str, Writer]] = {
 
 
 def to_text(source: Type) -> Writer:
-    """Return what writes casts of a type to text."""
+    """Return the writer of casts to text."""
     if is_float(source):
         return _float_to_text
     if source.base in {"timestamp", "timestamp with time zone", "time"}:
@@ -269,20 +267,20 @@ def to_text(source: Type) -> Writer:
 
 
 def shown_date(text: str) -> str:
-    """Write a date as Trino shows it: years of more than four digits have no sign."""
+    """Write a date like Trino, without a sign for long years."""
     return f"ltrim('+', CAST({text} AS STRING))"
 
 
-def shown_moment(text: str, kind: Type) -> str:
-    """Write a time or a timestamp as Trino shows it."""
-    precision = precision_of(kind)
+def shown_moment(text: str, sql_type: Type) -> str:
+    """Write a time or a timestamp like Trino."""
+    precision = precision_of(sql_type)
     decimals = "." + "S" * precision if precision else ""
-    if kind.base == "time":
-        # A text of Spark has no more decimals than are needed.
+    if sql_type.base == "time":
+        # Spark's text omits trailing zeros.
         full = f"rpad(concat(CAST({text} AS STRING), IF(instr(CAST({text} AS STRING), '.') > 0, '', '.')), 15, '0')"
         return f"substring({full}, 1, {8 + len(decimals)})"
-    shown = f"date_format({local(text, kind)}, 'yyyy-MM-dd HH:mm:ss{decimals}')"
-    return f"concat({shown}, ' ', {zone_of(text, kind)})" if kind.base == "timestamp with time zone" else shown
+    clock_text = f"date_format({local(text, sql_type)}, 'yyyy-MM-dd HH:mm:ss{decimals}')"
+    return f"concat({clock_text}, ' ', {zone_of(text, sql_type)})" if sql_type.base == "timestamp with time zone" else clock_text
 
 
 def _shown_interval(text: str) -> str:
@@ -301,12 +299,12 @@ def _shown_months(text: str) -> str:
 
 
 def _float_to_text(text: str, source: Type, target: Type, safe: bool) -> str:
-    shown = _shown_real(text) if source.base == "real" else shown_double(text)
-    return fitting(shown, source, target, safe, plain=f"CAST({text} AS STRING)")
+    number_text = _shown_real(text) if source.base == "real" else shown_double(text)
+    return fitting(number_text, source, target, safe, plain=f"CAST({text} AS STRING)")
 
 
 def _scientific(text: str, number: str) -> str:
-    """Trino writes every float in scientific form, but not NaN, the infinities and zero; NULL has no digits to look for."""
+    """Write a float in scientific form, except for NaN, infinities and zero."""
     sign = f"IF(CAST({text} AS STRING) LIKE '-%', '-', '')"
     return (
         f"CASE WHEN {text} IS NULL OR isnan({text}) OR abs({text}) = CAST('Infinity' AS DOUBLE) THEN CAST({text} AS STRING) "
@@ -315,11 +313,11 @@ def _scientific(text: str, number: str) -> str:
 
 
 def shown_double(text: str) -> str:
-    """Write a double as Trino shows it: 1.0 is 1.0E0, and 123456.789 is 1.23456789E5."""
-    shown = f"CAST(abs({text}) AS STRING)"
-    # Decimal places are counted on the digits alone: "0.00120" has the digits 120 and the exponent -3.
+    """Write a double like Trino: 1.0E0, 1.23456789E5."""
+    number_text = f"CAST(abs({text}) AS STRING)"
+    # Decimal places are counted on the digits: "0.00120" has the digits 120 and the exponent -3.
     parts = (
-        f"transform(array(split(concat({shown}, IF(instr({shown}, 'E') > 0, '', 'E0')), '[.E]')), p -> named_struct("
+        f"transform(array(split(concat({number_text}, IF(instr({number_text}, 'E') > 0, '', 'E0')), '[.E]')), p -> named_struct("
         "'i', p[0], 'f', p[1], 'e', CAST(p[2] AS INT)))"
     )
     lead = "length(p.f) - length(ltrim('0', p.f))"
@@ -330,32 +328,31 @@ def shown_double(text: str) -> str:
 
 
 def _shown_real(text: str) -> str:
-    """A real is shown with seven digits at most; the least ones, which have fewer, with those of the shortest text that is read as it."""
-    shown = f"format_string('%.6E', IF(abs({text}) < 1.17549435E-38D, CAST(CAST(abs({text}) AS STRING) AS DOUBLE), CAST(abs({text}) AS DOUBLE)))"
-    digits = f"rtrim('0', substring({shown}, 3, 6))"
-    exponent = f"CAST(CAST(substring({shown}, 10) AS INT) AS STRING)"
-    body = f"concat(substring({shown}, 1, 2), IF({digits} = '', '0', {digits}), 'E', {exponent})"
+    number_text = f"format_string('%.6E', IF(abs({text}) < 1.17549435E-38D, CAST(CAST(abs({text}) AS STRING) AS DOUBLE), CAST(abs({text}) AS DOUBLE)))"
+    digits = f"rtrim('0', substring({number_text}, 3, 6))"
+    exponent = f"CAST(CAST(substring({number_text}, 10) AS INT) AS STRING)"
+    body = f"concat(substring({number_text}, 1, 2), IF({digits} = '', '0', {digits}), 'E', {exponent})"
     return _scientific(text, body)
 
 
 _UNCHECKED: Final = frozenset(
     {"json", "time", "timestamp", "timestamp with time zone", "interval day to second", "interval year to month"}
 )
-"""The types whose cast to text Trino does not check: what is too long is found when it is stored or sent, under TRY too."""
+"""Types whose cast to text Trino does not check: a text that is too long fails when stored or sent, even under TRY."""
 
 
 def _in_base_64(text: str) -> str:
     return rf"translate(base64(encode({text}, 'UTF-8')), '\r\n', '')"
 
 
-def fitting(shown: str, source: Type, target: Type, safe: bool, plain: str | None = None) -> str:
-    """Text of a number or a date that must fit a bounded type: cutting it would make another number of it."""
+def fitting(text: str, source: Type, target: Type, safe: bool, plain: str | None = None) -> str:
+    """Write a text, or an error if it is too long for the type."""
     if not target.parameters:
-        return shown
+        return text
     length = target.parameters[0]
-    words = ["'Value '", shown] if plain is None else ["'Value '", plain, "' ('", shown, "')'"]
+    words = ["'Value '", text] if plain is None else ["'Value '", plain, "' ('", text, "')'"]
     message = _failure(safe, "INVALID_CAST_ARGUMENT", *words, text_literal(f" cannot be represented as {target.base}({length})"))
     if source.base in _UNCHECKED:
-        said = text_literal(f"Character count exceeds length limit {length}: base64:")
-        message = fail("GENERIC_INTERNAL_ERROR", said, _in_base_64(shown))
-    return f"CASE WHEN {shown} IS NULL OR char_length({shown}) <= {length} THEN {shown} ELSE {message} END"
+        message_start = text_literal(f"Character count exceeds length limit {length}: base64:")
+        message = fail("GENERIC_INTERNAL_ERROR", message_start, _in_base_64(text))
+    return f"CASE WHEN {text} IS NULL OR char_length({text}) <= {length} THEN {text} ELSE {message} END"

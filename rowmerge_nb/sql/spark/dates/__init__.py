@@ -1,1 +1,1 @@
-"""Patterns of dates in Spark SQL."""
+"""Date and time functions in Spark SQL."""

@@ -1,4 +1,4 @@
-"""Patterns of dates as Spark SQL that formats."""
+"""Formatting by pattern in Spark SQL."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _JAVA: Final = {
     "second": "ss",
     "day of year": "DDD",
 }
-"""What Spark's pattern has under the same meaning; of numbers the padded form."""
+"""Equivalents in Spark's patterns; padded forms of numbers."""
 
 _SHORT: Final = 2
 _COMPUTED: Final = {
@@ -41,16 +41,10 @@ _COMPUTED: Final = {
 
 
 def formatting(tokens: tuple[Token, ...], clock: str, zone: str, offset: str) -> str:
-    """Write Spark SQL that formats a timestamp.
-
-    Args:
-        tokens: the pattern.
-        clock: Spark SQL of the wall clock.
-        zone: Spark SQL of the zone's name.
-        offset: Spark SQL of the minutes between the wall clock and UTC.
+    """Format a timestamp, given Spark SQL of its wall clock, zone, and offset in minutes.
 
     Raises:
-        KeyError: the pattern asks for the name of a zone other than UTC, which nothing here knows.
+        KeyError: the pattern has the name of a zone other than UTC.
     """
     pieces: list[str] = []
     java = ""
@@ -64,22 +58,22 @@ def formatting(tokens: tuple[Token, ...], clock: str, zone: str, offset: str) ->
             pieces.append(f"date_format({clock}, {text_literal(java)})")
             java = ""
         if simple is not None:
-            # The same letter again would lengthen the part before it.
+            # The same letter would extend the preceding part.
             java = simple
         elif token is not None:
-            pieces.append(_written(token, clock, zone, offset))
+            pieces.append(_computed(token, clock, zone, offset))
     return pieces[0] if len(pieces) == 1 else f"concat({', '.join(pieces)})" if pieces else f"IF({clock} IS NULL, NULL, '')"
 
 
 def _joined(tokens: tuple[Token, ...]) -> list[Token]:
-    """Literals side by side as one: two that end and begin with quotes would be read as one with a quote in it."""
-    joined: list[Token] = []
+    """Join adjacent literals, since adjacent quotes mean a quote character."""
+    result: list[Token] = []
     for token in tokens:
-        if joined and token.field == joined[-1].field == "literal":
-            joined[-1] = Token("literal", text=joined[-1].text + token.text)
+        if result and token.field == result[-1].field == "literal":
+            result[-1] = Token("literal", text=result[-1].text + token.text)
         else:
-            joined.append(token)
-    return joined
+            result.append(token)
+    return result
 
 
 def _java(token: Token) -> str | None:
@@ -94,21 +88,25 @@ def _java(token: Token) -> str | None:
     return java if token.width == len(java) else java[0] if token.width == 1 else None
 
 
-def _written(token: Token, clock: str, zone: str, offset: str) -> str:
+def _computed(token: Token, clock: str, zone: str, offset: str) -> str:
     if token.field in _COMPUTED or token.is_number:
         value = _COMPUTED.get(token.field, "")
         if token.field == "week year" and token.width == _SHORT:
             return f"lpad(abs({value.format(t=clock)}) % 100, 2, '0')"
         number = value.format(t=clock) if value else f"CAST(date_format({clock}, '{_JAVA[token.field][0]}') AS INT)"
-        shown = f"CAST({number} AS STRING)"
-        return shown if token.width == 1 else f"IF(length({shown}) < {token.width}, lpad({shown}, {token.width}, '0'), {shown})"
+        number_text = f"CAST({number} AS STRING)"
+        return (
+            number_text
+            if token.width == 1
+            else f"IF(length({number_text}) < {token.width}, lpad({number_text}, {token.width}, '0'), {number_text})"
+        )
     if token.field == "zone":
         return zone
     if token.field == "offset":
         colon = ":" if token.width == 2 else ""
         sign = f"IF({offset} < 0, '-', '+')"
-        shown = f"concat({sign}, format_string('%02d{colon}%02d', abs({offset}) div 60, abs({offset}) % 60))"
-        return f"IF({clock} IS NULL, NULL, {shown})"
+        offset_text = f"concat({sign}, format_string('%02d{colon}%02d', abs({offset}) div 60, abs({offset}) % 60))"
+        return f"IF({clock} IS NULL, NULL, {offset_text})"
     if zone != "'UTC'":
         raise KeyError(token.field)
     return f"IF({clock} IS NULL, NULL, '{'UTC' if token.width < 4 else 'Coordinated Universal Time'}')"

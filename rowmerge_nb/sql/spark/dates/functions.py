@@ -1,6 +1,6 @@
-"""Functions of dates, times and timestamps in Spark SQL: by units, by patterns, ISO 8601 and Unix time."""
+"""Date and time functions in Spark SQL."""
 
-# All writers have one signature, whether they need all of it or not.
+# All writers have one signature.
 # ruff: noqa: ARG001
 
 from __future__ import annotations
@@ -45,92 +45,96 @@ _DAY_MICROS: Final = 86_400_000_000
 # -- units ------------------------------------------------------------------------------------------------------------
 
 
-def _units(kind: Type) -> tuple[str, ...]:
-    if kind == DATE:
+def _units(sql_type: Type) -> tuple[str, ...]:
+    if sql_type == DATE:
         return ("day", "week", "month", "quarter", "year")
-    return _CLOCK_UNITS if kind.base == "time" else _UNITS
+    return _CLOCK_UNITS if sql_type.base == "time" else _UNITS
 
 
 def _by_unit(write: Callable[..., str]) -> Writer:
-    """Write a function of a unit: of a known unit its one formula, of another one a choice among all."""
+    """Return the writer of a function of a unit: one formula, or a CASE over all units."""
 
     def chosen(node: e.Apply, fail: Callable[..., str], name: str, *texts: str) -> str:
-        unit, kind = node.arguments[0], node.arguments[-1].type
-        units = _units(kind)
-        type_name = {"date": "DATE", "time": "TIME"}.get(kind.base, "TIMESTAMP")
+        unit, sql_type = node.arguments[0], node.arguments[-1].type
+        units = _units(sql_type)
+        type_name = {"date": "DATE", "time": "TIME"}.get(sql_type.base, "TIMESTAMP")
         bad = fail(_CODE, "'\\''", f"lower({name})", e.text_literal(f"' is not a valid {type_name} field"))
         nulls = " OR ".join(f"{text} IS NULL" for text in (name, *texts))
         if isinstance(unit, e.Constant):
-            known = (unit.value or "").lower()
-            return write(known, *texts, kind) if known in units else f"IF({nulls}, CAST(NULL AS {spark_type(node.type)}), {bad})"
-        cases = " ".join(f"WHEN '{u}' THEN {write(u, *texts, kind)}" for u in units)
+            unit_name = (unit.value or "").lower()
+            return (
+                write(unit_name, *texts, sql_type)
+                if unit_name in units
+                else f"IF({nulls}, CAST(NULL AS {spark_type(node.type)}), {bad})"
+            )
+        cases = " ".join(f"WHEN '{u}' THEN {write(u, *texts, sql_type)}" for u in units)
         return f"CASE WHEN {nulls} THEN NULL ELSE CASE lower({name}) {cases} ELSE {bad} END END"
 
     return chosen
 
 
-def _truncated(name: str, text: str, kind: Type) -> str:
-    if kind.base == "time":
-        number = micros(text, kind)
-        return from_micros(f"{number} - {number} % {_MICROS[name]}L", kind)
-    if kind == DATE:
+def _truncated(name: str, text: str, sql_type: Type) -> str:
+    if sql_type.base == "time":
+        number = micros(text, sql_type)
+        return from_micros(f"{number} - {number} % {_MICROS[name]}L", sql_type)
+    if sql_type == DATE:
         return text if name == "day" else f"trunc({text}, '{name.upper()}')"
-    clock = local(text, kind)
+    clock = local(text, sql_type)
     cut = f"date_trunc('{name.upper()}', {clock})"
-    if kind.base == "timestamp":
+    if sql_type.base == "timestamp":
         return f"CAST({cut} AS TIMESTAMP_NTZ)"
-    if not is_zoned(kind):
+    if not is_zoned(sql_type):
         return f"CAST({cut} AS TIMESTAMP)"
     if name in _CLOCK_UNITS:
-        # Within an hour that a clock shows twice, the instant stays in the one that it is in.
-        moved = f"{micros(instant_of(text, kind), Type(_WITH_ZONE))} - pmod({micros(clock, _MILLISECONDS)}, {_MICROS[name]}L)"
-        return with_zone(f"timestamp_micros({moved})", zone_of(text, kind))
-    return with_zone(f"to_utc_timestamp(CAST({cut} AS TIMESTAMP), {zone_of(text, kind)})", zone_of(text, kind))
+        # Within a repeated hour of the clock, the instant stays in the same repetition.
+        moved = f"{micros(instant_of(text, sql_type), Type(_WITH_ZONE))} - pmod({micros(clock, _MILLISECONDS)}, {_MICROS[name]}L)"
+        return with_zone(f"timestamp_micros({moved})", zone_of(text, sql_type))
+    return with_zone(f"to_utc_timestamp(CAST({cut} AS TIMESTAMP), {zone_of(text, sql_type)})", zone_of(text, sql_type))
 
 
 def _added(node: e.Apply, fail: Callable[..., str], name: str, number: str, text: str) -> str:
-    """A moment moved by a number of units, which an integer must hold."""
+    """Write a moment moved by units, whose number must be an integer."""
     moved = _by_unit(_moved)(node, fail, name, number, text)
     if node.arguments[-1].type.base in {"date", "time"} or not e.may_exceed_integer(node.arguments[1]):
         return moved
-    refused = fail(_CODE, "'integer overflow'")
-    return f"IF({number} NOT BETWEEN -2147483648 AND 2147483647 AND {text} IS NOT NULL, {refused}, {moved})"
+    overflow = fail(_CODE, "'integer overflow'")
+    return f"IF({number} NOT BETWEEN -2147483648 AND 2147483647 AND {text} IS NOT NULL, {overflow}, {moved})"
 
 
-def _moved(unit: str, number: str, text: str, kind: Type) -> str:
-    if kind.base == "time":
+def _moved(unit: str, number: str, text: str, sql_type: Type) -> str:
+    if sql_type.base == "time":
         shift = f"({number} % {_DAY_MICROS // _MICROS[unit]}L) * {_MICROS[unit]}L"
-        return from_micros(rounded(f"({micros(text, kind)} + {shift})", precision_of(kind)), kind)
+        return from_micros(rounded(f"({micros(text, sql_type)} + {shift})", precision_of(sql_type)), sql_type)
     months = f"make_ym_interval(0, CAST({number} * {_MONTHS.get(unit, 1)} AS INT))"
-    if kind == DATE:
+    if sql_type == DATE:
         days = {"day": 1, "week": 7}
         return f"date_add({text}, CAST({number} * {days[unit]} AS INT))" if unit in days else f"CAST({text} + {months} AS DATE)"
-    if unit in _CLOCK_UNITS or (unit in _MICROS and not is_zoned(kind)):
-        plain = Type(kind.base)
-        shift = f"({micros(instant_of(text, kind), plain)} + {number} * {_MICROS[unit]}L)"
-        moved = from_micros(rounded(shift, precision_of(kind)) if unit == "millisecond" else shift, plain)
-    elif is_zoned(kind):
-        clock = local(text, kind)
+    if unit in _CLOCK_UNITS or (unit in _MICROS and not is_zoned(sql_type)):
+        plain = Type(sql_type.base)
+        shift = f"({micros(instant_of(text, sql_type), plain)} + {number} * {_MICROS[unit]}L)"
+        moved = from_micros(rounded(shift, precision_of(sql_type)) if unit == "millisecond" else shift, plain)
+    elif is_zoned(sql_type):
+        clock = local(text, sql_type)
         step = months if unit in _MONTHS else f"make_dt_interval(CAST({number} * {_MICROS[unit] // _DAY_MICROS} AS INT))"
-        moved = f"to_utc_timestamp(CAST({clock} + {step} AS TIMESTAMP), {zone_of(text, kind)})"
+        moved = f"to_utc_timestamp(CAST({clock} + {step} AS TIMESTAMP), {zone_of(text, sql_type)})"
     else:
         moved = f"({text} + {months})"
-    return with_zone(moved, zone_of(text, kind)) if is_zoned(kind) else moved
+    return with_zone(moved, zone_of(text, sql_type)) if is_zoned(sql_type) else moved
 
 
-def _difference(unit: str, first: str, second: str, kind: Type) -> str:
-    if kind.base == "time":
-        return f"(({micros(second, kind)} - {micros(first, kind)}) div {_MICROS[unit]})"
-    if kind == DATE:
+def _difference(unit: str, first: str, second: str, sql_type: Type) -> str:
+    if sql_type.base == "time":
+        return f"(({micros(second, sql_type)} - {micros(first, sql_type)}) div {_MICROS[unit]})"
+    if sql_type == DATE:
         a, b = f"CAST({first} AS TIMESTAMP_NTZ)", f"CAST({second} AS TIMESTAMP_NTZ)"
-    elif is_zoned(kind) and kind.parameters[0] <= 3 and unit not in _CLOCK_UNITS:
-        # Both by the clock of the first one's zone; Trino does so up to milliseconds, and takes UTC for finer types.
-        zone = zone_of(first, kind)
-        a, b = (f"CAST(from_utc_timestamp({instant_of(t, kind)}, {zone}) AS TIMESTAMP_NTZ)" for t in (first, second))
-    elif kind.base == "timestamp":
+    elif is_zoned(sql_type) and sql_type.parameters[0] <= 3 and unit not in _CLOCK_UNITS:
+        # Both on the clock of the first one's zone; Trino does so up to milliseconds, and uses UTC for finer types.
+        zone = zone_of(first, sql_type)
+        a, b = (f"CAST(from_utc_timestamp({instant_of(t, sql_type)}, {zone}) AS TIMESTAMP_NTZ)" for t in (first, second))
+    elif sql_type.base == "timestamp":
         a, b = first, second
     else:
-        a, b = (f"CAST({instant_of(text, kind)} AS TIMESTAMP_NTZ)" for text in (first, second))
+        a, b = (f"CAST({instant_of(text, sql_type)} AS TIMESTAMP_NTZ)" for text in (first, second))
     if unit in _MICROS:
         left, right = (f"unix_millis(CAST({text} AS TIMESTAMP))" for text in (b, a))
         return f"(({left} - {right}) div {_MICROS[unit] // 1000})"
@@ -138,7 +142,7 @@ def _difference(unit: str, first: str, second: str, kind: Type) -> str:
     low, high = f"least({a}, {b})", f"greatest({a}, {b})"
     apart = f"((year({high}) - year({low})) * 12 + month({high}) - month({low}))"
     whole = f"({apart} - IF({low} + make_ym_interval(0, {apart}) > {high}, 1, 0))"
-    # NULL where one of them is: least and greatest pass over NULL.
+    # NULL if either is, since least and greatest skip NULL.
     sign = f"CASE WHEN {a} <= {b} THEN 1 WHEN {a} > {b} THEN -1 END"
     return f"CAST({sign} * ({whole} div {_MONTHS[unit]}) AS BIGINT)"
 
@@ -147,15 +151,14 @@ def _difference(unit: str, first: str, second: str, kind: Type) -> str:
 
 
 def _formatted(node: e.Apply, fail: Callable[..., str], text: str) -> str:
-    kind = node.arguments[0].type
-    clock = local(text, kind)
-    if kind.parameters[0] > 3:
+    sql_type = node.arguments[0].type
+    clock = local(text, sql_type)
+    if sql_type.parameters[0] > 3:
         clock = from_micros(rounded(micros(clock, _MILLISECONDS), 3), _MILLISECONDS)
-    return formatting(node.detail.key, clock, zone_of(text, kind), offset_minutes(text, kind))
+    return formatting(node.detail.key, clock, zone_of(text, sql_type), offset_minutes(text, sql_type))
 
 
 def _formatted_exactly(node: e.Apply, fail: Callable[..., str], text: str) -> str:
-    """A moment with all its microseconds, which the functions of patterns round to milliseconds."""
     return formatting(node.detail.key, local(text, node.arguments[0].type), "'UTC'", "0")
 
 
@@ -171,7 +174,6 @@ def _parsed(node: e.Apply, fail: Callable[..., str], text: str) -> str:
 
 
 def _iso_date_refused(text: str, fail: Callable[..., str]) -> str:
-    """The branch for a date of four, two and two digits that is none."""
     year, month, day = (f"CAST(substring({text}, {begin}, {length}) AS INT)" for begin, length in ((1, 4), (6, 2), (9, 2)))
     shaped = rf"{text} RLIKE '^[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]\\z'"
     names = f"elt({month}, {', '.join(map(e.text_literal, map(str.upper, month_name[1:])))})"
@@ -195,22 +197,22 @@ _ISO: Final = (
     rf"^(?:{_ISO_DAY})?"
     r"(?:T(?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}))?)?(?:[.,](\d{1,9}))?)?([Zz]|[+-]\d{2}(?::?\d{2})?)?)?\z"
 )
-"""An ordinal day, a week with a day of it, or a month with a day of it; hours, minutes or seconds, whichever is last, with a fraction."""
+"""An ordinal day, a week with an optional day, or a month with an optional day; the last of hours, minutes, seconds may have a fraction."""
 
 
 _MOST_MILLIS: Final = 2**51
 _FARTHEST_YEAR: Final = {"date": 5_000_000, "timestamp": 290_000}
-"""What lies beyond has no room in Spark's types."""
+"""The limits of Spark's types."""
 
 
 def _number(text: str, default: int) -> str:
     return f"coalesce(try_cast({text} AS INT), {default})"
 
 
-def _iso_day(found: list[str]) -> tuple[str, list[tuple[str, str, str]]]:
-    """The date that the parts of a text make, and the checks of these parts: each as a number, its name and the range that it is in."""
-    _, ordinal, week, *_ = found
-    y, o, w, e_, m, d = (_number(text, default) for text, default in zip(found, (1970, 1, 1, 1, 1, 1), strict=True))
+def _iso_day(parts: list[str]) -> tuple[str, list[tuple[str, str, str]]]:
+    """Return the date, and the number, name and range of its parts."""
+    _, ordinal, week, *_ = parts
+    y, o, w, e_, m, d = (_number(text, default) for text, default in zip(parts, (1970, 1, 1, 1, 1, 1), strict=True))
     fourth = f"make_date({y}, 1, 4)"
     date = (
         f"CASE WHEN {week} <> '' THEN date_add({fourth}, {w} * 7 + {e_} - 8 - weekday({fourth})) "
@@ -225,22 +227,21 @@ def _iso_day(found: list[str]) -> tuple[str, list[tuple[str, str, str]]]:
     ]
 
 
-def _iso_checked(text: str, year: str, kind: str, checks: list[tuple[str, str, str]], fail: Callable[..., str]) -> str:
-    """The branches of a CASE that refuse what is no date or no clock."""
+def _iso_checked(text: str, year: str, temporal_type: str, checks: list[tuple[str, str, str]], fail: Callable[..., str]) -> str:
     far = fail(_CODE, "'Millis overflow: '", f"CAST({_number(year, 0)} * 31556952000L AS STRING)")
-    written = [f"WHEN abs({_number(year, 0)}) > {_FARTHEST_YEAR[kind]} THEN {far}"]
+    branches = [f"WHEN abs({_number(year, 0)}) > {_FARTHEST_YEAR[temporal_type]} THEN {far}"]
     for number, name, bounds in checks:
         low, high = bounds.split(" AND ")
-        said = e.text_literal(f" for {name} must be in the range [{low},")
-        shown = (f"CAST({number} AS STRING)", said, f"CAST({high} AS STRING)", "']'")
-        refused = fail(_CODE, "'Cannot parse \"'", text, "'\": Value '", *shown)
-        written.append(f"WHEN {number} NOT BETWEEN {bounds} THEN {refused}")
-    return " ".join(written)
+        message_part = e.text_literal(f" for {name} must be in the range [{low},")
+        message_parts = (f"CAST({number} AS STRING)", message_part, f"CAST({high} AS STRING)", "']'")
+        error = fail(_CODE, "'Cannot parse \"'", text, "'\": Value '", *message_parts)
+        branches.append(f"WHEN {number} NOT BETWEEN {bounds} THEN {error}")
+    return " ".join(branches)
 
 
 def _iso_timestamp(node: e.Apply, fail: Callable[..., str], text: str) -> str:
-    def made(found: list[str]) -> str:
-        *day, hour, minute, second, fraction, offset = found
+    def build(parts: list[str]) -> str:
+        *day, hour, minute, second, fraction, offset = parts
         date, checks = _iso_day(day)
         h, m, s = (_number(part, 0) for part in (hour, minute, second))
         checks += [(h, "hourOfDay", "0 AND 23"), (m, "minuteOfHour", "0 AND 59"), (s, "secondOfMinute", "0 AND 59")]
@@ -257,7 +258,7 @@ def _iso_timestamp(node: e.Apply, fail: Callable[..., str], text: str) -> str:
         return f"CASE {_iso_checked(text, day[0], 'timestamp', checks, fail)} ELSE {once(at, zone)} END"
 
     regex = e.text_literal(_ISO)
-    good = f"IF({text} RLIKE {regex} AND {text} <> '', {groups(text, regex, 11, made)}, NULL)"
+    good = f"IF({text} RLIKE {regex} AND {text} <> '', {groups(text, regex, 11, build)}, NULL)"
     return f"coalesce({good}, IF({text} IS NULL, NULL, {fail(_CODE, malformed((*_ISO_DATE, *_ISO_CLOCK), text))}))"
 
 
@@ -266,37 +267,38 @@ def _or(text: str, default: str) -> str:
 
 
 def _iso_date(node: e.Apply, fail: Callable[..., str], text: str) -> str:
-    def made(found: list[str]) -> str:
-        date, checks = _iso_day(found)
-        return f"CASE {_iso_checked(text, found[0], 'date', checks, fail)} ELSE {date} END"
+    def build(parts: list[str]) -> str:
+        date, checks = _iso_day(parts)
+        return f"CASE {_iso_checked(text, parts[0], 'date', checks, fail)} ELSE {date} END"
 
     regex = e.text_literal(rf"^{_ISO_DAY}\z")
-    good = f"IF({text} RLIKE {regex}, {groups(text, regex, 6, made)}, NULL)"
+    good = f"IF({text} RLIKE {regex}, {groups(text, regex, 6, build)}, NULL)"
     return f"coalesce({good}, IF({text} IS NULL, NULL, {fail(_CODE, malformed(_ISO_DATE, text))}))"
 
 
 def _to_iso8601(node: e.Apply, fail: Callable[..., str], text: str) -> str:
-    kind = node.arguments[0].type
-    shown = f"replace({shown_moment(local(text, kind), Type('timestamp', kind.parameters))}, ' ', 'T')"
-    if kind.base == "timestamp":
-        return shown
-    if not is_zoned(kind):
-        return f"concat({shown}, 'Z')"
-    offset = offset_minutes(text, kind)
+    sql_type = node.arguments[0].type
+    clock_text = f"replace({shown_moment(local(text, sql_type), Type('timestamp', sql_type.parameters))}, ' ', 'T')"
+    if sql_type.base == "timestamp":
+        return clock_text
+    if not is_zoned(sql_type):
+        return f"concat({clock_text}, 'Z')"
+    offset = offset_minutes(text, sql_type)
     hours = f"format_string('%02d:%02d', abs({offset}) div 60, abs({offset}) % 60)"
-    written = f"concat({shown}, CASE WHEN {offset} = 0 THEN 'Z' WHEN {offset} < 0 THEN concat('-', {hours}) ELSE concat('+', {hours}) END)"
-    seconds = f"(({micros(local(text, kind), _MILLISECONDS)} - {micros(instant_of(text, kind), Type(_WITH_ZONE))}) div 1000000)"
-    return f"IF({seconds} % 60 <> 0, {fail('INVALID_ARGUMENTS', *_odd_seconds(seconds))}, {written})"
+    iso_text = f"concat({clock_text}, CASE WHEN {offset} = 0 THEN 'Z' WHEN {offset} < 0 THEN concat('-', {hours}) ELSE concat('+', {hours}) END)"
+    seconds = (
+        f"(({micros(local(text, sql_type), _MILLISECONDS)} - {micros(instant_of(text, sql_type), Type(_WITH_ZONE))}) div 1000000)"
+    )
+    return f"IF({seconds} % 60 <> 0, {fail('INVALID_ARGUMENTS', *_odd_seconds(seconds))}, {iso_text})"
 
 
 def _odd_seconds(seconds: str) -> tuple[str, ...]:
-    """What is said of a distance from UTC that is no whole number of minutes: clocks went by the sun once."""
-    shown = f"format_string('%02d:%02d:%02d', abs({seconds}) div 3600, abs({seconds}) div 60 % 60, abs({seconds}) % 60)"
-    return "'Timezone with non-zero seconds offset cannot be rendered as ISO8601: '", f"IF({seconds} < 0, '-', '+')", shown
+    offset_text = f"format_string('%02d:%02d:%02d', abs({seconds}) div 3600, abs({seconds}) div 60 % 60, abs({seconds}) % 60)"
+    return "'Timezone with non-zero seconds offset cannot be rendered as ISO8601: '", f"IF({seconds} < 0, '-', '+')", offset_text
 
 
 def _from_unixtime(node: e.Apply, fail: Callable[..., str], text: str, *zone: str) -> str:
-    """Seconds since 1970; with a zone, given by its name or by hours and minutes."""
+    """Write a moment from Unix seconds, with a zone by name or by hours and minutes."""
     moment = once(lambda millis: _moment_of(millis, fail), once(_as_long, f"({text} * 1000)"))
     if not zone:
         return moment
@@ -307,20 +309,20 @@ def _from_unixtime(node: e.Apply, fail: Callable[..., str], text: str, *zone: st
 
 
 def _as_long(number: str) -> str:
-    """A number rounded as Java rounds it: NaN is 0, and what is too far the last bigint on its side."""
+    """Write a number rounded as in Java: NaN is 0, and bigint clamps."""
     near = f"CAST(floor({number} + 0.5D) AS BIGINT)"
     far = f"IF({number} > 0, 9223372036854775807, -9223372036854775807 - 1)"
     return f"CASE WHEN isnan({number}) THEN 0 WHEN abs({number}) < 9e18D THEN {near} WHEN {number} IS NOT NULL THEN {far} END"
 
 
 def _with_room(moment: str, fail: Callable[..., str]) -> str:
-    """A moment, or Trino's error where it is too far for one with a zone."""
+    """Write a moment, or an error out of the range for a type with a zone."""
     far = fail(_CODE, "'Millis overflow: '", f"CAST(unix_millis({moment}) AS STRING)")
     return f"IF(unix_millis({moment}) BETWEEN -{_MOST_MILLIS} AND {_MOST_MILLIS - 1} OR {moment} IS NULL, {moment}, {far})"
 
 
 def _moment_of(millis: str, fail: Callable[..., str]) -> str:
-    """The moment of milliseconds, for which Trino has 52 bits where they have a zone."""
+    """Write the moment of milliseconds, which have 52 bits beside a zone."""
     far = fail(_CODE, "'Millis overflow: '", f"CAST({millis} AS STRING)")
     return f"CASE WHEN {millis} BETWEEN -{_MOST_MILLIS} AND {_MOST_MILLIS - 1} THEN timestamp_millis({millis}) WHEN {millis} IS NOT NULL THEN {far} END"
 
@@ -340,4 +342,4 @@ MOMENTS: Final[Mapping[str, Writer]] = {
     "to_iso8601": _to_iso8601,
     "from_unixtime": _from_unixtime,
 }
-"""Per function what writes it, given the call, what writes a failure, and the texts of the arguments."""
+"""Writers by function; arguments: the call, a writer of failures, and the arguments' texts."""

@@ -1,4 +1,4 @@
-"""Parsing of dates by pattern: a regular expression takes a text apart, and every field is checked as Joda checks it."""
+"""Parsing by pattern: a regular expression splits the text, and fields are checked like Joda's."""
 
 from __future__ import annotations
 
@@ -45,18 +45,17 @@ _PARTS: Final = {
     "day": "day",
     **dict.fromkeys(("day of week", "day name", "short day name"), "weekday"),
 }
-"""What a field says of a date; the larger part stands before the smaller one, as Joda sets them."""
+"""The part of a date that a field sets; larger parts precede smaller ones, in Joda's order."""
 _LARGEST_FIRST: Final = tuple(dict.fromkeys(_PARTS.values()))
 _YEARS: Final = _LARGEST_FIRST[:4]
 _DIRECT: Final = (("year", "month", "day"), ("year", "day of year"))
-"""The parts of which the first ones make a date without steps between."""
+"""Prefixes of these parts form a date directly."""
 _OF_DAYS: Final = frozenset({*_RANGES, "fraction", "halfday"})
 
 
 def _expression(token: Token) -> str:
-    """The regular expression of a token, without groups."""
     if token.field == "literal":
-        # Marked one by one: \Q..\E would end at an \E of the text.
+        # Escaped one by one: \Q..\E would end at an \E of the text.
         literal = "".join(f"\\{c}" if c in r"\.[]()*+?^$|{}" else c for c in token.text)
         return f"(?i:{literal})" if any(map(str.isalpha, literal)) else literal
     words = {
@@ -75,17 +74,12 @@ def _expression(token: Token) -> str:
     if token.field == "short year":
         return r"\d{2}" if token.strict else r"[+-]?\d{1,9}+"
     sign = "[+-]?" if token.field in {"year", "week year"} else ""
-    # Joda takes as many digits as it may, and gives none back.
+    # Joda is greedy and does not backtrack.
     return rf"{sign}\d{{1,{token.most}}}+"
 
 
 def malformed(tokens: tuple[str, ...], text: str) -> str:
-    """Write the message for a text that does not fit: it names the place up to which the text fitted.
-
-    Args:
-        tokens: the regular expressions of the pattern's parts.
-        text: Spark SQL of the text.
-    """
+    """Write the message for a malformed text, with the position up to which the regular expressions ``tokens`` match."""
     prefix = ""
     for part in reversed(tokens):
         prefix = f"(?:{part}{prefix})?"
@@ -99,53 +93,52 @@ def malformed(tokens: tuple[str, ...], text: str) -> str:
 
 
 class _Fields:
-    """The fields that a pattern reads, each as Spark SQL over the text."""
+    """The fields of a pattern, as Spark SQL over the text."""
 
     def __init__(self, tokens: tuple[Token, ...], text: str) -> None:
         self.whole = text
-        self.found: list[str] = []
-        """What stands for the groups of the regular expression."""
+        self.group_texts: list[str] = []
+        """Spark SQL of the regular expression's groups."""
         self.parts = tuple(_expression(token) for token in tokens)
         groups = [f"({part})" if token.field != "literal" else part for token, part in zip(tokens, self.parts, strict=True)]
         self.regex = text_literal(rf"^{''.join(groups)}\z")
-        self.places = list(enumerate((token for token in tokens if token.field != "literal"), start=1))
-        # Of a field that stands there twice the last one counts.
-        self.positions = {token.field: (number, token) for number, token in self.places}
+        self.numbered_tokens = list(enumerate((token for token in tokens if token.field != "literal"), start=1))
+        # The last one of repeated fields counts.
+        self.positions = {token.field: (number, token) for number, token in self.numbered_tokens}
 
     def __contains__(self, field: str) -> bool:
         return field in self.positions
 
     def text(self, field: str) -> str:
-        return self.found[self.positions[field][0] - 1]
+        return self.group_texts[self.positions[field][0] - 1]
 
     def number(self, field: str, default: str) -> str:
         return f"CAST({self.text(field)} AS INT)" if field in self else default
 
 
 def parsing(tokens: tuple[Token, ...], text: str, fail: Callable[..., str], *, pivot: int, zoned: bool) -> str:
-    """Write Spark SQL that parses a text.
+    """Parse a text by a pattern.
 
     Args:
         tokens: the pattern.
         text: Spark SQL of the text.
-        fail: writes a failure: Trino's code and the parts of the message.
-        pivot: a year of two digits lies at most 50 years before it, and less than 50 after it.
-        zoned: give a timestamp that carries the zone that the text names, UTC where it names none; otherwise a wall clock.
+        fail: writes a failure.
+        pivot: two-digit years are up to 50 years before it, and less than 50 after it.
+        zoned: return a timestamp with the text's zone (UTC by default) instead of a wall clock.
     """
     fields = _Fields(tokens, text)
 
-    def write(found: list[str]) -> str:
-        fields.found = found
+    def write(group_texts: list[str]) -> str:
+        fields.group_texts = group_texts
         return _checked(fields, fail, pivot, zoned=zoned)
 
-    refused = fail(_CODE, malformed(fields.parts, text))
+    error = fail(_CODE, malformed(fields.parts, text))
     count = sum(token.field != "literal" for token in tokens)
     value = groups(text, fields.regex, count, write)
-    return f"CASE WHEN {text} IS NULL THEN NULL WHEN NOT {text} RLIKE {fields.regex} THEN {refused} ELSE {value} END"
+    return f"CASE WHEN {text} IS NULL THEN NULL WHEN NOT {text} RLIKE {fields.regex} THEN {error} ELSE {value} END"
 
 
 def _checked(fields: _Fields, fail: Callable[..., str], pivot: int, *, zoned: bool) -> str:
-    """The value that the fields make, once they are within their ranges."""
     day = _day(fields, fail, pivot)
     checks: list[tuple[str, tuple[str, ...]]] = []
     hour, half = _hour(fields)
@@ -163,18 +156,17 @@ def _checked(fields: _Fields, fail: Callable[..., str], pivot: int, *, zoned: bo
 
 
 def _out_of_range(fields: _Fields, number: str, name: str, low: str, high: str) -> tuple[str, tuple[str, ...]]:
-    shown = f"CAST({number} AS STRING)"
-    said = text_literal(f" for {name} must be in the range [{low},")
-    message = ("'Cannot parse \"'", fields.whole, "'\": Value '", shown, said, f"CAST({high} AS STRING)", "']'")
+    number_text = f"CAST({number} AS STRING)"
+    message_part = text_literal(f" for {name} must be in the range [{low},")
+    message = ("'Cannot parse \"'", fields.whole, "'\": Value '", number_text, message_part, f"CAST({high} AS STRING)", "']'")
     return f"{number} NOT BETWEEN {low} AND {high}", message
 
 
 def _day(fields: _Fields, fail: Callable[..., str], pivot: int) -> str:
-    """The date that the parts make, with what is out of its range checked."""
-    places = sorted((place for place in fields.places if place[1].field in _PARTS), key=_rank)
-    steps = [(_part((number, token)), _value(token, fields.found[number - 1], pivot)) for number, token in places]
+    numbered_tokens = sorted((item for item in fields.numbered_tokens if item[1].field in _PARTS), key=_rank)
+    steps = [(_part((number, token)), _value(token, fields.group_texts[number - 1], pivot)) for number, token in numbered_tokens]
     if steps and steps[0][0] not in _YEARS:
-        # Joda begins with a leap year where the largest part that is given is one of a year.
+        # Joda starts with a leap year if the largest part is smaller than a year.
         steps.insert(0, ("year", "2000"))
     parts = tuple(part for part, _ in steps)
     direct = any(parts == some[: len(parts)] for some in _DIRECT)
@@ -183,7 +175,7 @@ def _day(fields: _Fields, fail: Callable[..., str], pivot: int) -> str:
         date = once(lambda d, part=part, value=value: _checked_step(fields, fail, part, value, d), date)
     if direct:
         return date
-    # A smaller part may have left what a larger one has said: all are set once more.
+    # A smaller part may have changed a larger one: all are set again.
     timed = not _OF_DAYS.isdisjoint(fields.positions)
     for index, (part, value) in enumerate(steps):
         floor = not timed and index == len(steps) - 1
@@ -191,18 +183,17 @@ def _day(fields: _Fields, fail: Callable[..., str], pivot: int) -> str:
     return date
 
 
-def _part(place: tuple[int, Token]) -> str:
-    return _PARTS[place[1].field]
+def _part(numbered_token: tuple[int, Token]) -> str:
+    return _PARTS[numbered_token[1].field]
 
 
-def _rank(place: tuple[int, Token]) -> int:
-    """Where a part is set among the others: a year and a week year last as long, and are set as they stand."""
-    part = _part(place)
+def _rank(numbered_token: tuple[int, Token]) -> int:
+    """Return a part's order; a year and a week year are equal."""
+    part = _part(numbered_token)
     return _LARGEST_FIRST.index("year" if part == "week year" else part)
 
 
 def _value(token: Token, text: str, pivot: int) -> str:
-    """The number that a part of a date is."""
     part = _PARTS[token.field]
     if not token.is_number and part in _NAMES:
         shorts = ", ".join(f"'{name[:3].lower()}'" for name in _NAMES[part])
@@ -215,7 +206,7 @@ def _value(token: Token, text: str, pivot: int) -> str:
 
 
 def _checked_step(fields: _Fields, fail: Callable[..., str], part: str, value: str, date: str) -> str:
-    """A date with one part set, and all smaller ones at their beginning; an error where the part is out of its range."""
+    """Write a date with one part set and smaller ones reset; out of range is an error."""
     most = {
         "month": ("monthOfYear", "12"),
         "week": ("weekOfWeekyear", f"weekofyear(make_date(CAST(extract(YEAROFWEEK FROM {date}) AS INT), 12, 28))"),
@@ -231,14 +222,14 @@ def _checked_step(fields: _Fields, fail: Callable[..., str], part: str, value: s
 
 
 def _step(part: str, value: str, date: str, *, floor: bool) -> str:
-    """A date with one part set; ``floor``: and all smaller ones at their beginning."""
+    """Write a date with one part set; ``floor`` resets smaller ones."""
     fourth = f"make_date({value}, 1, 4)"
-    kept = f"least(weekofyear({date}), weekofyear(make_date({value}, 12, 28))) * 7 - 7 + weekday({date})"
+    days_in_week_year = f"least(weekofyear({date}), weekofyear(make_date({value}, 12, 28))) * 7 - 7 + weekday({date})"
     moved = {
         "era": date,
         "century": f"add_months({date}, ({value} - year({date}) div 100) * 1200)",
         "year": f"add_months({date}, ({value} - year({date})) * 12)",
-        "week year": f"date_add({fourth}, {kept} - weekday({fourth}))",
+        "week year": f"date_add({fourth}, {days_in_week_year} - weekday({fourth}))",
         "month": f"add_months({date}, {value} - month({date}))",
         "week": f"date_add({date}, ({value} - weekofyear({date})) * 7)",
         "day of year": f"date_add({date}, {value} - dayofyear({date}))",
@@ -273,13 +264,12 @@ def _zoned(fields: _Fields, clock: str) -> str:
         zone = text_literal(session_zone())
         return with_zone(f"to_utc_timestamp({clock}, {zone})", zone)
     zone = fields.text(field)
-    # Only a colon makes of hours and minutes what every reader of zones takes.
+    # Every parser of zones requires a colon between hours and minutes.
     zone = f"regexp_replace(regexp_replace({zone}, '^([+-][0-9][0-9])([0-9][0-9])$', '$1:$2'), '^([+-][0-9][0-9])$', '$1:00')"
     return with_zone(f"to_utc_timestamp({clock}, {zone})", canonical_zone(zone))
 
 
 def _zone_checks(fields: _Fields) -> list[tuple[str, tuple[str, ...]]]:
-    """Zones that there are not, and distances from UTC that none has."""
     checks: list[tuple[str, tuple[str, ...]]] = []
     if "zone" in fields:
         zone = fields.text("zone")
@@ -293,5 +283,5 @@ def _zone_checks(fields: _Fields) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def two_digit_pivot() -> int:
-    """Return Joda's pivot for years of two digits today."""
+    """Return Joda's current pivot for two-digit years."""
     return dt.datetime.now(dt.UTC).year - 30

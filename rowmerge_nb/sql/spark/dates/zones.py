@@ -1,6 +1,6 @@
-"""Functions of time zones in Spark SQL: giving a timestamp a zone, asking for it, and the offset from UTC that it means."""
+"""Functions of time zones in Spark SQL."""
 
-# All writers have one signature, whether they need all of it or not.
+# All writers have one signature.
 # ruff: noqa: ARG001
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ def _at_time_zone(node: Apply, fail: Callable[..., str], text: str, zone: str) -
 
 
 def _with_timezone(node: Apply, fail: Callable[..., str], text: str, zone: str) -> str:
-    """The wall clock of a zone as a timestamp with that zone."""
     return with_zone(at_clock(f"CAST({text} AS TIMESTAMP)", zone), zone)
 
 
@@ -41,10 +40,10 @@ def _zone_name(node: Apply, fail: Callable[..., str], text: str) -> str:
 
 def _checked_zone(node: Apply, fail: Callable[..., str], text: str) -> str:
     code, before, behind = UNKNOWN_ZONES[node.detail.name]
-    refused = fail(code, text_literal(before), text, text_literal(behind))
-    near = once(lambda zone: f"IF({is_too_far(zone)}, {refused}, {zone})", canonical_zone(text))
+    error = fail(code, text_literal(before), text, text_literal(behind))
+    near = once(lambda zone: f"IF({is_too_far(zone)}, {error}, {zone})", canonical_zone(text))
     empty = fail(EMPTY_ZONE[0], text_literal(EMPTY_ZONE[1]))
-    return f"CASE WHEN {text} IS NULL THEN NULL WHEN {is_zone(text)} THEN {near} WHEN {text} = '' THEN {empty} ELSE {refused} END"
+    return f"CASE WHEN {text} IS NULL THEN NULL WHEN {is_zone(text)} THEN {near} WHEN {text} = '' THEN {empty} ELSE {error} END"
 
 
 def _offset_name(node: Apply, fail: Callable[..., str], text: str) -> str:
@@ -54,17 +53,17 @@ def _offset_name(node: Apply, fail: Callable[..., str], text: str) -> str:
 
 
 def offset_name(fail: Callable[..., str], minutes: str) -> str:
-    """Write the name of the zone that is so many minutes away from UTC."""
+    """Write the name of the zone with an offset in minutes."""
     name = f"concat(IF({minutes} < 0, '-', '+'), format_string('%02d:%02d', abs({minutes}) div 60, abs({minutes}) % 60))"
     far = fail(_CODE, f"concat('Invalid offset minutes ', CAST({minutes} AS STRING))")
     return f"CASE WHEN {minutes} = 0 THEN 'UTC' WHEN abs({minutes}) <= 840 THEN {name} WHEN {minutes} IS NOT NULL THEN {far} END"
 
 
-def offset_minutes(text: str, kind: Type) -> str:
-    """Write the minutes between a wall clock and UTC."""
-    if not is_zoned(kind):
+def offset_minutes(text: str, sql_type: Type) -> str:
+    """Write a wall clock's offset from UTC in minutes."""
+    if not is_zoned(sql_type):
         return "0L"
-    return f"((unix_micros(CAST({local(text, kind)} AS TIMESTAMP)) - unix_micros({instant_of(text, kind)})) div 60000000)"
+    return f"((unix_micros(CAST({local(text, sql_type)} AS TIMESTAMP)) - unix_micros({instant_of(text, sql_type)})) div 60000000)"
 
 
 def _timezone_part(divide: str) -> Writer:
@@ -83,4 +82,4 @@ ZONES: Final[Mapping[str, Writer]] = {
     "timezone_hour": _timezone_part("div"),
     "timezone_minute": _timezone_part("%"),
 }
-"""Per function what writes it, given the call, what writes a failure, and the texts of the arguments."""
+"""Writers by function; arguments: the call, a writer of failures, and the arguments' texts."""

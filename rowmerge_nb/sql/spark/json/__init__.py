@@ -1,1 +1,1 @@
-"""Paths of JSON in Spark SQL."""
+"""JSON functions in Spark SQL."""

@@ -1,4 +1,4 @@
-"""JSON_EXTRACT and its kin: what is at the end of a path, in Spark SQL."""
+"""JSON_EXTRACT, JSON_EXTRACT_SCALAR and JSON_SIZE."""
 
 from __future__ import annotations
 
@@ -17,14 +17,8 @@ _QUOTED_NUMBERS: Final = rf"""regexp_replace({{0}}, '\\G((?:[^"0-9-]++|"(?:[^"\\
 
 
 def at_path(function: str, text: str, tokens: Sequence[str]) -> str:
-    """Write the Spark SQL of ``json_extract_scalar``, ``json_extract`` or ``json_size``.
-
-    Args:
-        function: which one.
-        text: the JSON text.
-        tokens: the path's parts.
-    """
-    # A number is an index of an array, and a key of an object too.
+    """Write one of these functions with the tokens of a path."""
+    # A number is an index of an array or a key of an object.
     choices = [[f"['{token}']", f"[{int(token)}]"] if token.isdecimal() else [f"['{token}']"] for token in tokens]
     paths = [f"${''.join(steps)}" for steps in itertools.product(*choices)]
     return once(lambda value: _WRITERS[function](value, paths), text)
@@ -43,27 +37,27 @@ def _read(text: str, paths: list[str]) -> str:
 
 
 def _scalar(text: str, paths: list[str]) -> str:
-    """Numbers keep the digits that they are written with: as text in the document Spark does not touch them."""
+    """Write a scalar; numbers become text first, to retain their digits."""
     quoted = _QUOTED_NUMBERS.replace("{0}", text)
-    found = _read(quoted, paths)
-    # Of a document that is null alone Spark gives the word.
+    result = _read(quoted, paths)
+    # Spark returns the word for a document that is null.
     return once(
-        lambda value: f"IF({value} RLIKE '^([\\\\[{{]|null\\\\z)' AND {_type(quoted, paths)} <> 'STRING', NULL, {value})", found
+        lambda value: f"IF({value} RLIKE '^([\\\\[{{]|null\\\\z)' AND {_type(quoted, paths)} <> 'STRING', NULL, {value})", result
     )
 
 
 def _value(text: str, paths: list[str]) -> str:
-    found = _read(text, paths)
-    written = f"substring(to_json(array({found})), 2, char_length(to_json(array({found}))) - 2)"
-    whole = f"CASE {_type(text, paths)} WHEN 'VOID' THEN 'null' WHEN 'STRING' THEN {written} ELSE {found} END"
+    result = _read(text, paths)
+    json_string = f"substring(to_json(array({result})), 2, char_length(to_json(array({result}))) - 2)"
+    whole = f"CASE {_type(text, paths)} WHEN 'VOID' THEN 'null' WHEN 'STRING' THEN {json_string} ELSE {result} END"
     return escaped(whole, where=text)
 
 
 def _size(text: str, paths: list[str]) -> str:
-    kind, found = _type(text, paths), _read(text, paths)
+    schema_type, result = _type(text, paths), _read(text, paths)
     return (
-        f"CAST(CASE WHEN {kind} LIKE 'ARRAY%' THEN json_array_length({found}) "
-        f"WHEN {kind} LIKE 'OBJECT%' THEN size(json_object_keys({found})) WHEN {kind} IS NOT NULL THEN 0 END AS BIGINT)"
+        f"CAST(CASE WHEN {schema_type} LIKE 'ARRAY%' THEN json_array_length({result}) "
+        f"WHEN {schema_type} LIKE 'OBJECT%' THEN size(json_object_keys({result})) WHEN {schema_type} IS NOT NULL THEN 0 END AS BIGINT)"
     )
 
 

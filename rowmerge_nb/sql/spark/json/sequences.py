@@ -1,8 +1,7 @@
-"""The sequence of items at the end of a path of SQL/JSON, in Spark SQL.
+"""The items at the end of an SQL/JSON path, in Spark SQL.
 
-An item is a text: of a string the string itself behind a quotation mark (``"abc``), of everything else the JSON text, in which
-every string, keys too, has such a mark. So the first character tells what an item is. Spark's functions that take JSON apart
-would otherwise give the string "1" and the number 1 alike. A failure is an item as well: its words behind an exclamation mark.
+An item is a text whose first character determines its type. Strings begin with a quotation mark (``"abc``), even within JSON,
+since Spark's JSON functions do not distinguish "1" from 1. A failure is an exclamation mark and a message.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 _STRING: Final = r'"((?:[^"\\\\]++|\\\\.)*+)"'
 
-# Names of columns never begin with $, so the parameters of these lambdas hide none.
+# Column names never begin with $, so these lambda parameters hide none.
 _KIND: Final = (
     "CASE substring(`$x`, 1, 1) WHEN '[' THEN 'ARRAY' WHEN '{' THEN 'OBJECT' WHEN '\"' THEN 'STRING' WHEN 'n' THEN 'NULL' "
     "WHEN 't' THEN 'BOOLEAN' WHEN 'f' THEN 'BOOLEAN' ELSE 'NUMBER' END"
@@ -36,74 +35,62 @@ _EACH_LAST: Final = (
 
 
 def sequence(text: str, path: JsonPath, variables: Mapping[str, str] | None = None) -> str:
-    """Write the items at the end of a path: an array, with a failure as its only item; NULL where the text is no JSON.
+    """Write the items at the end of a path as an array, or a failure as its only item; NULL if the text is not JSON.
 
-    Args:
-        text: the document as Spark SQL, used three times.
-        path: the path.
-        variables: per variable of the path its items as Spark SQL, NULL where a text is no JSON.
+    ``text``, the document, is used three times; ``variables`` are arrays of items, NULL if not JSON.
     """
     marked = f"regexp_replace({text}, '{_STRING}', '\"\\\\\\\\\"$1\"')"
-    # What follows the first value of a text is not looked at: neither here nor in Trino.
+    # Text after the first value is ignored, as in Trino.
     read = f"IF(try_parse_json({text}) IS NULL, NULL, array(get_json_object({marked}, '$')))"
-    # A text of blanks is null.
+    # Blank text is null.
     items = f"IF({text} RLIKE '^[ \\\\t\\\\r\\\\n]*\\\\z', array('null'), {read})"
     if _is_chain(path.root):
         return _Sequences(path.strict, items, {}).items(path.root)
-    given = {name: f"`$v`.{backquoted(name)}" for name in variables or {}}
-    found = _Sequences(path.strict, "`$d`", given).items(path.root)
+    variable_items = {name: f"`$v`.{backquoted(name)}" for name in variables or {}}
+    items_text = _Sequences(path.strict, "`$d`", variable_items).items(path.root)
     if variables:
-        fields = ", ".join(f"{text_literal(name)}, {written}" for name, written in variables.items())
-        broken = "".join(f" OR {written} IS NULL" for written in given.values())
-        found = f"transform(array(named_struct({fields})), `$v` -> IF(`$d` IS NULL{broken}, NULL, {found}))[0]"
+        fields = ", ".join(f"{text_literal(name)}, {items_sql}" for name, items_sql in variables.items())
+        broken = "".join(f" OR {items_sql} IS NULL" for items_sql in variable_items.values())
+        items_text = f"transform(array(named_struct({fields})), `$v` -> IF(`$d` IS NULL{broken}, NULL, {items_text}))[0]"
     else:
-        found = f"IF(`$d` IS NULL, NULL, {found})"
-    return f"transform(array({items}), `$d` -> {found})[0]"
+        items_text = f"IF(`$d` IS NULL, NULL, {items_text})"
+    return f"transform(array({items}), `$d` -> {items_text})[0]"
 
 
 def _is_chain(root: t.Part) -> bool:
-    """Return whether the path only visits the document itself."""
     plain = (t.Document, t.Walk, t.Member, t.Descendants, t.Subscripts, t.Range, t.Method)
     return all(isinstance(part, plain) for part in t.parts_of_path(root))
 
 
 def _value(key: str) -> str:
-    """Write the value of a key, the last of several, as an array."""
     same = f"filter({_ENTRIES}, `$e` -> `$e`.key = {text_literal(chr(34) + key)})"
     return f"transform(slice({same}, -1, 1), `$e` -> coalesce(`$e`.value, 'null'))"
 
 
 def _descendants(key: str) -> str:
-    """Write the values of a key in an item and in all that is within it.
-
-    There is no recursion: as often as the item is deep, each part that is not looked at yet is followed by what is in it.
-    """
+    """Write the values of a key in an item and its descendants, level by level instead of recursively."""
     brackets = r"""regexp_replace(`$x`, '"(?:[^"\\\\]++|\\\\.)*+"|[^\\[\\]{}]', '')"""
     now = "`$d`.now + CASE WHEN `$c` IN ('[', '{') THEN 1 WHEN `$c` = '' THEN 0 ELSE -1 END"
     deeper = f"named_struct('now', {now}, 'most', greatest(`$d`.most, {now}))"
     depth = f"aggregate(split({brackets}, ''), named_struct('now', 0, 'most', 0), (`$d`, `$c`) -> {deeper}, `$d` -> `$d`.most)"
     parts = f"CASE substring(`$x`, 1, 1) WHEN '[' THEN {_ELEMENTS} WHEN '{{' THEN {_EACH_LAST} ELSE array() END"
-    opened = (
+    expansion = (
         f"concat(array(named_struct('x', `$o`.x, 'open', false)), "
         f"transform(transform(array(`$o`.x), `$x` -> {parts})[0], `$i` -> named_struct('x', `$i`, 'open', true)))"
     )
-    step = f"flatten(transform(`$p`, `$o` -> IF(`$o`.open, {opened}, array(`$o`))))"
-    found = f"flatten(transform(`$p`, `$o` -> transform(array(`$o`.x), `$x` -> IF(startswith(`$x`, '{{'), {_value(key)}, array()))[0]))"
+    step = f"flatten(transform(`$p`, `$o` -> IF(`$o`.open, {expansion}, array(`$o`))))"
+    values = f"flatten(transform(`$p`, `$o` -> transform(array(`$o`.x), `$x` -> IF(startswith(`$x`, '{{'), {_value(key)}, array()))[0]))"
     begin = "array(named_struct('x', `$x`, 'open', true))"
-    return (
-        f"IF(`$x` RLIKE '^[\\\\[{{]', aggregate(sequence(1, {depth}), {begin}, (`$p`, `$n`) -> {step}, `$p` -> {found}), array())"
-    )
+    return f"IF(`$x` RLIKE '^[\\\\[{{]', aggregate(sequence(1, {depth}), {begin}, (`$p`, `$n`) -> {step}, `$p` -> {values}), array())"
 
 
 def _first_failure(items: str) -> str:
-    """The first failure of a step ends everything: no later step of an earlier item comes before it."""
     failures = "filter(`$s`, `$x` -> startswith(`$x`, '!'))"
     whole = f"IF(exists(`$s`, `$x` -> startswith(`$x`, '!')), slice({failures}, 1, 1), `$s`)"
     return f"transform(array({items}), `$s` -> {whole})[0]"
 
 
 def _may_fail(part: t.Part) -> bool:
-    """Can there be a failure among the items in lax mode?"""
     if isinstance(part, t.Walk):
         return _may_fail(part.begin) or any(
             isinstance(step, t.Method) and step.name not in {"size", "type"} for step in part.steps
@@ -116,13 +103,7 @@ def _unfit(expected: str) -> str:
 
 
 class _Sequences:
-    """Writes items as arrays, and predicates as conditions.
-
-    Args:
-        strict: the mode.
-        document: the document's item, an array.
-        variables: the items of variables.
-    """
+    """Writes items as arrays, and predicates as conditions; the document and variables are arrays of items."""
 
     def __init__(self, strict: bool, document: str, variables: Mapping[str, str]) -> None:
         self.strict = strict
@@ -150,12 +131,12 @@ class _Sequences:
             failing = failing or _may_fail(t.Walk(t.Document(), (step,)))
         return items
 
-    def _each(self, items: str, made: str, *, failing: bool) -> str:
-        """Write what is made of each item, arrays in a row; with failures the first of them alone."""
+    def _each(self, items: str, result: str, *, failing: bool) -> str:
+        """Write the concatenated results of each item, or the first failure."""
         if not failing:
-            return f"flatten(transform({items}, `$x` -> {made}))"
-        kept = f"IF(startswith(`$x`, '!'), array(`$x`), {made})"
-        return _first_failure(f"flatten(transform({items}, `$x` -> {kept}))")
+            return f"flatten(transform({items}, `$x` -> {result}))"
+        result_or_failure = f"IF(startswith(`$x`, '!'), array(`$x`), {result})"
+        return _first_failure(f"flatten(transform({items}, `$x` -> {result_or_failure}))")
 
     def _unwrapped(self, items: str) -> str:
         return (
@@ -165,28 +146,28 @@ class _Sequences:
     def _stepped(self, items: str, step: t.Part, failing: bool) -> str:
         if isinstance(step, t.Subscripts):
             other = _unfit("ARRAY") if self.strict else _chosen("array(`$x`)", step, strict=False)
-            found = _chosen(_ELEMENTS, step, strict=self.strict)
-            return self._each(items, f"IF(startswith(`$x`, '['), {found}, {other})", failing=failing)
+            selected = _chosen(_ELEMENTS, step, strict=self.strict)
+            return self._each(items, f"IF(startswith(`$x`, '['), {selected}, {other})", failing=failing)
         if isinstance(step, t.Member):
             other = _unfit("OBJECT") if self.strict else "array()"
-            found = self._values(step)
-            return self._each(self._unwrapped(items), f"IF(startswith(`$x`, '{{'), {found}, {other})", failing=failing)
+            selected = self._values(step)
+            return self._each(self._unwrapped(items), f"IF(startswith(`$x`, '{{'), {selected}, {other})", failing=failing)
         if isinstance(step, t.Descendants):
             return self._each(items, _descendants(step.key), failing=failing)
         if isinstance(step, t.Filter):
-            kept = f"coalesce({self.condition(step.predicate)}, false)"
-            return f"filter({self._unwrapped(items)}, `$at` -> {f'''startswith(`$at`, '!') OR {kept}''' if failing else kept})"
+            condition = f"coalesce({self.condition(step.predicate)}, false)"
+            return f"filter({self._unwrapped(items)}, `$at` -> {f'''startswith(`$at`, '!') OR {condition}''' if failing else condition})"
         assert isinstance(step, t.Method)
         return self._method(items, step.name, failing)
 
     def _values(self, step: Member) -> str:
         if step.key is None:
             return _EACH_LAST
-        found = _value(step.key)
+        values = _value(step.key)
         if not self.strict:
-            return found
+            return values
         missing = text_literal(f"!structural error: missing member '{step.key}' in JSON object")
-        return f"transform(array({found}), `$f` -> IF(size(`$f`) = 0, array({missing}), `$f`))[0]"
+        return f"transform(array({values}), `$f` -> IF(size(`$f`) = 0, array({missing}), `$f`))[0]"
 
     # -- methods and numbers ------------------------------------------------------------------------------------------
 
@@ -195,8 +176,8 @@ class _Sequences:
             return self._each(items, f"array(concat('\"', lower({_KIND})))", failing=failing)
         if name == "size":
             other = _unfit("ARRAY") if self.strict else "array('1')"
-            found = f"array(CAST(size({_ELEMENTS}) AS STRING))"
-            return self._each(items, f"IF(startswith(`$x`, '['), {found}, {other})", failing=failing)
+            size_text = f"array(CAST(size({_ELEMENTS}) AS STRING))"
+            return self._each(items, f"IF(startswith(`$x`, '['), {size_text}, {other})", failing=failing)
         if name == "keyvalue":
             return self._keys_and_values(self._unwrapped(items))
         if name == "double":
@@ -211,7 +192,6 @@ class _Sequences:
         return self._numbers(items, *_ROUNDINGS[name])
 
     def _numbers(self, items: str, whole: str, fraction: str) -> str:
-        """Write what is made of numbers: of integers, and of doubles."""
         made = (
             f"CASE WHEN NOT {_IS_NUMBER.format('`$x`')} THEN {_unfit('NUMBER')} "
             f"WHEN `$x` RLIKE '{_FRACTION}' THEN transform(array(CAST(`$x` AS DOUBLE)), `$n` -> CAST({fraction} AS STRING)) "
@@ -237,7 +217,7 @@ class _Sequences:
             zero = f"{m} = 0"
         if part.operator == "/":
             whole = f"CAST({n} div {m} AS DECIMAL(38,0))"
-        found = (
+        outcome = (
             f"CASE WHEN startswith({a}, '!') THEN `$p`.l WHEN startswith({b}, '!') THEN `$p`.r "
             f"WHEN size(`$p`.l) <> 1 OR size(`$p`.r) <> 1 THEN {several} "
             f"WHEN NOT {_IS_NUMBER.format(a)} THEN transform(`$p`.l, `$x` -> {_unfit('NUMBER')}[0]) "
@@ -245,20 +225,20 @@ class _Sequences:
             f"WHEN concat({a}, {b}) RLIKE '{_FRACTION}' THEN array(CAST({doubles} AS STRING)) "
             f"WHEN {zero} THEN array('!') ELSE array({_in_range(whole, n, m)}) END"
         )
-        return f"transform(array(named_struct('l', {left}, 'r', {right})), `$p` -> {found})[0]"
+        return f"transform(array(named_struct('l', {left}, 'r', {right})), `$p` -> {outcome})[0]"
 
     def _keys_and_values(self, items: str) -> str:
-        value = f"IF(startswith(`$k`.value, '\"'), {_written('`$k`.value')}, coalesce(`$k`.value, 'null'))"
-        entry = f'concat(\'{{"\\\\"name":\', {_written("`$k`.key")}, \',"\\\\"value":\', {value}, \',"\\\\"id":\', CAST(`$i` AS STRING), \'}}\')'
+        value = f"IF(startswith(`$k`.value, '\"'), {_json_string('`$k`.value')}, coalesce(`$k`.value, 'null'))"
+        entry = f'concat(\'{{"\\\\"name":\', {_json_string("`$k`.key")}, \',"\\\\"value":\', {value}, \',"\\\\"id":\', CAST(`$i` AS STRING), \'}}\')'
         last = "filter(`$m`, (`$k`, `$j`) -> NOT exists(slice(`$m`, `$j` + 2, size(`$m`)), `$e` -> `$e`.key = `$k`.key))"
-        found = f"transform(array({_ENTRIES}), `$m` -> transform({last}, `$k` -> {entry}))[0]"
-        made = f"CASE WHEN startswith(`$x`, '!') THEN array(`$x`) WHEN startswith(`$x`, '{{') THEN {found} ELSE {_unfit('OBJECT')} END"
+        outcome = f"transform(array({_ENTRIES}), `$m` -> transform({last}, `$k` -> {entry}))[0]"
+        made = f"CASE WHEN startswith(`$x`, '!') THEN array(`$x`) WHEN startswith(`$x`, '{{') THEN {outcome} ELSE {_unfit('OBJECT')} END"
         return _first_failure(f"flatten(transform({items}, (`$x`, `$i`) -> {made}))")
 
     # -- predicates ---------------------------------------------------------------------------------------------------
 
     def condition(self, part: t.Part) -> str:
-        """Write a predicate: true, false or, where it cannot be told, NULL."""
+        """Write a predicate: true, false, or NULL for unknown."""
         if isinstance(part, t.Logical):
             return f"({self.condition(part.left)} {part.operator} {self.condition(part.right)})"
         if isinstance(part, t.Not):
@@ -266,8 +246,8 @@ class _Sequences:
         if isinstance(part, t.IsUnknown):
             return f"({self.condition(part.predicate)} IS NULL)"
         if isinstance(part, t.Exists):
-            found = f"IF({_FAILED.format('`$s`')}, NULL, size(`$s`) > 0)"
-            return f"transform(array({self.items(part.items)}), `$s` -> {found})[0]"
+            exists = f"IF({_FAILED.format('`$s`')}, NULL, size(`$s`) > 0)"
+            return f"transform(array({self.items(part.items)}), `$s` -> {exists})[0]"
         if isinstance(part, t.StartsWith):
             begins = "IF(startswith(`$l`, '\"') AND startswith(`$p`.r[0], '\"'), startswith(`$l`, `$p`.r[0]), NULL)"
             return self._any(part.whole, part.initial, f"transform(`$p`.l, `$l` -> {begins})", "false", "false")
@@ -284,22 +264,17 @@ class _Sequences:
         return self._any(part.left, part.right, pairs, nulls.get(part.operator, "false"), apart)
 
     def _any(self, left: t.Part, right: t.Part, pairs: str, certain: str, unknown: str) -> str:
-        """Write whether one of the pairs is true: in lax mode the first that is not false says so, in strict mode none may be unknown.
+        """Write whether a pair is true: in lax mode the first that is not false decides, in strict mode none may be unknown.
 
-        Args:
-            left: items.
-            right: others.
-            pairs: what is said of each pair.
-            certain: what makes it true in lax mode, whatever the pairs are.
-            unknown: what makes it unknown before any two scalars are compared.
+        In lax mode, ``certain`` makes it true in any case; ``unknown`` is tested before scalars are compared.
         """
         ours, theirs = (self._unwrapped(self.items(side)) for side in (left, right))
         first = "transform(array(filter(`$b`, `$x` -> `$x` IS NULL OR `$x`)), `$f` -> IF(size(`$f`) = 0, false, `$f`[0]))[0]"
         all_known = "IF(exists(`$b`, `$x` -> `$x` IS NULL), NULL, exists(`$b`, `$x` -> `$x`))"
-        said = f"transform(array({pairs}), `$b` -> {all_known if self.strict else first})[0]"
+        result = f"transform(array({pairs}), `$b` -> {all_known if self.strict else first})[0]"
         sure = "" if self.strict else f"WHEN {certain} THEN true "
-        found = f"CASE WHEN {_FAILED.format('`$p`.l')} OR {_FAILED.format('`$p`.r')} THEN NULL {sure}WHEN {unknown} THEN NULL ELSE {said} END"
-        return f"transform(array(named_struct('l', {ours}, 'r', {theirs})), `$p` -> {found})[0]"
+        outcome = f"CASE WHEN {_FAILED.format('`$p`.l')} OR {_FAILED.format('`$p`.r')} THEN NULL {sure}WHEN {unknown} THEN NULL ELSE {result} END"
+        return f"transform(array(named_struct('l', {ours}, 'r', {theirs})), `$p` -> {outcome})[0]"
 
 
 _FAILED: Final = "(size({0}) = 1 AND startswith({0}[0], '!'))"
@@ -311,11 +286,11 @@ _ROUNDINGS: Final = {
     "ceiling": ("`$n`", f"IF({_LARGE}, `$n`, -CAST(floor(-`$n`) AS DOUBLE))"),
     "floor": ("`$n`", f"IF({_LARGE}, `$n`, CAST(floor(`$n`) AS DOUBLE))"),
 }
-"""Per method what it makes of an integer and of a double."""
+"""Per method the formulas for an integer and for a double."""
 
 
 def _in_range(result: str, *numbers: str) -> str:
-    """Write an integer as an item: a failure where it leaves the type of what it is made of, integer or bigint."""
+    """Write an integer as an item, or a failure above the type of its operands, integer or bigint."""
     small = " AND ".join(f"{number} BETWEEN -2147483648 AND 2147483647" for number in numbers)
     low, high = "-9223372036854775808BD", "9223372036854775807BD"
     return (
@@ -325,7 +300,7 @@ def _in_range(result: str, *numbers: str) -> str:
 
 
 def _compared(operator: str) -> str:
-    """Write how two items compare: NULL where they cannot."""
+    """Write the comparison of two items, NULL if impossible."""
     sign = "=" if operator == "==" else operator
     alike = {"==": "`$l` = `$r`", "<>": "`$l` <> `$r`"}.get(operator, "false")
     numbers = " AND ".join(_IS_NUMBER.format(side) for side in ("`$l`", "`$r`"))
@@ -339,8 +314,7 @@ def _compared(operator: str) -> str:
     )
 
 
-def _written(string: str) -> str:
-    """Write a string as JSON has it, in quotation marks."""
+def _json_string(string: str) -> str:
     return f"regexp_replace(to_json(array({string})), '^.|.$', '')"
 
 
@@ -357,14 +331,14 @@ def _slice(part: Range, *, strict: bool) -> str:
     first, last = _index(part.first), _index(part.last)
     low, high = f"greatest({first}, 0)", f"least({last}, size(`$a`) - 1)"
     inside = f"{first} <= {last} AND {low} <= {high}"
-    found = f"slice(`$a`, {low} + 1, {high} - {low} + 1)"
+    slice_text = f"slice(`$a`, {low} + 1, {high} - {low} + 1)"
     if not strict:
-        return f"IF({inside}, {found}, array())"
-    shown = (
+        return f"IF({inside}, {slice_text}, array())"
+    message = (
         f"concat('!structural error: invalid array subscript: [', CAST({first} AS STRING), ', ', CAST({last} AS STRING), "
         "'] for array of size ', CAST(size(`$a`) AS STRING))"
     )
-    return f"IF({first} BETWEEN 0 AND {last} AND {last} < size(`$a`), {found}, array({shown}))"
+    return f"IF({first} BETWEEN 0 AND {last} AND {last} < size(`$a`), {slice_text}, array({message}))"
 
 
 def _index(offset: tuple[int, bool]) -> str:
@@ -374,9 +348,9 @@ def _index(offset: tuple[int, bool]) -> str:
 
 def json_text(item: str) -> str:
     """Write the JSON text of an item."""
-    string = _written(f"substring({item}, 2)")
+    string = _json_string(f"substring({item}, 2)")
     unmarked = f"regexp_replace({item}, '\"\\\\\\\\{_STRING}', '\"$1\"')"
-    # A number that no double can hold is infinite, and JSON has only text for that.
+    # Numbers beyond double are infinite, which JSON expresses as text.
     whole = (
         f"CASE WHEN startswith({item}, '\"') THEN {string} "
         f"WHEN endswith({item}, 'Infinity') THEN concat('\"', {item}, '\"') ELSE {unmarked} END"

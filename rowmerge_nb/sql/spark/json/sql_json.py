@@ -1,4 +1,4 @@
-"""The calls of SQL/JSON in Spark SQL."""
+"""Calls of SQL/JSON in Spark SQL."""
 
 from __future__ import annotations
 
@@ -31,33 +31,38 @@ _INPUT: Final = "conversion to JSON failed: "
 
 
 def _lookup(write: Callable[..., str]) -> Callable[..., str]:
-    def written(node: Apply, failure: Failure, text: str, *rest: str) -> str:
-        looked: Looked = node.detail.key
-        count = len(looked.variables)
+    def write_call(node: Apply, failure: Failure, text: str, *rest: str) -> str:
+        lookup: Looked = node.detail.key
+        count = len(lookup.variables)
         inner = write(node, failure, *rest[count:])
-        kinds = [argument.type for argument in node.arguments[1 : 1 + count]]
-        given = {
-            name: _items(value, kind, is_json)
-            for (name, is_json), value, kind in zip(looked.variables, rest[:count], kinds, strict=True)
+        types = [argument.type for argument in node.arguments[1 : 1 + count]]
+        variable_items = {
+            name: _items(value, sql_type, is_json)
+            for (name, is_json), value, sql_type in zip(lookup.variables, rest[:count], types, strict=True)
         }
-        return f"IF({text} IS NULL, NULL, transform(array({sequence(text, looked.path, given)}), `$s` -> {inner})[0])"
+        return f"IF({text} IS NULL, NULL, transform(array({sequence(text, lookup.path, variable_items)}), `$s` -> {inner})[0])"
 
-    return written
+    return write_call
 
 
-def _items(value: str, kind: Type, is_json: bool) -> str:
-    """Write what a path sees of a value that it is passed: NULL is JSON's null, and nothing where it is read as JSON."""
+def _items(value: str, sql_type: Type, is_json: bool) -> str:
+    """Write the items of a variable: NULL is JSON's null, or empty for a JSON variable."""
     if is_json:
         return f"IF({value} IS NULL, slice(array(''), 1, 0), {sequence(value, _WHOLE)})"
-    item = f"concat('\"', {value})" if kind.base == "varchar" else cast(value, kind, VARCHAR) if kind != UNKNOWN else value
-    return f"array(coalesce({f'CAST({value} AS STRING)' if kind.base in {'real', 'double'} else item}, 'null'))"
+    item = (
+        f"concat('\"', {value})"
+        if sql_type.base == "varchar"
+        else cast(value, sql_type, VARCHAR)
+        if sql_type != UNKNOWN
+        else value
+    )
+    return f"array(coalesce({f'CAST({value} AS STRING)' if sql_type.base in {'real', 'double'} else item}, 'null'))"
 
 
 _FAILED: Final = "size(`$s`) = 1 AND startswith(`$s`[0], '!')"
 
 
 def _failures(failure: Callable[..., str]) -> tuple[str, str]:
-    """The errors of a text that is no JSON, and of a path that cannot be followed."""
     return failure("JSON_INPUT_CONVERSION_ERROR", text_literal(_INPUT)), failure(
         "PATH_EVALUATION_ERROR", "concat('path evaluation failed: ', substring(`$s`[0], 2))"
     )
@@ -74,39 +79,39 @@ def _exists(node: Apply, failure: Failure) -> str:
 
 
 def _value(node: Apply, failure: Failure, *texts: str) -> str:
-    kind, looked = node.type, node.detail.key
+    sql_type, lookup = node.type, node.detail.key
     defaults = list(texts)
-    otherwise = defaults.pop(0) if looked.on_empty == "DEFAULT" else "NULL"
-    if looked.on_empty == "ERROR":
-        otherwise = failure("JSON_VALUE_RESULT_ERROR", text_literal(f"{_RESULT}JSON path found no items"))
-    fallback = defaults[0] if looked.on_error == "DEFAULT" else "NULL"
+    empty_result = defaults.pop(0) if lookup.on_empty == "DEFAULT" else "NULL"
+    if lookup.on_empty == "ERROR":
+        empty_result = failure("JSON_VALUE_RESULT_ERROR", text_literal(f"{_RESULT}JSON path found no items"))
+    fallback = defaults[0] if lookup.on_error == "DEFAULT" else "NULL"
 
-    def failed(*message: str) -> str:
-        return failure("JSON_VALUE_RESULT_ERROR", *message) if looked.on_error == "ERROR" else fallback
+    def result_failure(*message: str) -> str:
+        return failure("JSON_VALUE_RESULT_ERROR", *message) if lookup.on_error == "ERROR" else fallback
 
-    broken, wrong = _failures(failure) if looked.on_error == "ERROR" else (fallback, fallback)
-    several = failed(text_literal(f"{_RESULT}JSON path found multiple items"))
+    broken, wrong = _failures(failure) if lookup.on_error == "ERROR" else (fallback, fallback)
+    several = result_failure(text_literal(f"{_RESULT}JSON path found multiple items"))
     return (
-        f"CASE WHEN `$s` IS NULL THEN {broken} WHEN size(`$s`) = 0 THEN {otherwise} WHEN {_FAILED} THEN {wrong} "
-        f"WHEN size(`$s`) > 1 THEN {several} {_scalar(kind, failed)} END"
+        f"CASE WHEN `$s` IS NULL THEN {broken} WHEN size(`$s`) = 0 THEN {empty_result} WHEN {_FAILED} THEN {wrong} "
+        f"WHEN size(`$s`) > 1 THEN {several} {_scalar(sql_type, result_failure)} END"
     )
 
 
-def _scalar(kind: Type, failed: Callable[..., str]) -> str:
-    """The branches for one item: as boolean, varchar, bigint or double, and from that by CAST to the type wanted."""
+def _scalar(target: Type, failure: Callable[..., str]) -> str:
+    """Write the branches for one item, cast to the target type."""
     item = "`$s`[0]"
-    no_value = failed(text_literal(f"{_RESULT}JSON path found an item that cannot be converted to an SQL value"))
+    no_value = failure(text_literal(f"{_RESULT}JSON path found an item that cannot be converted to an SQL value"))
     whole = f"try_cast({item} AS BIGINT)"
     small = f"{whole} BETWEEN -2147483648 AND 2147483647"
 
-    def converted(text: str, source: Type, shown: str) -> str:
-        said = text_literal(f"{_RESULT}Cannot cast value of type ")
-        target = text_literal(f" to declared return type of function JSON_VALUE: {kind}")
-        refused = failed(said, shown, target)
-        if not can_cast(source, kind):
-            return refused
-        found = cast(text, source, kind, safe=True)
-        return found if refused == "NULL" or source == kind else f"coalesce({found}, {refused})"
+    def converted(text: str, source: Type, type_text: str) -> str:
+        message = text_literal(f"{_RESULT}Cannot cast value of type ")
+        ending = text_literal(f" to declared return type of function JSON_VALUE: {target}")
+        refusal = failure(message, type_text, ending)
+        if not can_cast(source, target):
+            return refusal
+        value = cast(text, source, target, safe=True)
+        return value if refusal == "NULL" or source == target else f"coalesce({value}, {refusal})"
 
     return (
         f"WHEN {item} = 'null' THEN NULL WHEN {item} RLIKE '^[\\\\[{{]' THEN {no_value} "
@@ -129,50 +134,49 @@ def _integer(small: str) -> str:
 
 
 def _query(node: Apply, failure: Failure) -> str:
-    looked: Looked = node.detail.key
+    lookup: Looked = node.detail.key
 
     def special(word: str, message: str) -> str:
         error = failure("JSON_OUTPUT_CONVERSION_ERROR", text_literal(f"{_OUTPUT}{message}"))
         return error if word == "ERROR" else _EMPTY.get(word, "NULL")
 
-    fallback = _EMPTY.get(looked.on_error, "NULL")
-    broken, wrong = _failures(failure) if looked.on_error == "ERROR" else (fallback, fallback)
-    found = (
-        f"CASE WHEN `$s` IS NULL THEN {broken} WHEN size(`$s`) = 0 THEN {special(looked.on_empty, 'JSON path found no items')} "
-        f"WHEN {_FAILED} THEN {wrong} {_wrapped(looked, special(looked.on_error, 'JSON path found multiple items'))} END"
+    fallback = _EMPTY.get(lookup.on_error, "NULL")
+    broken, wrong = _failures(failure) if lookup.on_error == "ERROR" else (fallback, fallback)
+    result = (
+        f"CASE WHEN `$s` IS NULL THEN {broken} WHEN size(`$s`) = 0 THEN {special(lookup.on_empty, 'JSON path found no items')} "
+        f"WHEN {_FAILED} THEN {wrong} {_wrapped(lookup, special(lookup.on_error, 'JSON path found multiple items'))} END"
     )
-    return _output(found, node.type)
+    return _output(result, node.type)
 
 
-def _wrapped(looked: Looked, several: str) -> str:
+def _wrapped(lookup: Looked, several: str) -> str:
     item = "`$s`[0]"
     whole = f"concat('[', array_join(transform(`$s`, `$x` -> {json_text('`$x`')}), ','), ']')"
-    if looked.wrapper == "UNCONDITIONAL":
+    if lookup.wrapper == "UNCONDITIONAL":
         return f"ELSE {whole}"
-    if looked.wrapper == "CONDITIONAL":
+    if lookup.wrapper == "CONDITIONAL":
         return f"WHEN size(`$s`) = 1 AND {item} RLIKE '^[\\\\[{{]' THEN {json_text(item)} ELSE {whole}"
-    bare = f"WHEN startswith({item}, '\"') THEN substring({item}, 2) " if looked.quotes == "OMIT" else ""
+    bare = f"WHEN startswith({item}, '\"') THEN substring({item}, 2) " if lookup.quotes == "OMIT" else ""
     return f"WHEN size(`$s`) > 1 THEN {several} {bare}ELSE {json_text(item)}"
 
 
-def _output(text: str, kind: Type) -> str:
-    """Write JSON text as the type that a call returns."""
-    if kind.base == "varbinary":
+def _output(text: str, sql_type: Type) -> str:
+    if sql_type.base == "varbinary":
         return f"encode({text}, 'UTF-8')"
-    return cast(text, VARCHAR, kind)
+    return cast(text, VARCHAR, sql_type)
 
 
 # -- JSON_OBJECT and JSON_ARRAY ---------------------------------------------------------------------------------------
 
 
 def _values(node: Apply, failure: Failure, texts: Sequence[str]) -> list[str]:
-    made: Constructed = node.detail.key
-    kinds = [argument.type for argument in node.arguments[made.keys :]]
+    constructor: Constructed = node.detail.key
+    types = [argument.type for argument in node.arguments[constructor.keys :]]
     parts = [
-        _parsed(text, failure) if parsed else to_json(text, kind, JSON, False)
-        for text, kind, parsed in zip(texts[made.keys :], kinds, made.read, strict=True)
+        _parsed(text, failure) if parsed else to_json(text, sql_type, JSON, False)
+        for text, sql_type, parsed in zip(texts[constructor.keys :], types, constructor.read, strict=True)
     ]
-    return [f"coalesce({part}, 'null')" for part in parts] if made.keeps_null else parts
+    return [f"coalesce({part}, 'null')" for part in parts] if constructor.keeps_null else parts
 
 
 def _array(node: Apply, failure: Failure, *texts: str) -> str:
@@ -180,11 +184,11 @@ def _array(node: Apply, failure: Failure, *texts: str) -> str:
 
 
 def _object(node: Apply, failure: Failure, *texts: str) -> str:
-    made: Constructed = node.detail.key
-    named = zip(texts[: made.keys], _values(node, failure, texts), strict=True)
-    members = [f"concat({_key(name, failure)}, ':', {part})" for name, part in named]
-    whole = _joined("{", [members[index] for index in made.order], "}")
-    return _output(_unequal(node, texts[made.keys :], whole, failure), node.type)
+    constructor: Constructed = node.detail.key
+    members_by_name = zip(texts[: constructor.keys], _values(node, failure, texts), strict=True)
+    members = [f"concat({_key(name, failure)}, ':', {part})" for name, part in members_by_name]
+    whole = _joined("{", [members[index] for index in constructor.order], "}")
+    return _output(_unequal(node, texts[constructor.keys :], whole, failure), node.type)
 
 
 def _parsed(text: str, failure: Callable[..., str]) -> str:
@@ -199,24 +203,23 @@ def _key(text: str, failure: Callable[..., str]) -> str:
 
 
 def _joined(opening: str, parts: Sequence[str], closing: str) -> str:
-    """What is NULL is left out."""
     return f"concat('{opening}', concat_ws(',', {', '.join(parts)}), '{closing}')" if parts else f"'{opening}{closing}'"
 
 
 def _unequal(node: Apply, values: Sequence[str], whole: str, failure: Failure) -> str:
-    """Equal keys are an error, unless the value of one of them is left out."""
-    made: Constructed = node.detail.key
-    keys = node.arguments[: made.keys]
-    pairs = [(a, b) for a, b in combinations(range(made.keys), 2) if keys[a] == keys[b]]
+    """Write a check for equal keys whose values are not omitted."""
+    constructor: Constructed = node.detail.key
+    keys = node.arguments[: constructor.keys]
+    pairs = [(a, b) for a, b in combinations(range(constructor.keys), 2) if keys[a] == keys[b]]
     if not pairs:
         return whole
-    said, code = "'cannot construct a JSON object with duplicate key'", "NOT_SUPPORTED"
-    if made.unique:
-        said, code = "'duplicate key passed to JSON_OBJECT function'", "INVALID_FUNCTION_ARGUMENT"
-    if made.keeps_null:
-        return f"CAST({failure(code, said)} AS STRING)"
+    message, code = "'cannot construct a JSON object with duplicate key'", "NOT_SUPPORTED"
+    if constructor.unique:
+        message, code = "'duplicate key passed to JSON_OBJECT function'", "INVALID_FUNCTION_ARGUMENT"
+    if constructor.keeps_null:
+        return f"CAST({failure(code, message)} AS STRING)"
     both = " OR ".join(f"({values[a]} IS NOT NULL AND {values[b]} IS NOT NULL)" for a, b in pairs)
-    return f"CASE WHEN {both} THEN {failure(code, said)} ELSE {whole} END"
+    return f"CASE WHEN {both} THEN {failure(code, message)} ELSE {whole} END"
 
 
 JSON_CALLS: Final[Mapping[str, Callable[..., str]]] = {
@@ -226,4 +229,4 @@ JSON_CALLS: Final[Mapping[str, Callable[..., str]]] = {
     "JSON_OBJECT": _object,
     "JSON_ARRAY": _array,
 }
-"""Per call what writes it, given the call, what writes a failure, and the texts of the arguments."""
+"""Writers by function; arguments: the call, a writer of failures, and the arguments' texts."""
