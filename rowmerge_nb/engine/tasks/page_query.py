@@ -1,4 +1,4 @@
-"""A query of one table, computed on its pages within tasks: which rows it keeps, and the values of its columns."""
+"""A query of one table, computed on its pages within tasks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class QueryRows:
     """Computes the rows of a query.
 
     Args:
-        program: which rows of the table are kept.
+        program: the filter.
         schema: the columns of the query.
         values: their values.
     """
@@ -33,10 +33,7 @@ class QueryRows:
     values: tuple[AssignedColumn, ...]
 
     def of(self, pages: Iterable[Page]) -> Iterator[Page]:
-        """Yield the rows of the query.
-
-        Args:
-            pages: the rows of the table.
+        """Yield the rows of the query over pages of its table.
 
         Raises:
             ExecutionError: the condition or a value cannot be computed; with Trino's code and the position in the statement.
@@ -48,7 +45,7 @@ class QueryRows:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryScan(ScanPass):
-    """Reads the rows of a query as if they were those of a table; they have no position.
+    """Reads the rows of a query like those of a table, without positions.
 
     Args:
         table_scan: reads the table.
@@ -60,12 +57,12 @@ class QueryScan(ScanPass):
 
     @classmethod
     def over(cls, table_scan: ScanPass, query: QueryRows) -> QueryScan:
-        """Return what reads a query over the splits of its table."""
+        """Build the scan of a query over the splits of its table."""
         own = {field.name: getattr(table_scan, field.name) for field in fields(ScanPass)}
         return cls(**{**own, "schema": query.schema}, table_scan=table_scan, query=query)
 
     def read(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the query over the splits with these numbers.
+        """Yield the rows of the query over numbered splits.
 
         Raises:
             ExecutionError: the connector cannot read them, or the query cannot be computed.
