@@ -113,12 +113,7 @@ def gathered(pages: Iterable[Page], rows: int = GATHERED_ROWS, size: int = GATHE
 
 
 def together(pages: Iterable[Page], rows: int, size: int = GATHERED_BYTES) -> Iterator[list[Page]]:
-    """Yield lists of pages of at least `rows` rows or `size` bytes, except the last; empty pages are dropped.
-
-    >>> pages = [pa.RecordBatch.from_pydict({"id": ids}) for ids in ([1, 2], [3], [], [4])]
-    >>> [[page.num_rows for page in several] for several in together(pages, 3)]
-    [[2, 1], [1]]
-    """
+    """Yield lists of pages of at least `rows` rows or `size` bytes, except the last; empty pages are dropped."""
     waiting: list[Page] = []
     waiting_rows = waiting_bytes = 0
     for page in pages:

@@ -56,15 +56,7 @@ class AuditedColumn(ColumnHandle):
 
 @dataclass(frozen=True)
 class AuditedTableHandle(ConnectorTableHandle):
-    """A table in an earlier state, and the means to read it from its store.
-
-    Args:
-        name: identifies the table among the audited ones.
-        table: the store's own handle.
-        transaction: the store's transaction.
-        provider: opens the store's page sources.
-        columns: the store's handles of all columns.
-    """
+    """A table in an earlier state, and the means to read it from its store; `name` identifies it among the audited ones."""
 
     name: Any
     table: ConnectorTableHandle
@@ -75,7 +67,7 @@ class AuditedTableHandle(ConnectorTableHandle):
 
 @dataclass(frozen=True)
 class AuditedSplit(ConnectorSplit):
-    """A split of the store and its number within the table; its properties are those of the store's split."""
+    """A split of the store and its number within the table."""
 
     split: Any
     number: int
@@ -204,13 +196,7 @@ NET: Final = pa.schema([("plus", pa.int64()), ("minus", pa.int64()), ("bag", pa.
 
 @dataclass(frozen=True)
 class HashPass:
-    """Reads splits of a table and yields the hashes of their rows, partitioned.
-
-    Args:
-        scan: reads all columns, in the types of pages.
-        side: 1, or -1 for rows to subtract.
-        parts: the number of parts.
-    """
+    """Reads splits of a table and yields the hashes of their rows, partitioned; `side` is -1 for rows to subtract."""
 
     scan: ScanPass
     side: int
@@ -269,12 +255,8 @@ class FindPass:
     """Reads splits of a table and yields the first matching rows of each task.
 
     Args:
-        scan: reads all columns, in the types of pages.
-        schema: the columns in Spark's types.
         hashes: ascending hashes of the rows to match; None for any row.
         keys: ascending hashes of the keys to match; None for any key.
-        key: the indexes of the key columns.
-        most: the maximum number of rows.
     """
 
     scan: ScanPass
@@ -311,15 +293,10 @@ class FindPass:
 
 @dataclass(frozen=True)
 class RowChooser:
-    """Selects the joined rows that a trace retains, by the hashes of the rows that they remove or create, or of their keys.
+    """Selects the joined rows that a trace retains, by the ascending hashes of the rows that they remove or create, or of their keys.
 
     Args:
-        hashes: ascending hashes of rows.
-        keys: ascending hashes of keys.
-        target: the target's key columns.
-        source: the source columns that must equal them, if known.
-        types: the types of the key columns.
-        most: the maximum number of joined rows of a task.
+        source: the source columns that must equal the target's, if known.
     """
 
     hashes: Hashes
@@ -338,14 +315,9 @@ class RowChooser:
         *,
         transformed: bool,
     ) -> npt.NDArray[np.int64]:
-        """Return the positions of the selected rows of a page.
+        """Return the positions of the selected rows of a page before and after ``transform_page``, unless that was skipped.
 
-        Args:
-            layout: the layout of the channels.
-            page: the page before and after ``transform_page``.
-            produced: the number of result rows of each row.
-            witness: the values of both sides.
-            transformed: False if there was no ``transform_page``.
+        Each row has become `produced` rows.
         """
         before, after = page
         row_id = before.column(layout.before.row_id) if transformed else after.column(layout.after.row_id)

@@ -45,16 +45,7 @@ def raised_by(
 ) -> Raised | None:
     """Return a record of an error that a connector's own code raised, otherwise None.
 
-    A `RowMergeError` that a connector raises is a refusal with a message of its own, and is not recorded.
-
-    Args:
-        error: the error, with its traceback.
-        method: the method of the contract.
-        caller: what called it, for example ``writer``.
-        number: the number of the writer or split.
-        call: the number of the call among those of this method.
-        page: the page argument.
-        handle: the handle argument.
+    A `RowMergeError` is a refusal with a message of its own, and is not recorded.
 
     >>> raised_by(ValueError("never raised"), "finish", caller="writer") is None
     True

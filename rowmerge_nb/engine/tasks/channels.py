@@ -29,13 +29,10 @@ class ChangeChannels:
     Args:
         location: the symbols of the old redistribution columns.
         hashed: add the channel ``hash`` after them.
-        row_id: the symbol of the row id.
-        case: computes the merge row.
         numbered: add ``unique_id`` after the case number.
         marked: add the flag of rows with a source row (FULL join).
-        returned: computes the row of RETURNING, the next channel; None without RETURNING.
-        witness: the type of the witness; None without one.
-        shown: the symbols of target and source that the witness contains.
+        returned: computes the row of RETURNING, the next channel.
+        shown: the symbols of target and source in the witness.
     """
 
     location: tuple[str, ...]
@@ -72,15 +69,7 @@ class ChangeChannels:
 
 @dataclass(frozen=True)
 class DeleteChannels:
-    """Converts rows to delete to the writer's page and the witness.
-
-    Args:
-        schema: the page's channels.
-        kept: per table column the symbol of the retained value; None for NULL.
-        row_id: the symbol of the row id.
-        witness: the type of the witness; None without one.
-        shown: the symbols of target and source that the witness contains.
-    """
+    """Converts rows to delete to the writer's page and the witness; `kept` has the symbol per table column, None for NULL."""
 
     schema: pa.Schema
     kept: tuple[str | None, ...]
@@ -117,7 +106,6 @@ def _witness_of(
     symbols_by_side: tuple[tuple[str, ...], tuple[str, ...]],
     source_rows: pa.Array | None,
 ) -> pa.StructArray:
-    """Return the values of both sides; a missing side is NULL."""
     fields: dict[str, pa.Array] = {"source_row": pa.nulls(rows.count, pa.int64())}
     if source_rows is not None and len(rows.sides) > 1:
         fields["source_row"] = rows.sides[1].taken(source_rows)

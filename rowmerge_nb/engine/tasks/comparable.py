@@ -43,11 +43,7 @@ def comparable(values: pa.Array) -> pa.Array:
 def key_parts(values: pa.Array, *, nulls_meet: bool) -> list[pa.Array]:
     """Return columns that decide equality: two values are equal if all their parts are equal and none is NULL.
 
-    A row has the parts of its fields; an array has those of its elements, as bytes.
-
-    Args:
-        values: the values of a key.
-        nulls_meet: IS NOT DISTINCT FROM: NULL equals NULL, NaN equals NaN, and no part is NULL.
+    With `nulls_meet` (IS NOT DISTINCT FROM), NULL equals NULL, NaN equals NaN, and no part is NULL.
 
     >>> [part.to_pylist() for part in key_parts(pa.array([3, None]), nulls_meet=True)]
     [[False, True], [3, 0]]

@@ -73,14 +73,13 @@ def mark_distinct(unique_id: pa.Array, case_number: pa.Array, era: Era, seen: se
     """Build the channel ``is_distinct`` (int8, 0 or 1).
 
     Documents: 0 for every row of a repeated key, always 1 if ``unique_id`` is NULL.
-    Current era: 1 for the first row of a key, 0 for later ones, NULLs included.
+    Current era: 1 for the first row of a key, otherwise 0, NULLs included.
 
     Args:
         unique_id: int64, NULL if no target row was matched.
         case_number: int32, -1 or NULL if no clause fired.
         era: selects the rule.
-        seen: case numbers of rows without a target row in earlier batches; those of this batch are added.
-            A target row has all of its rows in one batch.
+        seen: case numbers of rows without a target row in earlier batches; updated.
 
     >>> ids, cases = pa.array([5, 5, None, None]), pa.array([0, 0, 1, 1], pa.int32())
     >>> mark_distinct(ids, cases, Era.DOCUMENTS).to_pylist(), mark_distinct(ids, cases, Era.CURRENT).to_pylist()
@@ -103,7 +102,6 @@ class Duplicates:
     """The result of the check, as unique ids of target rows.
 
     Args:
-        failing: rows whose matches end the statement.
         warning: rows that two acting clauses change, if this is permitted.
     """
 
@@ -118,16 +116,13 @@ class DuplicateRule:
     Args:
         name: ``trino``: a repeated (unique_id, case_number) fails, including rows for which no clause fired.
             ``standard``: more than one acting source row per target row fails. ``none``: nothing fails.
-        paradigm: under CHANGE_ONLY_UPDATED_COLUMNS two acting clauses on one row always fail, because the result
-            would depend on the order of rows.
+        paradigm: under CHANGE_ONLY_UPDATED_COLUMNS two acting clauses on one row always fail, because row order would matter.
         idle: the case numbers of DO NOTHING clauses, whose rows do not act.
 
     >>> ids, cases = pa.array([5, 5, 6, 6]), pa.array([-1, -1, 0, 1], pa.int32())
     >>> found = DuplicateRule(RepeatedMatches.TRINO, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW).check(ids, cases)
     >>> found.failing.tolist(), found.warning.tolist()
     ([5], [6])
-    >>> DuplicateRule(RepeatedMatches.STANDARD, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW).check(ids, cases).failing.tolist()
-    [6]
     """
 
     name: RepeatedMatches
@@ -153,13 +148,7 @@ class DuplicateRule:
 
 
 def match_patterns(unique_id: pa.Array, case_number: pa.Array, updates: Collection[int], deletes: Collection[int]) -> Patterns:
-    """Count the target rows with more than one match by how they were matched. DO NOTHING clauses do not act.
-
-    Args:
-        unique_id: int64, NULL if no target row was matched.
-        case_number: int32, -1 or NULL if no clause fired.
-        updates: the case numbers of UPDATE clauses.
-        deletes: the case numbers of DELETE clauses.
+    """Count the target rows with more than one match by pattern; `updates` and `deletes` are case numbers.
 
     >>> match_patterns(pa.array([5, 5, 6, 6, 7]), pa.array([0, 0, 0, -1, 0], pa.int32()), [0], [])
     {(2, 1, 1, 0, False): 1, (2, 2, 2, 0, True): 1}

@@ -73,12 +73,7 @@ class SourceKeys:
 
 @dataclass(frozen=True)
 class KeyFilter:
-    """The join keys that rows of a table must have.
-
-    Args:
-        channels: the channel indexes of the keys.
-        keys: the values, one set per channel. A row passes if each value occurs, even if the combination does not.
-    """
+    """The keys that rows must have, per channel. A row passes if each value occurs, even if the combination does not."""
 
     channels: tuple[int, ...]
     keys: tuple[SourceKeys, ...]

@@ -28,11 +28,8 @@ PROBLEM = b"rowmerge_nb problem: "
 def deliver(envelope: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Check the worker process, then run the task on a partition. A problem is returned as the task's record.
 
-    Args:
-        envelope: ``task``: the pickled task; ``python`` and ``pyarrow``: the driver's versions; ``bundles``: names, hashes and modules
-            of the archives that were sent; ``marks``: paths and contents of files that the driver put into stores;
-            ``told``: the schema of records, or None to raise instead.
-        batches: the partition's rows.
+    The envelope has the pickled ``task``, the driver's ``python`` and ``pyarrow`` versions, names, hashes and modules of the ``bundles``, paths
+    and contents of ``marks``, and in ``told`` the schema of records, or None to raise instead.
     """
     problem, task = _look(envelope), None
     if problem is None:

@@ -37,10 +37,6 @@ def hash_expression(columns: Sequence[str]) -> str:
 def partition_expression(bucket: str, partition_count: int) -> str:
     """Return Spark SQL of a row's writer.
 
-    Args:
-        bucket: Spark SQL of a hash or a bucket number.
-        partition_count: the number of writers.
-
     >>> partition_expression(hash_expression(["c0"]), 4)
     'CAST(pmod(xxhash64(c0), 4) AS INT)'
     """
@@ -60,9 +56,9 @@ class Destination:
     """The rule by which rows find their writer.
 
     Args:
-        function: the connector's bucket function; None for the engine's hash, computed by Spark.
-        arguments: channel indexes of the function's arguments in a transformed page.
-        even: spread rows evenly in runs, so that a few rows share a writer.
+        function: the connector's bucket function; None for the engine's hash.
+        arguments: channel indexes of its arguments in a transformed page.
+        even: spread rows in runs, so that a few rows share a writer.
     """
 
     function: BucketFunction | None = None
@@ -72,10 +68,7 @@ class Destination:
     def buckets(self, page: Page, rows: npt.NDArray[np.int64], start: int) -> pa.Array:
         """Return the buckets of some rows of a transformed page (int32); NULL if the engine's hash decides.
 
-        Args:
-            page: a transformed page.
-            rows: indexes of rows.
-            start: the offset for even spreading.
+        Even spreading starts at `start`.
         """
         if self.even:
             return pa.array(((rows + start) // EVEN_ROWS).astype(np.int32))
@@ -111,8 +104,6 @@ class PlacePass:
     """Adds the bucket to the rows of an INSERT.
 
     Args:
-        schema: the table's columns.
-        destination: the destination by the insert layout.
         behind: the types of further channels, which are passed through.
     """
 
@@ -142,11 +133,8 @@ class LocalExchange:
     """The exchange and its writers within the task that has all rows: one sink per writer.
 
     Args:
-        writers: the number of writers.
         by_columns: the channels hashed for inserted rows without a bucket.
         by_row_id: the channel hashed for other rows; None to use `by_columns`.
-        operation: the channel of the operation.
-        above: the pass of the writers.
     """
 
     writers: int
@@ -174,15 +162,7 @@ class LocalExchange:
 def places_of(
     batch: pa.RecordBatch, bucket: pa.Array, inserts: Sequence[int], others: Sequence[int], operation: int
 ) -> npt.NDArray[np.int64]:
-    """Return the number of every row, whose remainder is its writer: the bucket, or a hash if that is NULL.
-
-    Args:
-        batch: the rows; the channels of a transformed page come first.
-        bucket: the result of `Placing.buckets`.
-        inserts: the channels hashed for inserted rows.
-        others: the channels hashed for other rows.
-        operation: the channel of the operation.
-    """
+    """Return the number of every row, whose remainder is its writer: the bucket, or a hash if that is NULL."""
     numbers = bucket.cast(pa.int64())
     if bucket.null_count:
         hashes = hashed([batch.column(index) for index in inserts], batch.num_rows)

@@ -24,12 +24,7 @@ FAILURE: Final = pa.schema([pa.field("failure", pa.binary())])
 
 @dataclass(frozen=True)
 class FailingRowPass:
-    """Computes an expression on pages up to the first row on which it fails, and yields that error.
-
-    Args:
-        column: the expression, and the target of the assignment.
-        schema: its input channels, as in pages.
-    """
+    """Computes an expression on pages up to the first row on which it fails, and yields that error."""
 
     column: AssignedColumn
     schema: pa.Schema

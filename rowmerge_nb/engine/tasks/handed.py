@@ -16,12 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Keeping:
-    """The pages to retain.
+    """The pages to retain: the first ones up to `most_bytes`, and the last one; of their rows one in `every`.
 
-    Args:
-        most_bytes: the first pages are retained up to this total size, and the last page in addition.
-        always: retain them even if nothing fails.
-        every: retain one of this number of rows.
+    If not `always`, they are dropped unless a call fails.
     """
 
     most_bytes: int = 1 << 20

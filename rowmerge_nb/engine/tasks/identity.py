@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 def row_keys(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
     """Return a 64-bit hash per row. NULL equals NULL, NaN equals NaN, and minus zero equals zero.
 
-    Args:
-        columns: columns of any types.
-        rows: the number of rows.
-
     >>> first, second, third = row_keys([pa.array([1, None, 1]), pa.array([["a"], [], ["a"]])], 3).tolist()
     >>> first == third, first == second
     (True, False)
@@ -35,7 +31,6 @@ def row_keys(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
 
 
 def _parts(column: pa.Array) -> list[pa.Array]:
-    """Return plain columns that distinguish a column's values."""
     arrow_type = column.type
     if pa.types.is_struct(arrow_type):
         return [column.is_valid(), *(part for field in column.flatten() for part in _parts(field))]

@@ -41,10 +41,7 @@ class InsertedRows:
 
     Args:
         scan: reads the table of the query; None if its pages arrive in cells.
-        tasks: the number of tasks; see `ScanPass.share`.
-        query: computes the columns of the target table.
-        refusals: per column, the code and message of the error that rejects NULL; None if NULL is permitted.
-        checks: the table's CHECK constraints over these values.
+        refusals: per column, the code and message of the error that rejects NULL.
     """
 
     scan: ScanPass | None
@@ -91,14 +88,7 @@ class InsertTask:
 
 @dataclass(frozen=True)
 class InsertSenderPass:
-    """Sends the rows of an INSERT to the writers of their partitions or buckets.
-
-    Args:
-        rows: computes the rows.
-        destination: selects the writer of a row.
-        writers: the number of writers.
-        folder: receives files with the rows; None if the writers cannot read files of this machine.
-    """
+    """Sends the rows of an INSERT to the writers of their partitions or buckets, in files of `folder` if it is not None."""
 
     rows: InsertedRows
     destination: Destination
@@ -138,12 +128,7 @@ class InsertSenderPass:
 
 @dataclass(frozen=True)
 class ReceivedInsertPass:
-    """The writer of an INSERT whose rows arrive in cells.
-
-    Args:
-        above: the pass of the writer.
-        in_files: the cells are names of files.
-    """
+    """The writer of an INSERT whose rows arrive in cells."""
 
     above: InsertPass
     in_files: bool

@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JoinKeys:
-    """The join keys of one side.
-
-    Args:
-        columns: columns of the page, or expressions over it.
-        nulls_meet: per key, whether NULL equals NULL (IS NOT DISTINCT FROM).
-    """
+    """The join keys of one side; `nulls_meet` is true for IS NOT DISTINCT FROM."""
 
     columns: tuple[AssignedColumn, ...]
     nulls_meet: tuple[bool, ...]

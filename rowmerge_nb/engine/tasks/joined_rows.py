@@ -21,12 +21,7 @@ NO_ROW = -1
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a join.
-
-    Args:
-        page: the side's page; channels are named by the plan's symbols.
-        rows: the page row of each joined row, or ``NO_ROW``; None for all rows in order.
-    """
+    """One side of a join: its page, and the page row of each joined row, ``NO_ROW`` if missing; None for all rows in order."""
 
     page: Page
     rows: npt.NDArray[np.int64] | None = None
@@ -57,7 +52,6 @@ class JoinedRows:
     """Joined rows, whose channels are gathered lazily.
 
     Args:
-        count: the number of rows.
         sides: the target's side, and the source's if there is one. Their symbols are disjoint.
 
     >>> target = pa.RecordBatch.from_pydict({"id": [7, 8]})

@@ -26,10 +26,6 @@ _MASKS: Final = np.array([(1 << 8 * count) - 1 for count in range(_WORD + 1)], n
 def key_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
     """Return a hash of the keys of each row; that of a row with a NULL is arbitrary.
 
-    Args:
-        columns: the key columns, in the types of `comparable`.
-        rows: the number of rows.
-
     >>> columns = [pa.array([7, 7, 8]), pa.array(["a", "a", "a"])]
     >>> first, second, third = key_hashes(columns, 3).tolist()
     >>> first == second, first == third

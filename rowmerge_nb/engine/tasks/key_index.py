@@ -1,7 +1,7 @@
 """The index of source rows by key, which a task builds once and probes with each target page.
 
-A lookup has three steps, each for fewer rows, and none depends on the size of the source. A bit table excludes most rows without a match.
-A directory of a sorted list yields the source rows with equal hashes. A comparison of the values decides.
+A bit table excludes most rows without a match, a directory of a sorted list yields the source rows with equal hashes, and a comparison of
+the values decides. No step depends on the size of the source.
 """
 
 from __future__ import annotations
@@ -37,12 +37,7 @@ _EVEN: Final = 16
 
 @dataclass(frozen=True)
 class _Offsets:
-    """Orders integers by their distance from the smallest, so that a sorted target reads the index sequentially.
-
-    Args:
-        low: the smallest number.
-        span: the largest distance.
-    """
+    """Orders integers by their distance from the smallest, so that a sorted target reads the index sequentially."""
 
     low: int
     span: int
@@ -65,7 +60,6 @@ class _Table:
     Args:
         hashes: overwritten with the words.
         rows: the row numbers; None for all.
-        count: the number of source rows.
     """
 
     def __init__(self, hashes: Hashes, rows: Rows | None, count: int) -> None:
@@ -111,7 +105,6 @@ class _Table:
             self._filter[positions[first].view(np.int64)] = np.bitwise_or.reduceat(flags, first)
 
     def passes(self, hashes: Hashes) -> npt.NDArray[np.uint8]:
-        """Return 1 for each hash that may occur, otherwise 0."""
         indexes = hashes >> self._filter_shift
         bits = indexes.astype(np.uint8) & np.uint8(7)
         indexes >>= np.uint64(3)
@@ -186,11 +179,7 @@ class KeyIndex:
         return self._table.nbytes
 
     def matches(self, columns: Sequence[pa.Array], most: int = MOST_PAIRS) -> Iterator[tuple[Rows, Rows]]:
-        """Yield the pairs of rows with equal keys, in pieces if there are many. All pairs of a page row are in one piece.
-
-        Args:
-            columns: the key columns of a page.
-            most: the approximate number of pairs per piece; a single row may exceed it.
+        """Yield the pairs of rows with equal keys, in pieces of about `most`. All pairs of a page row are in one piece.
 
         Returns:
             Per piece the page rows in order, repeated per match, and the matching source rows. There is at least one piece.
@@ -227,7 +216,6 @@ class KeyIndex:
         return mask
 
     def _conformed(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
-        """Convert a page's keys to the types of the source's."""
         pairs = zip(map(comparable, columns), self._columns, strict=True)
         return [column if column.type == own.type else column.cast(own.type) for column, own in pairs]
 
@@ -262,9 +250,6 @@ class KeyIndex:
 
 class SetsIndex:
     """An index by several sets of keys: rows match if they are equal in one of the sets.
-
-    Args:
-        sets: the key columns of each set.
 
     >>> index = SetsIndex([[pa.array([7, 5, None])], [pa.array(["a", "b", "c"])]])
     >>> [(rows.tolist(), partners.tolist()) for rows, partners in index.matches([[pa.array([5, 9])], [pa.array(["c", "a"])]])]
@@ -301,13 +286,11 @@ def _whole_numbers(column: pa.Array) -> Rows:
 
 
 def _valid(columns: Sequence[pa.Array]) -> npt.NDArray[np.bool_] | None:
-    """Return which rows have no NULL key; None for all."""
     masks = [column.is_valid().to_numpy(zero_copy_only=False) for column in columns if column.null_count]
     return np.logical_and.reduce(masks) if masks else None
 
 
 def _offsets_of(columns: Sequence[pa.Array]) -> _Offsets | None:
-    """Return the order by value, if there is one integer key column."""
     if len(columns) > 1 or not pa.types.is_int64(columns[0].type) or columns[0].null_count == len(columns[0]):
         return None
     bounds = pc.min_max(columns[0]).as_py()

@@ -1,8 +1,7 @@
 """Passes above a scan: they check and transform merge rows, and feed sinks.
 
-A pass is a picklable callable from Arrow batches to Arrow batches, for Spark's ``mapInArrow``. It may run more than once per partition,
-and its input may end early after a failure in Spark; so nothing is visible before the driver's ``finish_merge``.
-A Python error is sent to the driver as a record instead of raised, so that the trace of the failed statement survives.
+A pass is a picklable callable for Spark's ``mapInArrow``. It may run twice per partition, and its input may end early after a failure,
+so nothing is visible before the driver's ``finish_merge``. Errors are sent to the driver as records, which preserves the statement's trace.
 """
 
 from __future__ import annotations
@@ -43,24 +42,15 @@ MOST_CHECKED: Final = 1_000_000
 class MergePass:
     """Turns joined rows into rows to store: MarkDistinct, DuplicateCheck, MergeProcessor and, without an exchange, the writer.
 
-    Input channels: those of the page with ``unique_id`` in place of ``is_distinct``, then `source_present` and `returning`, then the witness.
+    Input channels: those of the page with ``unique_id`` for ``is_distinct``, then `source_present` and `returning`, then the witness.
 
     Args:
-        layout: the layout of the channels.
-        columns: the table's columns in table order, then the row id.
-        paradigm: the connector's paradigm; None without a processor.
         rule: the rule on repeated matches; None if no row can be matched twice.
-        witness: the type of the witness channel; None without one.
-        per_clause: the number of rows per clause to sample.
         placing: selects the writers of rows; None without an exchange.
-        sinks: creates sinks if the writer is in this pass; None before an exchange.
-        source_present: the channel that marks rows with a source row; None unless the join is FULL.
-        returning: the channel with the row of RETURNING; None without RETURNING.
-        updates: the case numbers of UPDATE clauses.
-        deletes: the case numbers of DELETE clauses.
-        grouped: all joined rows of a target row are in one batch, so batches are processed one by one; otherwise the whole partition is held.
-        keeping: the pages to retain of those that the sink gets.
-        chooser: selects the rows to sample instead of `per_clause`.
+        sinks: creates sinks if the writer is in this pass.
+        source_present: the channel that marks rows with a source row (FULL join).
+        returning: the channel with the row of RETURNING.
+        grouped: batches contain all joined rows of a target row, so they are processed one by one.
     """
 
     layout: PageLayout
@@ -123,7 +113,7 @@ class MergePass:
     def _checked(self, arriving: Iterator[pa.RecordBatch], recorder: Recorder) -> Iterator[tuple[Page, Page | None]]:
         """Mark and check all rows; yield the input pages with their witnesses, up to the first failing row.
 
-        Failures, also of later steps, are in the record after the last page: rows stored until then must be dropped.
+        After a failure recorded later, rows stored until then must be dropped.
         """
         seen_cases: set[int] = set()
         try:
@@ -162,7 +152,7 @@ class MergePass:
         return mark_distinct(unique_id, cases, self.layout.era, seen_cases)
 
     def _note_duplicates(self, duplicates: Duplicates, batches: list[pa.RecordBatch], recorder: Recorder) -> None:
-        """Record failing target rows and the joined rows of the first of them; until one fails, those that deserve a warning."""
+        """Record failing target rows and the joined rows of the first of them, or those for a warning."""
         record = recorder.record
         if duplicates.failing.size and not record.failing:
             record.witnesses = None
@@ -193,7 +183,6 @@ class MergePass:
             yield self._input_page(batch, marks), self._witness(batch)
 
     def _input_page(self, batch: pa.RecordBatch, distinct: pa.Array) -> Page:
-        """Build the page before ``transform_page`` from a batch and ``is_distinct``."""
         arrays = [conform(batch.column(i), self.input_schema.field(i).type) for i in range(self.layout.before.is_distinct)]
         return pa.RecordBatch.from_arrays([*arrays, distinct], schema=self.input_schema)
 

@@ -29,7 +29,6 @@ class KeyJoin:
 
     Args:
         keys: sets of target keys and source keys. Rows match if the keys of one set are equal; without sets, all rows match.
-        rest: the rest of ON; None if there is none.
         full: retain target rows without a source row.
     """
 
@@ -40,8 +39,7 @@ class KeyJoin:
     def joined(self, target: Page, source: Page, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
         """Join two pages in the order of the source; unmatched target rows come last, if `full`.
 
-        If there are very many matches, join in the order of the target instead, in pieces, with unmatched source rows last.
-        Either way all matches of a target row are in one piece.
+        With very many matches, the order is that of the target, in pieces. All matches of a target row are in one piece.
 
         Raises:
             ExecutionError: ON cannot be computed for a pair with equal keys; with its position.
@@ -68,12 +66,6 @@ class KeyJoin:
     def by_target(self, pages: Iterable[Page], schema: pa.Schema, source: Page, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
         """Join target pages with the source; unmatched source rows come last.
 
-        Args:
-            pages: the whole target.
-            schema: the target's channels.
-            source: the whole source.
-            evaluator: computes keys and the rest of ON.
-
         Raises:
             ExecutionError: see `matches`.
         """
@@ -94,10 +86,10 @@ class KeyJoin:
         return SetsIndex([keys.values(source, evaluator) for _, keys in self.keys])
 
     def matches(self, pages: Iterable[Page], source: Page, index: SetsIndex, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
-        """Join target pages with the source, without unmatched source rows; small pages are concatenated.
+        """Join target pages with the source, without unmatched source rows.
 
         Raises:
-            ExecutionError: a key cannot be computed for a row, or ON for a pair with equal keys; with its position.
+            ExecutionError: a key or ON cannot be computed; with its position.
         """
         waiting: list[tuple[Page, npt.NDArray[np.int64]]] = []
         count = size = 0
@@ -128,7 +120,6 @@ class KeyJoin:
     def _checked(
         self, parts: Sequence[tuple[Page, npt.NDArray[np.int64]]], source: Page, evaluator: PageEvaluator
     ) -> Iterator[JoinedRows]:
-        """Yield the pairs that satisfy the rest of ON."""
         target, rows = pa.concat_batches([page for page, _ in parts]), np.concatenate([rows for _, rows in parts])
         pairs = JoinedRows(len(rows), (Side(target), Side(source, rows)))
         if self.rest is not None:
@@ -165,13 +156,7 @@ class KeyJoin:
 
 
 def without_target(schema: pa.Schema, source: Page, rows: npt.NDArray[np.int64]) -> JoinedRows:
-    """Build joined rows of unmatched source rows, with NULL in all target channels.
-
-    Args:
-        schema: the target's channels.
-        source: the source.
-        rows: indexes of source rows.
-    """
+    """Build joined rows of unmatched source rows, with NULL in all target channels."""
     nothing = pa.RecordBatch.from_pylist([], schema=schema)
     return JoinedRows(len(rows), (Side(nothing, np.full(len(rows), NO_ROW)), Side(source, rows)))
 

@@ -64,9 +64,8 @@ class PageExpression:
         text: DuckDB SQL over the page's channels.
         span: its position in the statement; None for generated expressions, which cannot fail.
         words: a description of that position: ``in the WHERE condition``.
-        reads: the channels that it reads.
-        is_plain: it is a single channel or, if it reads none, NULL; DuckDB is not needed.
-        names: display names of the channels that identify a failing row in error messages. If empty, no row is searched for.
+        is_plain: it is a single channel or NULL; DuckDB is not needed.
+        names: display names of the channels that identify a failing row; if empty, no row is searched for.
         lists: long lists for lookups, by their table names in the text.
     """
 
@@ -119,10 +118,8 @@ class PageProgram:
     """The operations on a page between ``get_next_page`` and ``delete_rows`` or ``update_rows``.
 
     Args:
-        where: the filter; None for all rows.
         assigned: the computed values, in the order of the projected page.
-        queries: subqueries whose results are sent to the tasks.
-        checks: CHECK constraints over the page's channels, with assigned values in place of old ones.
+        checks: CHECK constraints, with assigned values in place of old ones.
     """
 
     where: PageExpression | None = None
@@ -131,10 +128,7 @@ class PageProgram:
     queries: tuple[PageQuery, ...] = ()
 
     def evaluator(self, row: pa.RecordBatch | None) -> PageEvaluator:
-        """Build the evaluator.
-
-        Args:
-            row: its first row has the results of the queries, in columns named by their symbols; None without queries.
+        """Build the evaluator; the first row of `row` has the results of queries, named by their symbols.
 
         >>> program = PageProgram(queries=(PageQuery("$q0", "scalar", pa.int64()),))
         >>> program.evaluator(pa.RecordBatch.from_pydict({"id": [0], "$q0": [7]})).answers[0].to_pylist()
@@ -145,12 +139,7 @@ class PageProgram:
 
 @dataclass
 class PageEvaluator:
-    """Runs a program on pages.
-
-    Args:
-        program: the program.
-        answers: the result of each query: an array of one value, or of the values of a list.
-    """
+    """Runs a program on pages; `answers` has the result of each query: one value, or the values of a list."""
 
     program: PageProgram
     answers: Sequence[pa.Array] = ()
@@ -187,12 +176,7 @@ class PageEvaluator:
                 yield page if rows.size == page.num_rows else page.take(pa.array(rows - (end - page.num_rows)))
 
     def rows_where(self, where: PageExpression, page: Page | pa.Table, rows: JoinedRows | None = None) -> npt.NDArray[np.int64]:
-        """Return the ascending positions of rows that satisfy a condition.
-
-        Args:
-            where: the condition.
-            page: the channels that it reads.
-            rows: the rows with all channels, for error messages; None if the page has all.
+        """Return the ascending positions of rows that satisfy a condition; see `values_of` for `rows`.
 
         Raises:
             ExecutionError: see `filter`.
@@ -215,7 +199,7 @@ class PageEvaluator:
         Args:
             assigned: the columns.
             page: the channels that they read.
-            rows: the rows with all channels, for error messages; None if the page has all.
+            rows: the rows with all channels, for error messages.
 
         Raises:
             ExecutionError: a value cannot be computed, or is NULL in a column that rejects it; with the value's position.
@@ -362,7 +346,7 @@ _connections: Final[dict[tuple[int, int], Any]] = {}
 
 
 def _connection() -> Any:
-    """Return this thread's DuckDB connection: creating one takes longer than computing a page.
+    """Return this thread's DuckDB connection.
 
     Connections of a parent process or an ended thread are not closed: closing would wait for threads that a fork lacks.
     """

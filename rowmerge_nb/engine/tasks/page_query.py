@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QueryRows:
-    """Computes the rows of a query.
-
-    Args:
-        program: the filter.
-        schema: the columns of the query.
-        values: their values.
-    """
+    """Computes the rows of a query."""
 
     program: PageProgram
     schema: pa.Schema
@@ -45,12 +39,7 @@ class QueryRows:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryScan(ScanPass):
-    """Reads the rows of a query like those of a table, without positions.
-
-    Args:
-        table_scan: reads the table.
-        query: computes the rows.
-    """
+    """Reads the rows of a query like those of a table, without positions."""
 
     table_scan: ScanPass
     query: QueryRows

@@ -1,7 +1,6 @@
 """Row changes within the task that reads the target: scan, join, CASE and processor on Arrow pages, without Spark.
 
-The passes above the join are those of the Spark form, so checks, records, samples and stores are the same. This module has UPDATE, DELETE,
-and MERGE in a single task; see `rowmerge_nb.engine.tasks.replicated` for MERGE in many tasks.
+The passes above the join are those of the Spark form. For MERGE in many tasks, see `rowmerge_nb.engine.tasks.replicated`.
 """
 
 from __future__ import annotations
@@ -31,12 +30,8 @@ class RowTask:
     """UPDATE and DELETE of the tasks whose numbers arrive.
 
     Args:
-        target: reads the target.
-        tasks: the number of tasks; see `ScanPass.share`.
         program: the condition and the subqueries, whose results arrive with the numbers.
-        channels: builds the input of the next pass.
-        above: the pass of the processor.
-        exchange: sends rows to their writers within this task; None if Spark does, or without an exchange.
+        exchange: sends rows to their writers within this task, if necessary.
     """
 
     target: ScanPass
@@ -64,13 +59,8 @@ class JoinTask:
 
     Args:
         paged: process the target page by page; otherwise hold it, and join in the order of the source.
-        target: reads the target.
-        source: reads the source; None if its rows arrive, together with a row of other data, as the last channel indicates.
-        source_schema: the channels of arriving source rows, named by the plan's symbols.
-        join: the join condition.
-        program: the subqueries, whose results arrive in the one row that is not of the source.
-        channels: builds the input of the next pass.
-        above: the passes from MarkDistinct to the processor.
+        source: reads the source; None if its rows arrive with one further row, as the last channel indicates.
+        program: the subqueries, whose results arrive in that further row.
         exchange: sends rows to their writers within this task; None without an exchange.
     """
 

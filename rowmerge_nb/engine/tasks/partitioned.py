@@ -52,13 +52,9 @@ class PartitionedOutputPass:
     """Partitions the rows of one side by the hash of their keys.
 
     Args:
-        side: ``SOURCE`` or ``TARGET``.
         scan: reads the side; None if its rows arrive.
-        tasks: the number of tasks that read it; see `ScanPass.share`.
-        schema: the side's channels, named by the plan's symbols, then the position.
-        keys: the keys.
-        partitions: the number of joining tasks.
-        on: the number of the ON condition, for errors of a key; None if keys cannot fail.
+        schema: the side's channels, then the position.
+        on: the number of the ON condition, for errors of a key.
         alone: send rows with a NULL key, which match nothing, spread over the tasks; otherwise drop them.
     """
 
@@ -86,7 +82,6 @@ class PartitionedOutputPass:
                     yield page.select(self.schema.names)
 
     def _counted(self, batches: Batches) -> Iterator[Page]:
-        """Add a position to arriving rows."""
         channels = pa.schema(list(self.schema)[:-1])
         start = task_partition() << _ROW_NUMBERS
         for batch in batches:
@@ -137,11 +132,7 @@ def _sent(cell: pa.Array, partition: int, side: int, sender: int, number: int) -
 
 @dataclass(frozen=True)
 class AnswersOutputPass:
-    """Sends the results of subqueries, which arrive in one row, to every joining task.
-
-    Args:
-        partitions: the number of joining tasks.
-    """
+    """Sends the results of subqueries, which arrive in one row, to every joining task."""
 
     partitions: int
 
@@ -158,14 +149,6 @@ class PartitionedJoinTask:
     """MERGE of the rows of both sides with some key hashes, which include all matches of a target row.
 
     The source's rows come first, and are indexed in memory; the target's are processed page by page.
-
-    Args:
-        target: the target's channels, including the position.
-        source: the source's channels, including the position.
-        join: the join condition.
-        program: the subqueries of the statement.
-        channels: builds the input of the next pass.
-        above: the passes from MarkDistinct to the sink or the exchange.
     """
 
     target: pa.Schema

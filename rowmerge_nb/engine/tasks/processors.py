@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 
 class RowChangeProcessor(ABC):
-    """Turns merge rows into rows to store. The connector selects a processor by its paradigm.
-
-    Args:
-        layout: the layout of the channels.
-        columns: the table's columns in table order, then the row id.
-    """
+    """Turns merge rows into rows to store. The connector selects a processor by its paradigm."""
 
     def __init__(self, layout: PageLayout, columns: pa.Schema) -> None:
         self.layout = layout
@@ -171,11 +166,6 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
 
 def create_processor(paradigm: RowChangeParadigm, layout: PageLayout, columns: pa.Schema) -> RowChangeProcessor:
     """Build the processor of a paradigm.
-
-    Args:
-        paradigm: the connector's paradigm.
-        layout: the layout of the channels.
-        columns: the table's columns in table order, then the row id.
 
     >>> from rowmerge_nb.spi.page import PageLayout
     >>> columns = pa.schema([("v", "int64"), ("row_id", "int64")])

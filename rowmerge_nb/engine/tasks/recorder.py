@@ -43,9 +43,9 @@ SAMPLED_BYTES: Final = 1 << 24
 
 @dataclass
 class Sampled:
-    """Sampled rows of one page before and after ``transform_page``; if not ``transformed``, both are the same.
+    """Sampled rows of one page before and after ``transform_page``, which are equal if not ``transformed``.
 
-    ``numbers`` are those by which an exchange selects the writers of the rows after it; None without an exchange.
+    An exchange selects the writers of the rows by ``numbers``.
     """
 
     layout: PageLayout
@@ -64,29 +64,16 @@ class TaskRecord:
     Args:
         partition: the partition of the task, or the number of the writer behind an exchange.
         clause_rows: joined rows per case number.
-        matched: the number of joined rows with both sides.
-        before: the number of rows into ``transform_page``.
-        after: the number of rows out of it.
-        sampled: the sampled rows.
-        stored: the first rows that the sink, or an updatable page source, received.
-        stored_layout: their layout; None for a page source.
-        operations: rows stored per operation.
-        pages: the number of pages that the sink received.
-        counted: the number of changed rows.
-        fragments: the sizes of fragments.
-        calls: contract calls made in the task.
+        matched: joined rows with both sides.
+        stored: the first rows that the sink or page source received.
         failing: unique ids of target rows that fail the check.
         warning: unique ids of target rows that deserve a warning.
-        witnesses: the joined rows of those target rows: unique_id, case_number, row_id and, if present, the witness.
-        patterns: how target rows with more than one match were matched.
-        error: the error that ended the task.
-        alone: the number of joined rows with the target's side only.
+        witnesses: their joined rows: unique_id, case_number, row_id and optionally the witness.
+        alone: joined rows with the target's side only.
         returned: rows of RETURNING as an Arrow stream; such a record has no other data.
-        read: the number of rows from an updatable page source.
-        handed: the retained pages that were passed to the connector, as an Arrow stream.
-        left_out: the number of pages not retained.
-        raised: errors of the connector's code, in order.
-        is_cut: rows fail the check, and the task has not checked all rows.
+        read: rows from an updatable page source.
+        handed: retained pages, as an Arrow stream.
+        is_cut: rows fail the check, and not all rows were checked.
     """
 
     partition: int
@@ -132,12 +119,9 @@ class Recorder:
     """Builds a task's record.
 
     Args:
-        partition: the task's partition.
         per_clause: the number of rows per clause to sample; fewer if they are large, unless it is `EVERY_ROW`.
         caller: the name of the partition in the call log.
-        keeping: the pages to retain of those passed to the connector.
-        chooser: selects the rows to sample instead of `per_clause`.
-        handle: the handle that the connector receives, reported with an error of its code.
+        handle: reported with an error of the connector's code.
 
     Attributes:
         returned: records with one page of RETURNING rows each.
@@ -167,13 +151,7 @@ class Recorder:
 
     @contextmanager
     def call(self, method: str, arguments: str = "", page: Page | None = None) -> Iterator[CallNote]:
-        """Record one contract call; the caller appends its fragments to the yielded list.
-
-        Args:
-            method: its name.
-            arguments: a short description of the arguments.
-            page: the page argument.
-        """
+        """Record one contract call; the caller appends its fragments to the yielded list."""
         started = time.perf_counter()
         note = CallNote()
         error: str | None = None
@@ -260,11 +238,7 @@ class Recorder:
             )
 
     def placed(self, numbers: Callable[[pa.Array], pa.Array]) -> None:
-        """Record the numbers by which the exchange selects the writers of the last page's sampled rows.
-
-        Args:
-            numbers: returns those of rows of the page after ``transform_page``, by index.
-        """
+        """Record the numbers by which the exchange selects the writers of sampled rows."""
         if self._positions is not None:
             self.record.sampled[-1].numbers = numbers(self._positions)
 
@@ -280,7 +254,6 @@ class Recorder:
             self.returned.append(TaskRecord(self.record.partition, returned=sink.getvalue().to_pybytes()))
 
     def _rows_in(self, room: str, size: int, rows: int) -> int:
-        """Return the number of rows of a page that fit into the remaining sample size."""
         if self._per_clause >= EVERY_ROW:
             return EVERY_ROW
         return max(self._room[room], 0) * rows // max(size, 1)
@@ -299,7 +272,7 @@ class Recorder:
         return np.sort(np.concatenate(samples))
 
     def stored(self, layout: PageLayout | None, page: Page, operations: pa.Array, counted: int) -> None:
-        """Count a page that the sink or page source received, and retain the first rows."""
+        """Count a page that was stored, and retain the first rows."""
         record = self.record
         record.pages += 1
         record.counted += counted
@@ -330,7 +303,7 @@ class Recorder:
         return pickle.dumps(record)
 
     def failed(self, error: Exception | SystemExit, step: str) -> None:
-        """Record the error that ended the task; foreign errors are wrapped with their type."""
+        """Record the error that ended the task."""
         if not isinstance(error, RowMergeError):
             error = ExecutionError(f"{step} failed: {error_text(error)}", step=step)
         elif isinstance(error, ExecutionError) and not error.step:

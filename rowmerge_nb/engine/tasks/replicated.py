@@ -50,12 +50,7 @@ _PACKING_BYTES: Final = 16
 
 @dataclass(frozen=True)
 class PackPass:
-    """Packs the rows of a source into a few cells, which Spark sends to every task.
-
-    Args:
-        source: reads the whole source in this one task; None if its rows arrive.
-        schema: the source's channels, named by the plan's symbols; for a table, then the position.
-    """
+    """Packs the rows of a source into a few cells, which Spark sends to every task. Without `source`, its rows arrive."""
 
     source: ScanPass | None
     schema: pa.Schema
@@ -109,28 +104,18 @@ def _piece(cell: pa.Scalar) -> Page:
 
 
 def _packing(cell: pa.Scalar) -> bytes:
-    """Return the id of a packing."""
     return bytes(cell.as_buffer()[:_PACKING_BYTES])
 
 
 @dataclass(frozen=True)
 class ReplicatedSource:
-    """A source that every task has: it reads the source, or receives packed pieces.
-
-    Args:
-        schema: the source's channels, named by the plan's symbols; for a table, then the position.
-        scan: reads the source; None if pieces arrive.
-    """
+    """A source that every task reads itself, or receives in packed pieces if `scan` is None."""
 
     schema: pa.Schema
     scan: ScanPass | None
 
     def page(self, cells: dict[int, pa.Scalar]) -> Page:
-        """Return all rows.
-
-        Args:
-            cells: the received pieces by number.
-        """
+        """Return all rows."""
         pages = self.scan.pages() if self.scan is not None else [_piece(cells[number]) for number in sorted(cells)]
         return whole_page([page.select(self.schema.names) for page in pages], self.schema)
 
@@ -139,17 +124,10 @@ class ReplicatedSource:
 class ReplicatedJoinTask:
     """MERGE with a replicated source: each task joins its own splits with all of it.
 
-    A task reports the source rows that it matched to the stage of unmatched rows, piece by piece. Task 0 also requests the packed pieces for
-    that stage, and sends the results of subqueries. If changed rows go to certain writers, each writer gets all of this.
+    A task reports the matched source rows of each piece to the next stage. Task 0 also requests the packed pieces for that stage, and sends
+    the results of subqueries. If changed rows go to certain writers, each writer gets all of this.
 
     Args:
-        target: reads the target.
-        tasks: the number of tasks; see `ScanPass.share`.
-        source: the source.
-        join: the join condition.
-        program: the subqueries, whose results arrive with the task's number or its first piece.
-        channels: builds the input of the next pass.
-        above: the passes from MarkDistinct to the sink or the exchange.
         receivers: the number of tasks (or writers) of the next stage.
     """
 
@@ -206,7 +184,6 @@ class ReplicatedJoinTask:
         return outcome([(PIECE_ROW, piece, b"") if matched is None else (MATCHED_ROW, piece, matched)])
 
     def _answer_rows(self, answers: bytes) -> pa.RecordBatch:
-        """Return the rows that send the results of subqueries to every task of the next stage."""
         if self.to_writers:
             return self._writer_rows(_ANSWERS, answers)
         return outcome([(ANSWERS_ROW, receiver, answers) for receiver in range(self.receivers)])
@@ -216,7 +193,6 @@ class ReplicatedJoinTask:
         return pa.RecordBatch.from_pylist(rows, schema=self.exchanged)
 
     def _widened(self, changed: pa.RecordBatch) -> pa.RecordBatch:
-        """Add the channels for the writers to changed rows."""
         *rows, record = changed.columns
         nothing = [pa.nulls(changed.num_rows, arrow_type) for arrow_type in (pa.int32(), pa.binary())]
         return pa.RecordBatch.from_arrays([*rows, *nothing, record], schema=self.exchanged)
@@ -250,7 +226,6 @@ class _Messages:
             self.packings.add(_packing(cell))
 
     def take_matched(self, piece: int, payload: bytes) -> None:
-        """Merge the bitmap of one more task."""
         self.packings.add(payload[:_PACKING_BYTES])
         bits = np.frombuffer(payload, np.uint8, offset=_PACKING_BYTES)
         self.matched[piece] = self.matched[piece] | bits if piece in self.matched else bits
@@ -262,14 +237,7 @@ class _Messages:
 
 @dataclass(frozen=True)
 class UnmatchedRows:
-    """Builds the input of the passes above the join from unmatched source rows.
-
-    Args:
-        target_schema: the target's channels, which are NULL here.
-        source: the source.
-        program: the subqueries of the statement.
-        channels: builds the input of the next pass.
-    """
+    """Builds the input of the passes above the join from unmatched source rows."""
 
     target_schema: pa.Schema
     source: ReplicatedSource
@@ -311,8 +279,6 @@ class UnmatchedPass:
 
     Args:
         first: the number of the first writer of this stage.
-        unmatched: builds the rows.
-        above: the passes from MarkDistinct to the sink.
     """
 
     first: int
@@ -342,14 +308,11 @@ class UnmatchedPass:
 class UnmatchedWriterPass:
     """A writer behind an exchange, which also stores its share of the unmatched source rows.
 
-    The writer of such a row is known only after its clause has been computed. So each writer computes all of them: a further exchange would
-    send all other rows again. The first writer reports their record.
+    The writer of such a row is known only after its clause has been computed. So each writer computes all of them, to save another
+    exchange of all rows. The first writer reports their record.
 
     Args:
-        number: the number under which these rows are recorded; smaller ones belong to the previous stage.
-        unmatched: builds the rows.
-        above: the passes from MarkDistinct to the exchange.
-        exchange: selects the writer of each row, and has the pass of the writers.
+        number: the number under which these rows are recorded.
     """
 
     number: int

@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReturnedRows:
-    """Computes the rows of RETURNING.
-
-    Args:
-        fields: the channels of the merge row's fields.
-        known: properties of a change, over these and the joined columns.
-        values: the returned values, over the joined columns and `known`.
-    """
+    """Computes the rows of RETURNING, over the joined columns and `known`, the properties of a change."""
 
     fields: tuple[str, ...]
     known: tuple[AssignedColumn, ...]

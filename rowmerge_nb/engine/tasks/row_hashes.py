@@ -25,10 +25,6 @@ def row_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
 
     As in SQL, there is one zero and one NaN; NULL equals NULL. The order of columns matters.
 
-    Args:
-        columns: arrays; compared columns must have the same types.
-        rows: the number of rows.
-
     >>> one, other = ([pa.array([1, None]), pa.array([None, 1])] for _ in range(2))
     >>> row_hashes(one, 2).tolist() == row_hashes(other, 2).tolist(), len(set(row_hashes(one, 2).tolist()))
     (True, 2)
@@ -94,7 +90,6 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 def _with_indexes(column: pa.Array, elements: Hashes) -> Hashes:
-    """Combine the hashes of elements with their index."""
     offsets = np.asarray(column.offsets)
     lengths = np.diff(offsets)
     indexes = np.zeros(len(elements), np.uint64)

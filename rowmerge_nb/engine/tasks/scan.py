@@ -31,10 +31,8 @@ class ScanPass:
     """Reads the splits whose numbers arrive.
 
     Args:
-        splits: all splits of the table.
-        columns: the columns to read.
         schema: the output channels in Spark's types; the last is the position, unique over all splits.
-        keys: filters rows, which retain their position within the split.
+        keys: filters rows, which retain their position.
     """
 
     provider: ConnectorPageSourceProvider
@@ -160,7 +158,6 @@ def cell_of(page: pa.RecordBatch) -> bytes:
 
 
 def _numbered(pages: Iterable[Page]) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
-    """Yield pages with the positions of their rows, counted over all pages."""
     start = 0
     for page in pages:
         yield page, np.arange(start, start + page.num_rows)

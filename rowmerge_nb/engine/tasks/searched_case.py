@@ -25,11 +25,8 @@ class PageBranch:
 
     Args:
         number: the case number; -1 for ELSE.
-        operation: the operation of its rows.
         sides: whether a row must have a target row and a source row; None if either is possible.
-        condition: its AND condition; None without one.
         values: the table's columns in the merge row; empty for a NULL row.
-        checks: CHECK constraints over these values.
     """
 
     number: int
@@ -50,13 +47,7 @@ class PageBranch:
 
 @dataclass(frozen=True)
 class PageCase:
-    """The CASE.
-
-    Args:
-        branches: its branches in order.
-        otherwise: the ELSE branch.
-        type: the type of the merge row.
-    """
+    """The CASE; `otherwise` is the ELSE branch."""
 
     branches: tuple[PageBranch, ...]
     otherwise: PageBranch
@@ -99,7 +90,6 @@ class PageCase:
         )
 
     def _rows_by_branch(self, rows: JoinedRows, evaluator: PageEvaluator) -> list[tuple[PageBranch, npt.NDArray[np.int64]]]:
-        """Return the rows of each branch."""
         remaining, rows_by_branch = np.arange(rows.count), []
         for branch in self.branches:
             fired = branch.reached(rows, remaining)
@@ -112,7 +102,6 @@ class PageCase:
 
 
 def _values(branch: PageBranch, rows: JoinedRows, evaluator: PageEvaluator) -> list[pa.Array]:
-    """Compute the columns of a branch's rows, and check constraints."""
     values = evaluator.values_of(branch.values, rows.page(read_by(branch.values)), rows)
     if branch.checks:
         evaluator.values_of(branch.checks, pa.RecordBatch.from_arrays(values, names=[column.name for column in branch.values]))

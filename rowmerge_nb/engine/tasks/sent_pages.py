@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 class SentPages:
     """Sends the pages of one attempt of a task; leaving the context completes the file.
 
-    Spark copies and compresses its rows several times on their way. A file is written once and memory-mapped by the receivers.
+    Files are faster than Spark's rows, which are copied and compressed several times.
 
     Args:
         folder: a folder that all tasks can access; None to send pages as bytes.
-        schema: the channels of the pages.
 
     >>> import tempfile
     >>> page = pa.record_batch({"a": [1, 2]})

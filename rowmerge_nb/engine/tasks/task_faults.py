@@ -42,16 +42,13 @@ class Fault:
     """A fault, and the call that it affects.
 
     Args:
-        step: the contract's method: ``begin_merge``, ``store_merged_rows``, ``get_next_page``, ``commit``, ...
-        call: the number of the call, counted from 1 over all processes; None for each call.
-        after: the call does its work first.
-        error: builds the error from the message.
-        message: the message.
+        step: the contract's method: ``begin_merge``, ``get_next_page``, ``commit``, ...
+        call: the number of the call over all processes, from 1; None for each call.
         gives: a return value to use instead of raising.
-        exits: kill the process, like a worker out of memory; a call on the driver is refused instead.
+        exits: kill the process; refused on the driver.
         seconds: delay the call instead of raising.
         twice: make the call twice and return the second result; a page that is read has its rows twice.
-        text: the fault as the user wrote it, for messages.
+        text: the fault as the user wrote it.
 
     >>> Fault("finish", call=2).strikes("finish", 2), Fault("finish", call=2).strikes("finish", 3)
     (True, False)
@@ -96,12 +93,7 @@ class Fault:
         return f"{call} {effect} {'after' if self.after else 'before'} its work{note}"
 
     def around(self, make: Callable[[], Any], on_strike: Callable[[], object]) -> Any:
-        """Make the affected call.
-
-        Args:
-            make: makes the call.
-        on_strike: called when the fault strikes.
-        """
+        """Make the affected call."""
         if self.twice:
             result = make()
             on_strike()
@@ -125,7 +117,6 @@ READING: Final = "get_next_page"
 
 
 def _die() -> None:
-    """End this worker process."""
     # Without Spark, the process was created to be killed, for example by tests of locks.
     pyspark = sys.modules.get("pyspark")
     if pyspark is not None and pyspark.TaskContext.get() is None:
@@ -167,7 +158,6 @@ class Watch:
 
     Args:
         diary: the path of the call log.
-        fault: the fault, if any.
     """
 
     diary: str

@@ -35,16 +35,10 @@ class SplitPass:
     """Processes the splits whose numbers arrive, with the results of subqueries.
 
     Args:
-        splits: all splits of the table.
         columns: the columns to read, the row id last.
         symbols: their names in expressions, without the row id.
-        program: the operations on a page.
-        channels: for an UPDATE, the page channel of every updated column in table order, and of the row id; empty for a DELETE.
-        table_columns: names and types of all columns of the table.
-        per_clause: the number of rows per split to sample.
-        witness: record the old values of changed rows.
+        channels: for an UPDATE, the page channel of every updated column in table order, and of the row id.
         carried: `splits` is empty; each split arrives pickled with its number.
-        keeping: the pages to retain of those that the page source receives.
     """
 
     provider: ConnectorPageSourceProvider
@@ -142,7 +136,6 @@ class SplitRun:
         return page
 
     def _changed(self, source: UpdatablePageSource, page: Page) -> None:
-        """Filter and project a page, and pass the result to its source."""
         task, record = self.task, self.recorder.record
         record.read += page.num_rows
         arrays = [conform(page.column(index), column.type.arrow) for index, column in enumerate(task.data_columns)]
@@ -176,7 +169,6 @@ class SplitRun:
         self._recorded(data, values, conform(row_ids, task.row_id_column.type.arrow))
 
     def _new_rows(self, data: Page, values: list[pa.Array]) -> Page:
-        """Return the columns that were read, with assigned values in place of old ones."""
         task = self.task
         new = {column.name: value for column, value in zip(task.program.assigned, values, strict=True)}
         arrays = [new.get(column.name, data.column(index)) for index, column in enumerate(task.data_columns)]

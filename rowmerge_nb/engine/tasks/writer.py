@@ -69,15 +69,7 @@ def task_partition() -> int:
 
 @dataclass(frozen=True)
 class WriterPass:
-    """The writer behind an exchange: passes pages to a sink, and forwards the records of the previous stage.
-
-    Args:
-        layout: the layout of the channels.
-        columns: the table's columns in table order, then the row id.
-        sinks: creates the sink.
-        per_clause: the number of rows to retain.
-        keeping: the pages to retain of those that the sink gets.
-    """
+    """The writer behind an exchange: passes pages to a sink, and forwards the records of the previous stage."""
 
     layout: PageLayout
     columns: pa.Schema
@@ -171,15 +163,12 @@ class MergeSinkWriter:
 
 @dataclass(frozen=True)
 class InsertPass:
-    """The writer of INSERT and CREATE TABLE AS: passes pages to a page sink.
+    """The writer of INSERT and CREATE TABLE AS.
 
     Args:
-        schema: the table's columns, as the sink gets them.
         required: indexes of the NOT NULL columns.
-        make_sink: creates the sink.
-        keeping: the pages to retain of those that the sink gets.
-        handle: the handle of the sink, reported with an error of the connector's code.
-        returning: the channel with the row of RETURNING; None without RETURNING.
+        handle: the handle of the sink, for errors of the connector's code.
+        returning: the channel with the row of RETURNING.
     """
 
     schema: pa.Schema

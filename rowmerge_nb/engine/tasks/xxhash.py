@@ -27,10 +27,6 @@ _LONG_DIGITS: Final = 18
 def xxhash64(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
     """Hash rows by columns; a NULL does not change the hash of the preceding columns.
 
-    Args:
-        columns: arrays of plain types, or of rows of them.
-        rows: the number of rows.
-
     Raises:
         TypeError: a column has arrays or maps, which are not hashed.
 
@@ -45,7 +41,6 @@ def xxhash64(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
 
 
 def _folded(column: pa.Array, seeds: Words) -> Words:
-    """Return the hashes of a column with the given seeds."""
     arrow_type = column.type
     if pa.types.is_dictionary(arrow_type):
         return _folded(column.dictionary_decode(), seeds)
