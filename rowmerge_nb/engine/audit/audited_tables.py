@@ -396,7 +396,7 @@ class Audited:
             task = FindPass(scan, schema, hashes, keys, places, most)
             wanted = pa.schema([pa.field(name, kind.arrow) for name, kind in self.columns])
             if self.is_small:
-                pages = [pa.RecordBatch.from_arrays(page.columns, schema=wanted) for page in task.found(_read(scan))]
+                pages = [pa.RecordBatch.from_arrays(page.columns, schema=wanted) for page in task.matching_rows(_read(scan))]
                 return pa.Table.from_batches(pages, wanted)
             spark, tables = self._runner.session.spark, transaction.scans
             with interrupts_afterwards():

@@ -1,1 +1,1 @@
-"""Errors of Spark and of connectors under Trino's names, and where in the statement they stand."""
+"""Errors of Spark and of connectors in Trino's words, and their positions in the statement."""

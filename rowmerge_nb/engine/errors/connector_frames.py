@@ -1,4 +1,4 @@
-"""What a connector's code has raised, as it is told: cells by their names, the error's cause with the lines of the task that raised it."""
+"""Presentation of errors that a connector's code raised, with names of notebook cells and remote tracebacks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CELL: Final = "Cell"
 
 
 class RemoteTraceback(Exception):
-    """The traceback of an error that was raised in a task, as the cause of the error that is raised here, as `concurrent.futures` has it.
+    """The traceback of an error in a task, as the cause of the local error, like that of `concurrent.futures`.
 
     >>> print(RemoteTraceback((Raised("finish", "writer", 0, 1, "KeyError", "'a'"),)))
     <BLANKLINE>
@@ -38,27 +38,22 @@ class RemoteTraceback(Exception):
 
 
 def told(raised: Iterable[Raised]) -> tuple[Raised, ...]:
-    """Name the cells that the lines are in, and add lines that a task could not read: those of cells are known here alone."""
+    """Add names of cells, and source lines of cells, which only this process knows."""
     return tuple(
         replace(
             one,
-            frames=tuple(map(_told_frame, one.frames)),
-            causes=tuple(replace(cause, frames=tuple(map(_told_frame, cause.frames))) for cause in one.causes),
+            frames=tuple(map(_with_cell, one.frames)),
+            causes=tuple(replace(cause, frames=tuple(map(_with_cell, cause.frames))) for cause in one.causes),
         )
         for one in raised
     )
 
 
 def with_raised(error: RowMergeError, raised: tuple[Raised, ...]) -> RowMergeError:
-    """Add to an error what the connector's code has raised: the line to its hint, and the lines of tasks as its cause.
-
-    Args:
-        error: the error that is raised here; of what was raised in this process it has the cause already.
-        raised: what was raised, as `told` gives it.
-    """
+    """Add the connector's errors: the source line to the hint, remote tracebacks as the cause."""
     error.raised = raised
-    if raised and error.hint is None and (place := place_of(raised[0])):
-        error.hint = f"It was raised in {place}"
+    if raised and error.hint is None and (source_line := place_of(raised[0])):
+        error.hint = f"It was raised in {source_line}"
     remote = tuple(one for one in raised if one.number is not None)
     if remote:
         error.__cause__ = RemoteTraceback(remote)
@@ -66,7 +61,7 @@ def with_raised(error: RowMergeError, raised: tuple[Raised, ...]) -> RowMergeErr
 
 
 def place_of(raised: Raised) -> str:
-    """Describe in which line an error was raised; ``""`` where that is not known.
+    """Describe the line that raised an error; ``""`` if unknown.
 
     >>> frame = CodeFrame("shop.py", 34, "finish", ((34, "    return self.fragmnts"),))
     >>> place_of(Raised("finish", "writer", 0, 1, "AttributeError", "no fragmnts", (frame,)))
@@ -78,13 +73,13 @@ def place_of(raised: Raised) -> str:
     return f"{frame.place}: {code(frame.text)}" if frame.text else frame.place
 
 
-def _told_frame(frame: CodeFrame) -> CodeFrame:
+def _with_cell(frame: CodeFrame) -> CodeFrame:
     lines = frame.code or code_around(frame.file, frame.line)
     return replace(frame, file=_cell_name(frame.file) or frame.file, code=lines)
 
 
 def _cell_name(file: str) -> str:
-    """Return the name of the notebook's cell that Python knows as a file; ``""`` of what is none."""
+    """Return the name of the notebook cell of a file, or ``""``."""
     if file not in linecache.cache or "IPython" not in sys.modules:
         return ""
     from IPython.core.getipython import get_ipython
@@ -92,5 +87,5 @@ def _cell_name(file: str) -> str:
     shell: Any = get_ipython()
     if shell is None:
         return ""
-    found = shell.compile.format_code_name(file)
-    return f"cell {found[1]}" if found is not None and found[0] == _CELL else ""
+    description = shell.compile.format_code_name(file)
+    return f"cell {description[1]}" if description is not None and description[0] == _CELL else ""

@@ -1,4 +1,4 @@
-"""Places of errors, counted in the whole text that a user ran: statements themselves begin at their first word."""
+"""Conversion of error positions from a statement to the whole text that the user ran."""
 
 from __future__ import annotations
 
@@ -22,12 +22,7 @@ _BLANKS: Final = re.compile(r"(?s)(?:\s++|--[^\n]*+|/\*.*?\*/)*+")
 
 @contextmanager
 def placed_in(text: str, statement: str, offset: int) -> Iterator[None]:
-    r"""Count the places of errors in a whole text instead of in one of its statements.
-
-    Args:
-        text: the whole text.
-        statement: the statement.
-        offset: where it begins in the text.
+    r"""Convert positions of errors in `statement`, which begins at `offset` of `text`.
 
     >>> with placed_in("-- a comment\nSELEC 1", "SELEC 1", 13):
     ...     raise RowMergeError("mismatched input", code="SYNTAX_ERROR", line=1, column=1)
@@ -38,7 +33,7 @@ def placed_in(text: str, statement: str, offset: int) -> Iterator[None]:
         yield
     except RowMergeError as error:
         if error.statement not in {None, statement}:
-            # It is about another text, and its place is one in that.
+            # The position refers to another text.
             raise
         about = error.about
         if error.line is not None and error.column is not None:
@@ -52,11 +47,7 @@ def placed_in(text: str, statement: str, offset: int) -> Iterator[None]:
 
 @contextmanager
 def behind(prefix: str, text: str) -> Iterator[None]:
-    """Count the places of errors in the text that a user gave, where it was run behind a few words of ours.
-
-    Args:
-        prefix: the words, a part of a line.
-        text: the text.
+    """Convert positions of errors for a text that was run after a prefix on its first line.
 
     >>> with behind("EXPLAIN ", "SELEC 1"):
     ...     raise RowMergeError("mismatched input", code="SYNTAX_ERROR", line=1, column=9)
@@ -67,7 +58,7 @@ def behind(prefix: str, text: str) -> Iterator[None]:
         yield
     except RowMergeError as error:
         if error.statement is not None and not error.statement.startswith(prefix):
-            # It is about another text, as that of a prepared statement.
+            # The position refers to another text, such as a prepared statement.
             raise
         if error.line == 1 and error.column is not None:
             error.column = max(error.column - len(prefix), 1)
@@ -79,13 +70,13 @@ def behind(prefix: str, text: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Executed:
-    """What is run in place of an EXECUTE IMMEDIATE, whose places Trino counts in the text of that.
+    """The expansion of an EXECUTE IMMEDIATE, in whose text Trino counts positions.
 
     Args:
         statement: the EXECUTE IMMEDIATE.
-        filled: the statement within it, with its values.
-        text: the whole text that the user ran.
-        offset: where the EXECUTE IMMEDIATE begins in it.
+        filled: the inner statement with its values.
+        text: the user's whole text.
+        offset: the start of the EXECUTE IMMEDIATE in it.
     """
 
     statement: Execute
@@ -95,11 +86,7 @@ class Executed:
 
     @contextmanager
     def placed(self, run: str) -> Iterator[None]:
-        """Set the positions of errors to Trino's; the position that is displayed stays that in the text that runs.
-
-        Args:
-            run: the whole text with the statement in place of the EXECUTE IMMEDIATE.
-        """
+        """Set the positions of errors to Trino's; the displayed position remains that in `run`, the expanded text."""
         try:
             yield
         except RowMergeError as error:
@@ -111,18 +98,18 @@ class Executed:
             raise
 
     def _place(self, offset: int) -> tuple[int, int]:
-        """Return line and column in the whole text of what stands at an offset in the statement with its values."""
+        """Return line and column in the whole text for an offset in the expanded statement."""
         at, number, inside = self.filled.origin(offset)
         first = Span.within(self.text, self.offset, self.offset)
         inner = self.statement.inner
         assert inner is not None
         value = None if number is None else self.statement.values[number]
         if value is None or value.is_literal:
-            # The literal is read as a text of its own, which begins behind its quote.
+            # The literal is a text of its own, which begins after its quote.
             span = Span.within(inner.value, at, at)
             line, column = inner.span.line + span.line - 1, span.column + (inner.span.column if span.line == 1 else 0)
         else:
-            # The statement has it in parentheses.
+            # The expansion adds parentheses.
             start = value.span.start + max(inside - 1, 0)
             span = Span.within(self.statement.text, start, start)
             line, column = span.line, span.column
@@ -130,11 +117,11 @@ class Executed:
 
 
 def _within(text: str, statement: str, offset: int, line: int, column: int) -> Span:
-    """Return the place in the whole text that a line and a column of the statement are."""
+    """Return the position in the whole text of a line and column of the statement."""
     index = sum(len(line) + 1 for line in statement.split("\n")[: line - 1]) + column - 1
     start = offset + index
     if index == len(statement):
-        # What is missing at the end is missing behind the blanks and comments that follow.
+        # An error at the end is reported after the blanks and comments that follow.
         behind = _BLANKS.match(text, start)
         assert behind is not None
         start = behind.end()

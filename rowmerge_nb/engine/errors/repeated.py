@@ -1,4 +1,4 @@
-"""A target row that was matched more than once, and what is said of it: of a run, and of what is derived from its trace."""
+"""Descriptions of target rows that were matched more than once."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MESSAGE: Final = "One MERGE target table row matched more than one source row"
-"""Trino's sentence."""
+"""Trino's message."""
 NAMED_SOURCES: Final = 20
 SINGLE_PARTITION: Final = 1 << 33
-"""Positions from here on come of several partitions or splits, and are no row numbers for people."""
+"""Positions from here on span several partitions or splits, and are not displayed as row numbers."""
 
 
 def group_of(rows: pa.Table, target_names: Sequence[str]) -> DuplicateGroup:
-    """Return a target row and the first source rows that matched it, of which there may be very many.
+    """Return a target row and the first source rows that matched it.
 
     Args:
-        rows: the joined rows of this target row: ``case_number``, ``row_id`` and, where rows carry it, ``witness``.
-        target_names: the names of the target's columns.
+        rows: its joined rows: ``case_number``, ``row_id`` and optionally ``witness``.
+        target_names: the target's column names.
     """
     cases = pc.fill_null(rows["case_number"], -1)
     numbers = rows["witness"].combine_chunks().field(0) if "witness" in rows.column_names else pa.nulls(rows.num_rows, pa.int64())
@@ -35,11 +35,12 @@ def group_of(rows: pa.Table, target_names: Sequence[str]) -> DuplicateGroup:
     order = pa.table({"source_row": pc.fill_null(numbers, -1), "case_number": cases})
     first = pc.sort_indices(order, [("source_row", "ascending"), ("case_number", "ascending")])[:NAMED_SOURCES]
     page = rows.take(first).combine_chunks().to_batches()[0]
-    shown = [(row, _positional(row.get("witness"))) for row in python_rows(page)]
+    matches = [(row, _positional(row.get("witness"))) for row in python_rows(page)]
     sources = [
-        MatchedRow(number, source, -1 if row["case_number"] is None else row["case_number"]) for row, (number, source, _) in shown
+        MatchedRow(number, source, -1 if row["case_number"] is None else row["case_number"])
+        for row, (number, source, _) in matches
     ]
-    row, (_, _, target) = shown[0]
+    row, (_, _, target) = matches[0]
     clauses = pc.unique(cases).to_pylist()
     number = clauses[0] if len(clauses) == 1 else None
     return DuplicateGroup(
@@ -55,13 +56,13 @@ def _positional(witness: Mapping[str, Any] | None) -> tuple[int | None, Mapping[
 
 
 def named_group(group: DuplicateGroup, count: int, rule: RepeatedMatches, *, is_cut: bool = False) -> str:
-    """Return a sentence with the first target row that was matched more than once, what matched it, and the number of others.
+    """Describe a target row, the rows that matched it, and the number of other such rows.
 
     Args:
-        group: the row, and what matched it.
-        count: how many target rows were matched more than once.
-        rule: which repeated matches fail.
-        is_cut: not all rows were checked, so there may be more.
+        group: the row and its matches.
+        count: the number of target rows matched more than once.
+        rule: the rule on repeated matches.
+        is_cut: not all rows were checked.
     """
     target = ", ".join(f"{name} = {shown_value(value)}" for name, value in group.target.items()) or f"row_id = {group.row_id!r}"
     rows = [str(source.source_row) for source in group.sources if source.source_row is not None]
@@ -80,6 +81,6 @@ def named_group(group: DuplicateGroup, count: int, rule: RepeatedMatches, *, is_
 
 
 def shown_value(value: Any) -> str:
-    """Write a value as SQL would, cut where it is long."""
+    """Format a value as SQL, truncated."""
     text = "NULL" if value is None else "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,7 +1,4 @@
-"""Spark's errors under Trino's names: what Spark and Python raise never reaches the user raw.
-
-Spark tells much in words alone. They are read here.
-"""
+"""Translation of Spark's errors into Trino's words; much of it can only be derived from message texts."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from rowmerge_nb.trace.raised import of_text
 T = TypeVar("T", bound=RowMergeError)
 
 _MARKED: Final = re.compile(r"\[\[([A-Z_]+)(?:@(\d+))?\]\] (?:((?s:.*?)) SQLSTATE: \w+|(.*))")
-"""An error of ours; a value in its message may have several lines."""
+"""A marked error of ours; values in its message may have several lines."""
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
 _TOO_DEEP: Final = re.compile(
@@ -40,7 +37,7 @@ _CODES: Final = {
     "INTERVAL_ARITHMETIC_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "An interval is out of range"),
     "CAST_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "A number is out of the range of the type it is cast to"),
     "CAST_OVERFLOW_IN_TABLE_INSERT": ("NUMERIC_VALUE_OUT_OF_RANGE", "A number is out of the range of the column's type"),
-    # Casts to decimal are tried, and say themselves what does not fit: what is left are sums and quotients.
+    # Casts to decimal report their own errors: this is for sums and quotients.
     "NUMERIC_VALUE_OUT_OF_RANGE": ("NUMERIC_VALUE_OUT_OF_RANGE", "Decimal overflow"),
     "NUMERIC_OUT_OF_SUPPORTED_RANGE": ("NUMERIC_VALUE_OUT_OF_RANGE", "Decimal overflow"),
     "CAST_INVALID_INPUT": ("INVALID_CAST_ARGUMENT", "A value cannot be cast"),
@@ -93,10 +90,10 @@ _NOT_IN_SPARK: Final = {
         "CAST it to a row whose fields have a name each; names that are not in quotes are the same in capitals and in small letters.",
     ),
 }
-"""What Trino has and Spark or Arrow has not, by Spark's condition: what is said of it, and what can be done."""
+"""Trino's features that Spark or Arrow lack, by Spark's condition: message and hint."""
 
 _OF_MAPS: Final = re.compile(r"SET_OPERATION_ON_MAP_TYPE|INVALID_ORDERING_TYPE|MAP_TYPE_INPUT")
-"""Conditions of Spark's that only keys with maps can bring about, since the analyzer refuses all else that has no order."""
+"""Spark's conditions for keys with maps; the analyzer rejects other types without an order."""
 
 _NEXT_STEPS: Final = {
     "DIVISION_BY_ZERO": "NULLIF(divisor, 0) makes the quotient NULL instead.",
@@ -104,7 +101,7 @@ _NEXT_STEPS: Final = {
     "NUMERIC_VALUE_OUT_OF_RANGE": "Compute it in a wider type, or let TRY(...) make such values NULL.",
     "SUBQUERY_MULTIPLE_ROWS": "Let the subquery give one row: aggregate it, or narrow its WHERE; IN compares with several.",
 }
-"""What a user can do about values that an expression cannot take, by error code."""
+"""Hints on invalid values, by error code."""
 
 
 _NO_NULLS: Final = "Leave such rows out by a condition, or give them other values; COALESCE gives one in the place of NULL."
@@ -115,14 +112,14 @@ _STEPS_BY_WORDS: Final = {
         "the lengths of its query: of VARCHAR 'a', or CAST(x AS varchar), it makes a column without one."
     ),
 }
-"""What can be done by how an error begins: the first has one code in a MERGE and another in an UPDATE, the code of the second says too little."""
+"""Hints by message prefix: the first has different codes in MERGE and UPDATE, the second an ambiguous one."""
 _USUAL_STEPS: Final = {
     "TABLE_NOT_FOUND": "SHOW TABLES FROM schema lists the tables of a schema.",
     "SCHEMA_NOT_FOUND": "SHOW SCHEMAS lists those that there are; CREATE SCHEMA makes one.",
     "DUPLICATE_COLUMN_NAME": "Name each column once.",
     "CONSTRAINT_VIOLATION": _NO_NULLS,
 }
-"""What is usually to be done, by error code, where nobody has said something better."""
+"""Default hints by error code."""
 
 _JAVA_GONE: Final = "Spark's Java process has ended: it crashed, was killed, or ran out of memory"
 _NO_ANSWER: Final = re.compile(r"An error occurred while calling \S+")
@@ -140,7 +137,7 @@ _CONNECT_GONE: Final = re.compile(
 
 
 def with_next_step(error: RowMergeError) -> RowMergeError:
-    """Add to an error what can be done about it, where that is known.
+    """Add a hint to an error, if one is known.
 
     >>> with_next_step(ExecutionError("Division by zero", code="DIVISION_BY_ZERO")).hint
     'NULLIF(divisor, 0) makes the quotient NULL instead.'
@@ -151,7 +148,7 @@ def with_next_step(error: RowMergeError) -> RowMergeError:
     step = None
     if isinstance(error, ExecutionError):
         step = next(
-            (step for said, step in _STEPS_BY_WORDS.items() if error.message.startswith(said)), _NEXT_STEPS.get(error.code)
+            (step for prefix, step in _STEPS_BY_WORDS.items() if error.message.startswith(prefix)), _NEXT_STEPS.get(error.code)
         )
     if step is not None and step not in (error.hint or ""):
         error.hint = " ".join(filter(None, [error.hint, step]))
@@ -160,10 +157,10 @@ def with_next_step(error: RowMergeError) -> RowMergeError:
 
 
 def java_gone(error: BaseException, step: str) -> ExecutionError | None:
-    """Return the error of a Spark whose Java process has ended; None if that is not what was raised."""
+    """Return the error for a dead Java process or Connect server, otherwise None."""
     name = type(error).__name__
-    # An answer without a word of Java's is what a connection gives that has ended in the middle of a call.
-    lost = (
+    # Py4J reports a connection that ended during a call without a message of Java.
+    is_lost = (
         name == "Py4JNetworkError"
         or (name == "Py4JError" and _NO_ANSWER.fullmatch(str(error)) is not None)
         or (
@@ -171,8 +168,8 @@ def java_gone(error: BaseException, step: str) -> ExecutionError | None:
             and any(frame.f_globals.get("__name__", "").startswith("py4j.") for frame, _ in walk_tb(error.__traceback__))
         )
     )
-    if lost:
-        # `LazySession.note_failure` adds how it has ended.
+    if is_lost:
+        # `LazySession.note_failure` adds the cause.
         return _with_cause(ExecutionError(_JAVA_GONE, step=step, hint=_RUN_AGAIN), error)
     if "Connect" in type(error).__name__ and _CONNECT_GONE.search(str(error)):
         return _with_cause(
@@ -187,11 +184,7 @@ def java_gone(error: BaseException, step: str) -> ExecutionError | None:
 
 
 def translate(error: BaseException, step: str) -> RowMergeError:
-    r"""Return an error of ours for one that Spark raised.
-
-    Args:
-        error: what was raised.
-        step: the step of the statement during which it was raised.
+    r"""Translate an exception of Spark.
 
     >>> error = translate(RuntimeError("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012"), "run")
     >>> error.code, error.message
@@ -209,11 +202,11 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     """
     if isinstance(error, RowMergeError):
         return error
-    if (gone := java_gone(error, step)) is not None:
-        return gone
+    if (dead_java := java_gone(error, step)) is not None:
+        return dead_java
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001 - of an error whose text cannot be told the type is
+    except Exception:  # noqa: BLE001 - if str() fails, the type is reported
         text = error_text(error)
     if PROBLEM.decode() in text:
         return _with_cause(problem_of(text), error)
@@ -239,10 +232,10 @@ def translate(error: BaseException, step: str) -> RowMergeError:
             error,
         )
     if type(error).__name__ in {"ParseException", "AnalysisException"}:
-        # What Spark refuses before it runs is a fault of the text that we print for it; nothing in it comes from the user's rows.
+        # An error before execution is a bug in the SQL that we print; it does not depend on the user's rows.
         message = f"Spark refused the plan: {text.strip().splitlines()[0]}"
         return _with_cause(ExecutionError(message, step=step, hint="This is an error of rowmerge_nb; please report it."), error)
-    # What follows shows the SQL that we printed, in which errors that did not happen are written too.
+    # The rest quotes our SQL, which contains the texts of errors that did not happen.
     marked = _MARKED.search(text.partition("\n== SQL")[0])
     if marked:
         code, origin, message, line = marked.groups()
@@ -263,7 +256,7 @@ def translate(error: BaseException, step: str) -> RowMergeError:
 
 
 def _ended(error: BaseException, text: str, step: str) -> ExecutionError:
-    """Return the error of work that no value of the statement has ended: a disk, code of a connector, a process, or Spark itself has."""
+    """Return the error of a failure not caused by values: a full disk, a connector's code, a dead process, or Spark."""
     if "No space left on device" in text or "Disk quota exceeded" in text:
         message = "A disk became full while the statement ran: that of a table, or that of Spark's temporary files"
         return ExecutionError(
@@ -292,22 +285,22 @@ def _ended(error: BaseException, text: str, step: str) -> ExecutionError:
 
 
 def _with_detail(message: str, condition: str, text: str) -> str:
-    """Add what Spark's message says of the value that could not be cast, or of the pattern that could not be read."""
+    """Add details of the invalid value or pattern from Spark's message."""
     if condition == "INVALID_PARAMETER_VALUE":
         pattern = re.search(r"is invalid: '(?:\(\?ud\))?(?:\(\?!\[[^]]*\]\)\(\?:(.*)\)|(.*?))'\. SQLSTATE", text, re.DOTALL)
         return diagnosis((pattern[1] or pattern[2]).replace(r"\\", "\\")) if pattern else message
     if condition == "INVALID_REGEXP_REPLACE":
         by = re.search(r'replacement = "(.*)" and position = ', text, re.DOTALL)
         numbers = re.findall(r"(?<!\\)\$(\d)", by[1]) if by else []
-        # Java does not say which group there is none of; the highest there is none of, if of any.
+        # Java does not name the unknown group: report the highest one.
         return f"{message}: {f'unknown group {max(numbers)}' if numbers else by[1]}" if by else message
     if condition == "DUPLICATED_MAP_KEY":
         key = re.search(r"Duplicate map key (.*?) was found", text)
         return f"Duplicate map keys ({key[1]}) are not allowed" if key else message
     if condition == "CAST_INVALID_INPUT":
-        found = re.search(r"The value ('.*?') of the type \"\w+\" cannot be cast to \"(\w+)", text)
-        if found:
-            return f"Cannot cast {found[1]} to {_TYPE_NAMES.get(found[2], found[2].lower())}"
+        cast_error = re.search(r"The value ('.*?') of the type \"\w+\" cannot be cast to \"(\w+)", text)
+        if cast_error:
+            return f"Cannot cast {cast_error[1]} to {_TYPE_NAMES.get(cast_error[2], cast_error[2].lower())}"
     return message
 
 
@@ -321,17 +314,17 @@ def was_cancelled(error: BaseException) -> bool:
 
 
 def problem_of(text: str) -> SetupError:
-    """Return the error of a worker process that is not as it must be.
+    """Return the error of an unsuitable worker process.
 
     >>> problem_of('x rowmerge_nb problem: {"message": "It has Python 3.9", "hint": "Install another."} y').hint
     'Install another.'
     """
-    told, _ = json.JSONDecoder().raw_decode(text.partition(PROBLEM.decode())[2])
-    return SetupError(told["message"], code="CONFIGURATION_INVALID", hint=told["hint"])
+    problem, _ = json.JSONDecoder().raw_decode(text.partition(PROBLEM.decode())[2])
+    return SetupError(problem["message"], code="CONFIGURATION_INVALID", hint=problem["hint"])
 
 
 def _unfit_worker(text: str) -> SetupError | None:
-    """Return the error for a worker in which no task can begin: another Python, no Python, or no pyarrow."""
+    """Return the error of a worker in which no task can start: wrong Python, no Python, or no pyarrow."""
     versions = re.search(r"different version: (\d[\d.]*) than that in driver:? (\d[\d.]*)", text)
     if versions:
         return SetupError(
@@ -351,7 +344,7 @@ def _unfit_worker(text: str) -> SetupError | None:
             code="CONFIGURATION_INVALID",
             hint="Install it for the Python that the executors run.",
         )
-    # PySpark asks for these before it begins a task; what a connector of the user's lacks is an error of its own.
+    # PySpark imports these before a task; modules that a connector lacks are another error.
     if missing := re.search(r"^ModuleNotFoundError: No module named '(pyarrow|numpy|pandas)", text, re.MULTILINE):
         return SetupError(
             f"A Python worker lacks a library: {missing[1]} is not installed for its Python",

@@ -1,1 +1,1 @@
-"""Why rows of a MERGE were not matched: the keys of the other side that are nearest to theirs."""
+"""The nearest keys of unmatched rows of a MERGE."""

@@ -1,4 +1,4 @@
-"""A glance at keys: whether a row without a partner may have been meant to have one. Of a small statement it decides whether anything is searched."""
+"""A quick check whether unmatched rows may have near keys, which decides whether small statements run a search."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.expressions import Typed
 
 MOST_LETTERS: Final = 20_000
-"""Of more characters, on both sides together, a search is faster than a glance."""
+"""Maximum characters of both sides; above it, a search is faster."""
 _BETWEEN, _NULL = "\x00", "\x02"
 
 
 def may_be_near(on: On, source: SideRows, target: SideRows) -> bool:
-    """Return whether a source row without a partner has the normal form of a target row's key, or one letter less or more than one.
+    """Return whether an unmatched source row equals a target key in normal form, or up to one inserted or deleted letter.
 
     Args:
-        on: what ON demands; it has keys.
-        source: the source's rows, of which is known which are matched.
+        on: ON, which has keys.
+        source: the source's rows, with `matched`.
         target: the target's rows.
 
     Raises:
-        UnreadableError: pages cannot be asked for a key.
+        UnreadableError: a key cannot be computed on pages.
         RowMergeError: a key cannot be computed for a row.
     """
     assert source.matched is not None
-    alone = source.columns.filter(pa.array(~source.matched))
-    sides = [(alone, [key.source for key in on.keys]), (target.columns, [key.target for key in on.keys])]
+    unmatched = source.columns.filter(pa.array(~source.matched))
+    sides = [(unmatched, [key.source for key in on.keys]), (target.columns, [key.target for key in on.keys])]
     forms = [_forms(rows, trees) for rows, trees in sides]
     if pc.any(pc.is_in(forms[0], value_set=forms[1])).as_py():
         return True
@@ -47,7 +47,7 @@ def may_be_near(on: On, source: SideRows, target: SideRows) -> bool:
 
 
 def _forms(rows: pa.RecordBatch, trees: Sequence[Typed]) -> pa.Array:
-    """Return what rows have in common whose keys are written otherwise alone."""
+    """Return one normal form per row of all keys."""
     forms = []
     for tree in trees:
         key = key_values(tree, rows)
@@ -55,16 +55,16 @@ def _forms(rows: pa.RecordBatch, trees: Sequence[Typed]) -> pa.Array:
         forms.append(normal_form(values) if tree.type.base in TEXT else values)
     if len(forms) == 1:
         return forms[0]
-    written = [form if pa.types.is_string(form.type) else form.cast(pa.string()) for form in forms]
-    return pc.binary_join_element_wise(*written, _BETWEEN, null_handling="replace", null_replacement=_NULL)
+    texts = [form if pa.types.is_string(form.type) else form.cast(pa.string()) for form in forms]
+    return pc.binary_join_element_wise(*texts, _BETWEEN, null_handling="replace", null_replacement=_NULL)
 
 
 def _texts(rows: pa.RecordBatch, tree: Typed) -> list[str]:
     low, high = LETTERS
     texts = key_values(tree, rows).values
     lengths = pc.utf8_length(texts)
-    found: list[str] = texts.filter(pc.and_(pc.greater_equal(lengths, low), pc.less_equal(lengths, high))).to_pylist()
-    return found
+    candidates: list[str] = texts.filter(pc.and_(pc.greater_equal(lengths, low), pc.less_equal(lengths, high))).to_pylist()
+    return candidates
 
 
 def _shortened(texts: Iterable[str]) -> set[str]:

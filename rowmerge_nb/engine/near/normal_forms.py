@@ -1,4 +1,4 @@
-"""Texts in the forms in which keys are compared once more: without blanks, in lower case, composed, as numbers; and what separates two of them."""
+"""Normal forms of texts, without blanks, in lower case, composed, as numbers; and the differences between texts."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ BLANKS: Final = "".join(
         (*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x205F, 0x2060, 0x3000, 0xFEFF),
     )
 )
-"""What Unicode calls white space, and the blanks without a width."""
+"""Unicode white space, and zero-width blanks."""
 BITS: Final = {kind: 1 << place for place, kind in enumerate(Difference)}
-"""What separates two values, as a set in one number."""
+"""Bit flags of differences."""
 LETTERS: Final = (4, 64)
-"""The lengths of texts of which one letter may differ: of shorter ones it says nothing, longer ones are no keys."""
+"""Lengths of texts for one-letter differences: shorter texts are too ambiguous, longer ones are not keys."""
 _NUMBER: Final = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$"
 _MARK: Final = "\x01"
-"""Before the form of a number, so that no text is taken for one; a text that begins with it has it twice."""
+"""The prefix of number forms; doubled in texts that begin with it."""
 
 
 def kinds_of(bits: int) -> tuple[Difference, ...]:
-    """Return the set that a number stands for.
+    """Return the differences in a set of bit flags.
 
     >>> [str(kind) for kind in kinds_of(BITS[Difference.CASE] | BITS[Difference.LEADING_BLANKS])]
     ['leading blanks', 'case']
     """
-    return tuple(kind for kind, bit in BITS.items() if bits & bit)
+    return tuple(difference for difference, bit in BITS.items() if bits & bit)
 
 
 def normal_form(texts: pa.Array) -> pa.Array:
-    """Return the form that texts have in common if nothing but blanks, case, Unicode form or the writing of a number separates them.
+    """Return the normal form: equal for texts that differ only in blanks, case, Unicode form or number format.
 
     >>> forms = normal_form(pa.array([" Ann", "ANN ", "007", "7.0", "-0", "+.0", None])).to_pylist()
     >>> forms[0] == forms[1], forms[2] == forms[3], forms[4] == forms[5], forms[6]
@@ -50,7 +50,6 @@ def normal_form(texts: pa.Array) -> pa.Array:
 
 
 def _plain(bare: pa.Array) -> pa.Array:
-    """Compose texts, and give them in lower case."""
     return pc.utf8_lower(_composed(bare))
 
 
@@ -59,7 +58,7 @@ def _composed(texts: pa.Array) -> pa.Array:
 
 
 def _numbers(plain: pa.Array) -> pa.Array:
-    """Return texts that are numbers in one form each: no plus, no zeros that say nothing; minus zero is zero."""
+    """Return numeric texts without plus and redundant zeros; minus zero is zero."""
     is_number = pc.match_substring_regex(plain, pattern=_NUMBER)
     marked = pc.if_else(pc.starts_with(plain, pattern=_MARK), pc.binary_join_element_wise(_MARK, plain, ""), plain)
     if not pc.any(is_number).as_py():
@@ -74,11 +73,7 @@ def _numbers(plain: pa.Array) -> pa.Array:
 
 
 def differences(one: pa.Array, other: pa.Array) -> npt.NDArray[np.int64]:
-    """Return what separates texts from others of the same normal forms, as sets in numbers; no smaller set would make them equal.
-
-    Args:
-        one: the texts.
-        other: as many, each of the same normal form as the one at its place.
+    """Return the minimal sets of differences between texts of equal normal form, as bit flags.
 
     >>> [kinds_of(bits) for bits in differences(pa.array(["Ed ", "07"]), pa.array(["ED", "7"])).tolist()]
     [(<Difference.TRAILING_BLANKS: 'trailing blanks'>, <Difference.CASE: 'case'>), (<Difference.NUMBER: 'number'>,)]
@@ -87,7 +82,7 @@ def differences(one: pa.Array, other: pa.Array) -> npt.NDArray[np.int64]:
     ends = [pc.utf8_rtrim(texts, characters=BLANKS) for texts in (one, other)]
     bare = [pc.utf8_ltrim(texts, characters=BLANKS) for texts in ends]
     around = np.zeros(len(one), np.int64)
-    # Of nothing but blanks all are at the end.
+    # In a blank text, all blanks are trailing.
     for kind, whole, rest, all_but_blanks in (
         (Difference.TRAILING_BLANKS, (one, other), ends, f"(?s)^.*[^{re.escape(BLANKS)}]"),
         (Difference.LEADING_BLANKS, ends, bare, f"(?s)[^{re.escape(BLANKS)}].*$"),
@@ -112,7 +107,7 @@ def differences(one: pa.Array, other: pa.Array) -> npt.NDArray[np.int64]:
         equal = _true(pc.equal(*(form(texts.take(pa.array(undecided))) for texts in bare)))
         bits[undecided[equal]] += sum(BITS[kind] for kind in kinds)
         if Difference.NUMBER in kinds:
-            # With blanks around it a text is no number.
+            # A text with blanks around it is not a number.
             bits[undecided[equal]] |= around[undecided[equal]]
         undecided = undecided[~equal]
     return bits
@@ -129,27 +124,23 @@ def _true(answers: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def without_one_letter(texts: pa.Array, lengths: tuple[int, int]) -> pa.Table:
-    """Return texts, and each of them without one of its letters.
-
-    Args:
-        texts: the texts.
-        lengths: how many characters those have at least and at most that are given.
+    """Return texts of `lengths` (minimum, maximum), and each of them without one of its letters.
 
     Returns:
-        The place of the text ``at``, the place of the letter ``i``, from 1, and the rest ``w``; 0 and all of it for the whole text.
+        The index of the text ``at``, the index of the removed letter ``i`` from 1 (0: none), and the rest ``w``.
 
     >>> without_one_letter(pa.array(["a1b"]), (1, 9)).to_pylist()
     [{'at': 0, 'i': 0, 'w': 'a1b'}, {'at': 0, 'i': 1, 'w': '1b'}, {'at': 0, 'i': 3, 'w': 'a1'}]
     """
-    counted = pc.fill_null(pc.utf8_length(texts), 0).to_numpy()
-    at = np.flatnonzero((counted >= lengths[0]) & (counted <= lengths[1]))
-    found = [(at, np.zeros(len(at), np.int64), texts.take(pa.array(at)))]
-    for i in range(int(counted[at].max(initial=0))):
-        kept = at[counted[at] > i]
-        here = texts.take(pa.array(kept))
+    sizes = pc.fill_null(pc.utf8_length(texts), 0).to_numpy()
+    at = np.flatnonzero((sizes >= lengths[0]) & (sizes <= lengths[1]))
+    parts = [(at, np.zeros(len(at), np.int64), texts.take(pa.array(at)))]
+    for i in range(int(sizes[at].max(initial=0))):
+        indexes = at[sizes[at] > i]
+        here = texts.take(pa.array(indexes))
         letters = pc.match_substring_regex(pc.utf8_slice_codeunits(here, i, i + 1), pattern=r"^\p{L}$")
-        here, kept = here.filter(letters), kept[_true(letters)]
+        here, indexes = here.filter(letters), indexes[_true(letters)]
         rest = pc.binary_join_element_wise(pc.utf8_slice_codeunits(here, 0, i), pc.utf8_slice_codeunits(here, i + 1), "")
-        found.append((kept, np.full(len(kept), i + 1), rest))
-    ats, places, rests = zip(*found, strict=True)
-    return pa.table({"at": np.concatenate(ats), "i": np.concatenate(places), "w": pa.concat_arrays(rests)})
+        parts.append((indexes, np.full(len(indexes), i + 1), rest))
+    ats, letter_indexes, rests = zip(*parts, strict=True)
+    return pa.table({"at": np.concatenate(ats), "i": np.concatenate(letter_indexes), "w": pa.concat_arrays(rests)})

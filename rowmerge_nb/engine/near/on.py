@@ -1,4 +1,4 @@
-"""What ON demands, in parts: the keys, whose values are computed side by side, and the other conditions, asked of pairs of rows."""
+"""The parts of ON: keys, whose values are computed per side, and other conditions, computed for pairs of rows."""
 
 from __future__ import annotations
 
@@ -30,21 +30,16 @@ MOMENT: Final = "timestamp with time zone"
 _PLAIN: Final = frozenset(
     {"boolean", "tinyint", "smallint", "integer", "bigint", "decimal", "varchar", "varbinary", "date", "time", "timestamp"}
 )
-"""Types whose values are equal just when Arrow has the same for them."""
+"""Types whose SQL equality is that of Arrow values."""
 
 
 class UnreadableError(Exception):
-    """The keys of a statement cannot be looked at; the message is a sentence."""
+    """The keys of a statement cannot be examined; the message is a sentence."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """An equality that ON demands.
-
-    Args:
-        target: the value of the target's row, and ``source`` that of the source's; both of the same type.
-        place: where it is among the terms.
-    """
+    """An equality of ON. Both sides have the same type; `place` is its index among the terms."""
 
     target: Typed
     source: Typed
@@ -52,13 +47,13 @@ class Key:
 
     @property
     def type(self) -> Type:
-        """The type in which both are compared."""
+        """The type of the comparison."""
         return self.target.type
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Anything else that ON demands, and where it is among the terms."""
+    """Any other part of ON, and its index among the terms."""
 
     tree: Typed
     place: int
@@ -66,13 +61,11 @@ class Condition:
 
 @dataclass(frozen=True)
 class On:
-    """An ON condition in parts, all of which must be true.
+    """The conjuncts of an ON condition.
 
     Args:
-        terms: the parts in their order.
-        keys: those that are equalities of values that can be compared here.
-        conditions: the others.
-        uncompared: the type of an equality that is none of the keys, for a sentence; ``""`` if there is none.
+        keys: equalities that can be compared here.
+        uncompared: the type of an equality that is not among the keys, for a message, or ``""``.
     """
 
     terms: tuple[NearTerm, ...]
@@ -88,26 +81,26 @@ class On:
 
 
 def on_of(analysis: MergeAnalysis) -> On:
-    """Take an ON condition apart."""
+    """Split an ON condition."""
     terms: list[NearTerm] = []
     keys: list[Key] = []
     conditions: list[Condition] = []
     uncompared = ""
     for tree, text in _parts(analysis):
         pair = next((pair for pair in analysis.equalities if _demands(tree, pair)), None)
-        place = len(terms)
+        index = len(terms)
         if pair is not None and _compared(pair[0].type):
-            keys.append(Key(*pair, place))
+            keys.append(Key(*pair, index))
             terms.append(NearTerm(text, padded=_padded(*pair)))
         else:
             uncompared = uncompared or (str(pair[0].type) if pair is not None else _floats(tree, analysis))
-            conditions.append(Condition(tree, place))
+            conditions.append(Condition(tree, index))
             terms.append(NearTerm(text, key=False))
     return On(tuple(terms), tuple(keys), tuple(conditions), uncompared)
 
 
 def _floats(tree: Typed, analysis: MergeAnalysis) -> str:
-    """Return the type of an equality of floating-point numbers, one of each side, which the plan does not take for a key; ``""`` of others."""
+    """Return the type of an equality of floating-point columns of both sides, which is not a key of the plan; otherwise ``""``."""
     if not (isinstance(tree, Apply) and tree.name == "=" and is_float(tree.arguments[0].type)):
         return ""
     target, source = ({field.symbol for field in side} for side in (analysis.target_fields, analysis.source.fields))
@@ -117,7 +110,7 @@ def _floats(tree: Typed, analysis: MergeAnalysis) -> str:
 
 
 def _parts(analysis: MergeAnalysis) -> Iterator[tuple[Typed, str]]:
-    """Yield the parts of ON with their texts; of one with many parts each has the text of the whole."""
+    """Yield the parts of ON with their texts, or the text of the whole if there are too many."""
     condition = analysis.on.condition
     if condition is None:
         yield from ((tree, analysis.on.text) for tree in conjuncts(analysis.on.tree))
@@ -138,12 +131,12 @@ def _demands(tree: Typed, pair: tuple[Typed, Typed]) -> bool:
     return isinstance(tree, Apply) and tree.name == "=" and tree.arguments in (pair, pair[::-1])
 
 
-def _compared(kind: Type) -> bool:
-    return kind.base in _PLAIN or kind.base in TEXT or kind.base == MOMENT
+def _compared(sql_type: Type) -> bool:
+    return sql_type.base in _PLAIN or sql_type.base in TEXT or sql_type.base == MOMENT
 
 
 def _padded(target: Typed, source: Typed) -> str:
-    """Return the side that is padded: a char that is compared as varchar, whose blanks count."""
+    """Return the side that is padded: a char compared as varchar, whose blanks count."""
     if target.type.base != "varchar":
         return ""
     sides = {"target": target, "source": source}
@@ -152,7 +145,7 @@ def _padded(target: Typed, source: Typed) -> str:
 
 
 def _column(tree: Typed) -> Column | None:
-    """Return the column that a side is, apart from casts."""
+    """Return the column under casts, if any."""
     while isinstance(tree, Apply) and tree.name == "cast":
         tree = tree.arguments[0]
     return tree if isinstance(tree, Column) and not tree.outer else None
@@ -166,9 +159,9 @@ class KeyValues:
     """The values of one key for the rows of one side.
 
     Args:
-        values: those that are compared; of char without the blanks that pad them, of moments the instants.
-        clocks: of moments what clocks show in the value's own time zone; None of other types.
-        shown: the values as readers are to see them.
+        values: the compared values: char without padding, timestamps with zone as instants.
+        clocks: local times of timestamps with zone; None for other types.
+        shown: the values for display.
     """
 
     values: pa.Array
@@ -179,22 +172,18 @@ class KeyValues:
 def key_values(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
     """Compute one side of a key.
 
-    Args:
-        tree: the side.
-        rows: the rows, their columns under their symbols.
-
     Raises:
-        UnreadableError: pages cannot be asked for it.
+        UnreadableError: it cannot be computed on pages.
         RowMergeError: it cannot be computed for a row.
     """
-    kind = tree.type
-    if kind.base == MOMENT:
+    sql_type = tree.type
+    if sql_type.base == MOMENT:
         return _moments(tree, rows)
-    if kind.base == "char":
+    if sql_type.base == "char":
         return _padded_text(tree, rows)
-    if kind.base == "varchar" and isinstance(tree, Apply) and tree.name == "cast" and isinstance(tree.arguments[0], Column):
+    if sql_type.base == "varchar" and isinstance(tree, Apply) and tree.name == "cast" and isinstance(tree.arguments[0], Column):
         inner = tree.arguments[0]
-        if inner.type.base == "char" and (not kind.parameters or kind.parameters[0] >= inner.type.parameters[0]):
+        if inner.type.base == "char" and (not sql_type.parameters or sql_type.parameters[0] >= inner.type.parameters[0]):
             width = inner.type.parameters[0]
             padded = pc.utf8_rpad(rows.column(inner.symbol), width=width, padding=" ")
             return KeyValues(padded, None, padded)
@@ -209,7 +198,7 @@ def _computed(tree: Typed, rows: pa.RecordBatch) -> pa.Array:
     return values
 
 
-def _program(tree: Typed, kind: pa.DataType, what: str) -> AssignedColumn:
+def _program(tree: Typed, arrow_type: pa.DataType, what: str) -> AssignedColumn:
     printer = PagePrinter()
     try:
         printed = page_expression(tree, printer, condition=False)
@@ -219,21 +208,21 @@ def _program(tree: Typed, kind: pa.DataType, what: str) -> AssignedColumn:
         ) from error
     if printer.subqueries or has_subquery(tree) or not is_deterministic(tree):
         raise UnreadableError(f"The nearest keys are not known: {what} has a subquery, or another value each time")
-    return AssignedColumn("value", kind, replace(printed, span=None))
+    return AssignedColumn("value", arrow_type, replace(printed, span=None))
 
 
 def _padded_text(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
-    """A char is compared without the blanks at its end, and a longer text becomes one by being cut."""
+    """Compute a char key: trailing blanks are ignored, and longer texts are truncated."""
     column = tree.arguments[0] if isinstance(tree, Apply) and tree.name == "cast" else tree
     if not isinstance(column, Column) or column.type.base not in TEXT:
         raise UnreadableError(f"The nearest keys are not known: a key of type {tree.type} is computed")
-    shown = rows.column(column.symbol)
-    values = pc.utf8_rtrim(pc.utf8_slice_codeunits(shown, 0, tree.type.parameters[0]), characters=" ")
+    display_values = rows.column(column.symbol)
+    values = pc.utf8_rtrim(pc.utf8_slice_codeunits(display_values, 0, tree.type.parameters[0]), characters=" ")
     return KeyValues(values, None, values)
 
 
 def _moments(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
-    """A moment's instant decides; its clock is what people see."""
+    """Compute a key of timestamps with zone: instants are compared, local times displayed."""
     column = tree.arguments[0] if isinstance(tree, Apply) and tree.name == "cast" else tree
     if not isinstance(column, Column):
         raise UnreadableError(f"The nearest keys are not known: a key of type {tree.type} is computed")
@@ -251,12 +240,11 @@ def _moments(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
 
 
 def _clocks(instants: pa.Array, zones: pa.Array) -> pa.Array:
-    """Return what clocks show, zone by zone."""
     clocks = pa.nulls(len(instants), pa.timestamp("us"))
     for zone in pc.unique(zones).to_pylist():
         if zone is not None:
-            there = pc.fill_null(pc.equal(zones, zone), fill_value=False)
-            clocks = pc.replace_with_mask(clocks, there, clocks_of(instants.filter(there), canonical_zone(zone) or zone))
+            in_zone = pc.fill_null(pc.equal(zones, zone), fill_value=False)
+            clocks = pc.replace_with_mask(clocks, in_zone, clocks_of(instants.filter(in_zone), canonical_zone(zone) or zone))
     return clocks
 
 
@@ -268,10 +256,10 @@ def answers_of(conditions: Sequence[Condition], pairs: pa.RecordBatch) -> list[p
 
     Args:
         conditions: the conditions.
-        pairs: both rows of each pair, the columns under their symbols.
+        pairs: both rows of each pair, with columns named by symbols.
 
     Raises:
-        UnreadableError: pages cannot be asked for one of them.
+        UnreadableError: one cannot be computed on pages.
         RowMergeError: one cannot be computed for a pair.
     """
     programs = [_program(one.tree, pa.bool_(), "ON") for one in conditions]

@@ -1,8 +1,7 @@
-"""The nearest keys of rows without a partner: hash joins of normal forms in DuckDB, so that time and memory grow with the rows alone.
+"""The search for the nearest keys of unmatched rows: hash joins of normal forms in DuckDB, linear in the rows.
 
-A key is near to another if they differ in nothing but blanks at their ends, case, Unicode form, the writing of a number, the time zone or NULLs;
-of several columns also if one alone has another value; and of short tables if one letter is another. Of many rows that have the same normal
-form one stands for all, so that pairs never multiply.
+Keys are near if they differ only in surrounding blanks, case, Unicode form, number format, time zone or NULLs; composite keys also if one
+column differs; in short tables also if one letter differs. One row represents many with equal normal form, so pairs never multiply.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 MOST_TOLD: Final = 1_000
-"""So many rows of each side are told one by one."""
+"""Maximum rows per side in the result."""
 MOST_ALIKE: Final = 8
-"""Of more rows than these that have the same normal form, one stands for all; keys that so many others share but for one column are not near."""
+"""Of more rows with the same normal form, one represents all; a key that more rows share except for one column is not near."""
 MOST_LETTERS: Final = 1_000_000
-"""Keys that differ by one letter are looked for where the texts of both sides have no more characters together."""
+"""Maximum characters of both sides for the search of one-letter differences."""
 MOST_PAIRS: Final = 4_000_000
-"""So many pairs of equal keys are asked what else ON demands."""
+"""Maximum pairs of equal keys for which other conditions of ON are computed."""
 _ANSWERS: Final = {True: Answer.TRUE, False: Answer.FALSE, None: Answer.UNKNOWN}
 _KIND: Final = 1_000
 _ONE_LETTER: Final = 1_000 * _KIND
 _OTHER_VALUE: Final = 2 * _ONE_LETTER
-"""How far keys are from each other by a kind of difference, a letter, another value; a condition that is not true is 1."""
+"""Distances by kind of difference, one letter, another value; a condition that is not true adds 1."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +47,10 @@ class SideRows:
     """The rows of one side.
 
     Args:
-        columns: the columns that ON reads, under their symbols.
-        names: what people call them.
-        numbers: the rows' numbers; None where they have none.
-        matched: which rows have a partner, as the engine has found it; None where that is to be found out here.
+        columns: the columns that ON reads, named by symbols.
+        names: their display names.
+        numbers: the row numbers, if any.
+        matched: which rows have a partner, if known.
     """
 
     columns: pa.RecordBatch
@@ -62,7 +61,7 @@ class SideRows:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Pairs of a source row and a target row, by their places: per key what separates them, and how far they are from each other."""
+    """Pairs of row indexes, with the differences per key and the distance."""
 
     source: npt.NDArray[np.int64]
     target: npt.NDArray[np.int64]
@@ -82,15 +81,10 @@ def _fields(pairs: _Pairs) -> tuple[npt.NDArray[np.int64], ...]:
 
 
 def near_keys(on: On, source: SideRows, target: SideRows) -> NearKeys:
-    """Look for the nearest keys of all rows that have no partner, on both sides.
-
-    Args:
-        on: what ON demands; it has keys.
-        source: the source's rows.
-        target: the target's rows.
+    """Find the nearest keys of all unmatched rows of both sides.
 
     Raises:
-        UnreadableError: pages cannot be asked for a key, or for a condition that decides which rows match.
+        UnreadableError: a key, or a condition that decides which rows match, cannot be computed on pages.
         RowMergeError: a key or a condition cannot be computed for a row.
     """
     with closing(_database().cursor()) as connection:
@@ -99,11 +93,11 @@ def near_keys(on: On, source: SideRows, target: SideRows) -> NearKeys:
 
 @cache
 def _database() -> Any:
-    """Return the DuckDB of this process, without what it does of its own accord; every search has a connection of its own."""
+    """Return the DuckDB of this process; every search has its own cursor."""
     connection = require_duckdb().connect()
     for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
         connection.execute(f"SET {setting} = false")
-    # What does not fit into memory is not looked for, rather than written to a disk.
+    # Fail rather than spill to disk.
     connection.execute("SET temp_directory = ''")
     return connection
 
@@ -111,8 +105,8 @@ def _database() -> Any:
 class _Search:
     """One search.
 
-    Its tables ``s`` and ``t`` have a row for each row of their side: its place ``r``, whether it is matched ``m``, and per key the value ``k0``
-    and its normal form ``n0``. A crowd is rows with the same normal forms of which there are too many: one of them stands for all.
+    Its tables ``s`` and ``t`` have the index ``r`` of each row, whether it is matched ``m``, and per key the value ``k0`` and normal form ``n0``.
+    A crowd is a large group of rows with the same normal forms, represented by one of them.
     """
 
     def __init__(self, connection: Any, on: On, source: SideRows, target: SideRows) -> None:
@@ -126,7 +120,6 @@ class _Search:
         self.moments = [place for place in self.places if on.keys[place].type.base == MOMENT]
 
     def result(self) -> NearKeys:
-        """Search, and give what was found as data."""
         for side in self.sides:
             self._register(side, {})
         equal, free = self._partners()
@@ -138,19 +131,19 @@ class _Search:
             for place in self.texts:
                 alike += self._with_answers(self._one_letter(place, free))
         source, target = (self._nearest(side, alike, free[side]) for side in self.sides)
-        sides = self._told("s", "t", free, source), self._told("t", "s", free, target)
+        sides = self._side_result("s", "t", free, source), self._side_result("t", "s", free, target)
         return NearKeys(self.on.terms, *sides, letters=letters or not self.texts)
 
     def _nearest(self, side: str, alike: _Pairs, free: npt.NDArray[np.bool_]) -> _Pairs:
-        """Return of each row of a side that has no partner the nearest pair, in the order of the rows."""
+        """Return the nearest pair of each unmatched row of a side, in row order."""
         pairs = alike
         if len(self.places) > 1 and _any_alone(_rows_of(side, alike), free):
             for place in self.places:
                 pairs += self._with_answers(self._other_value(place, side))
         rows = _rows_of(side, pairs)
-        kept = np.flatnonzero(free[rows])
+        candidates = np.flatnonzero(free[rows])
         others = _rows_of("t" if side == "s" else "s", pairs)
-        order = kept[np.lexsort((others[kept], pairs.far[kept], rows[kept]))]
+        order = candidates[np.lexsort((others[candidates], pairs.far[candidates], rows[candidates]))]
         first = np.ones(len(order), np.bool_)
         first[1:] = rows[order][1:] != rows[order][:-1]
         return pairs.taken(order[first])
@@ -172,9 +165,9 @@ class _Search:
         return separator.join(pattern.format(place) for place in self.places if place != but)
 
     def _pairs(self, sql: str, far: int = 0) -> _Pairs:
-        """Run a query of pairs: both rows' places, and what separates each of their keys, where that is known already."""
-        found = self.connection.sql(sql).to_arrow_table()
-        source, target, *bits = (column.to_numpy() for column in found.columns)
+        """Run a query of pairs: both row indexes and, if known, the differences of each key."""
+        table = self.connection.sql(sql).to_arrow_table()
+        source, target, *bits = (column.to_numpy() for column in table.columns)
         separated = np.column_stack(bits).astype(np.int64) if bits else np.zeros((len(source), len(self.places)), np.int64)
         return _Pairs(source, target, separated, np.full(len(source), far, np.int64))
 
@@ -185,7 +178,7 @@ class _Search:
     # -- which rows have no partner -----------------------------------------------------------------------------------
 
     def _partners(self) -> tuple[_Pairs, dict[str, npt.NDArray[np.bool_]]]:
-        """Return the pairs of equal keys for which another condition of ON is not true, and which rows of each side have no partner."""
+        """Return the pairs of equal keys that fail another condition of ON, and the unmatched rows of each side."""
         equal = self._columns("a.k{0} = b.k{0}", separator=" AND ")
         most = MOST_PAIRS + 1 if self.on.conditions else 0
         pairs = self._with_answers(self._few_pairs(f"SELECT a.r, b.r FROM s a JOIN t b ON {equal} LIMIT {most}"))
@@ -211,7 +204,7 @@ class _Search:
         return pairs
 
     def _with_answers(self, pairs: _Pairs) -> _Pairs:
-        """Move pairs further away for which other conditions of ON are not true."""
+        """Increase the distance of pairs for which other conditions of ON are not true."""
         false = np.zeros(len(pairs.source), np.int64)
         for answers in self._answers(pairs.source, pairs.target):
             false += ~answers.fill_null(fill_value=False).to_numpy(zero_copy_only=False)
@@ -227,32 +220,32 @@ class _Search:
     # -- near keys ----------------------------------------------------------------------------------------------------
 
     def _alike(self) -> _Pairs:
-        """Return pairs of the same normal form, of which at least one row has no partner."""
+        """Return pairs of equal normal form with at least one unmatched row."""
         crowded = {side: self._find_crowds(side) for side in self.sides}
         few = {side: self._few(side) if crowded[side] else side for side in self.sides}
-        met = [(few["s"], few["t"])]
-        met += [(self._many("s"), few["t"])] if crowded["s"] else []
-        met += [(few["s"], self._many("t"))] if crowded["t"] else []
+        table_pairs = [(few["s"], few["t"])]
+        table_pairs += [(self._many("s"), few["t"])] if crowded["s"] else []
+        table_pairs += [(few["s"], self._many("t"))] if crowded["t"] else []
         forms: list[Mapping[int, str]] = [{}]
         if self.moments and len(self.places) > 1:
-            # The same instant is equal, whatever clocks show; another key is what separates the rows.
+            # Equal instants match in any zone; another key then separates the rows.
             forms.append(dict.fromkeys(self.moments, "k"))
         joined = " UNION ALL ".join(
             f"SELECT a.r, b.r FROM {s} a JOIN {t} b ON {self._same(form)} WHERE NOT (a.m AND b.m)"
-            for s, t in met
+            for s, t in table_pairs
             for form in forms
         )
         pairs = self._pairs(joined)
         bits = np.column_stack([self._differences(place, pairs) for place in self.places])
-        kinds = np.bitwise_count(bits).sum(axis=1).astype(np.int64)
-        return replace(pairs, bits=bits, far=kinds * _KIND).taken(kinds > 0)
+        difference_counts = np.bitwise_count(bits).sum(axis=1).astype(np.int64)
+        return replace(pairs, bits=bits, far=difference_counts * _KIND).taken(difference_counts > 0)
 
     def _same(self, form: Mapping[int, str]) -> str:
         names = [f"{form.get(place, 'n')}{place}" for place in self.places]
         return " AND ".join(f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in names)
 
     def _find_crowds(self, side: str) -> bool:
-        """Make the table of a side's crowds, and tell whether it has any."""
+        """Create the table of a side's crowds; return whether there are any."""
         if self.sides[side].columns.num_rows <= MOST_ALIKE:
             return False
         forms = self._columns("n{0}")
@@ -261,16 +254,15 @@ class _Search:
         return bool(len(self._numbers(f"SELECT first FROM {side}_crowds LIMIT 1")))
 
     def _few(self, side: str) -> str:
-        """Write the rows of a side, of crowds one each."""
+        """Return SQL of a side's rows, with one row per crowd."""
         first = f"SELECT a.* FROM {side} a JOIN {side}_crowds b ON a.r = b.first"
         return f"(SELECT a.* FROM {side} a ANTI JOIN {side}_crowds b ON {self._same({})} UNION ALL {first})"
 
     def _many(self, side: str) -> str:
-        """Write the rows without a partner that are in crowds, and do not stand for them."""
+        """Return SQL of unmatched rows in crowds, except the representatives."""
         return f"(SELECT a.* FROM {side} a JOIN {side}_crowds b ON {self._same({})} WHERE NOT a.m AND a.r <> b.first)"
 
     def _differences(self, place: int, pairs: _Pairs) -> npt.NDArray[np.int64]:
-        """Return what separates the values of a key of pairs with the same normal form."""
         rows = {"s": pa.array(pairs.source), "t": pa.array(pairs.target)}
         one, other = (self.values[side][place].values.take(taken) for side, taken in rows.items())
         if place in self.texts:
@@ -288,9 +280,9 @@ class _Search:
         return sum(int(length[(low <= length) & (length <= high)].sum()) for length in lengths) <= MOST_LETTERS
 
     def _one_letter(self, place: int, free: Mapping[str, npt.NDArray[np.bool_]]) -> _Pairs:
-        """Return pairs of which one key differs by one letter: they are equal when each is without it, or one of them is.
+        """Return pairs whose key differs by one letter: equal if each lacks it, or one of them does.
 
-        Of rows of one side that have the same keys one stands for all where the other side's rows meet them.
+        Rows of one side with equal keys are represented by one when the other side's rows are matched with them.
         """
         for side, values in self.values.items():
             rows = without_one_letter(values[place].values, LETTERS)
@@ -314,7 +306,7 @@ class _Search:
         return self._pairs(joined, _ONE_LETTER)
 
     def _other_value(self, place: int, side: str) -> _Pairs:
-        """Return pairs of rows of a side without a partner of which one key alone has another value, where few rows of the other side have the other keys."""
+        """Return pairs of an unmatched row in which only one key has another value, and few rows of the other side share the other keys."""
         others = self._columns("k{0}", place)
         equal = self._columns("a.k{0} = b.k{0}", place, " AND ")
         kind = (
@@ -332,29 +324,29 @@ class _Search:
 
     # -- as data ------------------------------------------------------------------------------------------------------
 
-    def _told(self, side: str, other: str, free: Mapping[str, npt.NDArray[np.bool_]], best: _Pairs) -> NearSide:
-        """Return what is known of the rows of a side that have no partner."""
+    def _side_result(self, side: str, other: str, free: Mapping[str, npt.NDArray[np.bool_]], best: _Pairs) -> NearSide:
+        """Return the result for the unmatched rows of a side."""
         unmatched = np.flatnonzero(free[side])
         rows, partners = _rows_of(side, best), _rows_of(other, best)
-        # After those with a near key those without, of the source alone.
-        alone = unmatched[~np.isin(unmatched, rows)][: max(MOST_TOLD - len(rows), 0) if side == "s" else 0]
-        told = best.taken(np.arange(min(len(rows), MOST_TOLD)))
-        near, partners = rows[: len(told.source)], partners[: len(told.source)]
-        found = list(
+        # Rows with a near key come first, then source rows without.
+        without_near_key = unmatched[~np.isin(unmatched, rows)][: max(MOST_TOLD - len(rows), 0) if side == "s" else 0]
+        reported = best.taken(np.arange(min(len(rows), MOST_TOLD)))
+        near, partners = rows[: len(reported.source)], partners[: len(reported.source)]
+        details = list(
             zip(
                 self._records(side, near),
                 self._keys(other, partners),
                 self._others(other, partners, free),
-                told.bits,
-                self._said(told),
+                reported.bits,
+                self._condition_answers(reported),
                 strict=True,
             )
         )
         records = [
             replace(row, nearest=key, separations=self._separations(bits), answers=answers, alike=alike, taken=taken)
-            for row, key, (alike, taken), bits, answers in found
+            for row, key, (alike, taken), bits, answers in details
         ]
-        records += [replace(row, separations=self._nulls(row)) for row in self._records(side, alone)]
+        records += [replace(row, separations=self._nulls(row)) for row in self._records(side, without_near_key)]
         return NearSide(len(free[side]), len(unmatched), tuple(records), _counts(best))
 
     def _records(self, side: str, rows: npt.NDArray[np.int64]) -> list[NearRow]:
@@ -375,18 +367,18 @@ class _Search:
     def _others(
         self, side: str, rows: npt.NDArray[np.int64], free: Mapping[str, npt.NDArray[np.bool_]]
     ) -> list[tuple[int, bool]]:
-        """Count, for each of some rows of a side, the rows that have the same key, and tell whether one of these has a partner."""
+        """Return per row the number of rows with the same key, and whether one of them is matched."""
         if not len(rows):
             return []
         keys = {f"k{place}": key.values.take(pa.array(rows)) for place, key in enumerate(self.values[side])}
         self.connection.register("told", pa.table({"place": pa.array(np.arange(len(rows))), **keys}))
         same = self._columns("a.k{0} IS NOT DISTINCT FROM b.k{0}", separator=" AND ")
-        found = self.connection.execute(
+        counts = self.connection.execute(
             f"SELECT count(*), bool_or(b.m) FROM told a JOIN {side} b ON {same} GROUP BY a.place ORDER BY a.place"
         ).fetchall()
-        return [(int(alike), bool(taken)) for alike, taken in found]
+        return [(int(alike), bool(taken)) for alike, taken in counts]
 
-    def _said(self, pairs: _Pairs) -> list[tuple[Answer, ...]]:
+    def _condition_answers(self, pairs: _Pairs) -> list[tuple[Answer, ...]]:
         columns = [[_ANSWERS[value] for value in answers.to_pylist()] for answers in self._answers(pairs.source, pairs.target)]
         return list(zip(*columns, strict=True)) if columns else [()] * len(pairs.source)
 
@@ -394,7 +386,7 @@ class _Search:
         return tuple(Separation(key.place, kinds_of(int(one))) for key, one in zip(self.on.keys, bits, strict=True) if one)
 
     def _nulls(self, row: NearRow) -> tuple[Separation, ...]:
-        """Return which keys are NULL in a row that nothing is near to."""
+        """Return the NULL keys of a row without near keys."""
         return tuple(
             Separation(key.place, (Difference.NULL,)) for key, value in zip(self.on.keys, row.key, strict=True) if value is None
         )

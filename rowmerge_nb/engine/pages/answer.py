@@ -1,4 +1,4 @@
-"""The answer of a query: DuckDB computes it over a stream of pages, within bounds of memory, and reaches nothing but this stream."""
+"""Queries of one table computed by DuckDB over a stream of pages, with limited memory and no other access."""
 
 from __future__ import annotations
 
@@ -26,30 +26,25 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PAGE_ROWS: Final = 1 << 16
-"""Rows of a page of an answer."""
+"""Rows per page of a result."""
 _AHEAD: Final = 8
-"""Pages that are read while DuckDB computes: a few megabytes."""
+"""Pages to read ahead: a few megabytes."""
 _SHARE: Final = 4
-"""DuckDB may have a quarter of the machine's memory; beyond it groups and orders go to files."""
+"""DuckDB may use 1/4 of the machine's memory; beyond it, groups and sorts spill to files."""
 _LEAST: Final = 1 << 28
 _KEPT_OPTIMIZERS: Final = frozenset({"top_n"})
-"""The first rows of an order need no order of all. Others may drop what fails, as x + 1 = 5 becomes x = 4, or look at terms in another order."""
+"""Top-N avoids a complete sort. Other optimizers may drop failing terms (x + 1 = 5 becomes x = 4) or reorder them."""
 
 
 class PagesRefusedError(Exception):
-    """DuckDB has no answer that is known to be right; Spark computes it, or raises the error that the statement deserves."""
+    """DuckDB's result would not be reliable; Spark must compute the query, or raise its error."""
 
 
 def answer(query: PagedQuery, scan: ScanPass, cancelled: threading.Event) -> pa.Table:
-    """Return the rows of a query; an interrupt of the caller ends the computation.
-
-    Args:
-        query: the query.
-        scan: reads its table.
-        cancelled: is set to end the computation.
+    """Return the rows of a query.
 
     Raises:
-        PagesRefusedError: Spark has to compute it.
+        PagesRefusedError: Spark must compute it.
         ExecutionError: the table cannot be read; with the connector's code.
         StatementInterrupted: an interrupt came, or `cancelled` was set.
     """
@@ -60,19 +55,7 @@ def answer(query: PagedQuery, scan: ScanPass, cancelled: threading.Event) -> pa.
 def stream_answer(
     query: PagedQuery, scan: ScanPass, cancelled: threading.Event, take: Callable[[Iterator[pa.RecordBatch]], T]
 ) -> T:
-    """Return what is made of the rows of a query, page by page; an interrupt of the caller ends the computation.
-
-    Args:
-        query: the query.
-        scan: reads its table.
-        cancelled: is set to end the computation.
-        take: takes all pages, in another thread.
-
-    Raises:
-        PagesRefusedError: Spark has to compute it.
-        ExecutionError: the table cannot be read; with the connector's code.
-        StatementInterrupted: an interrupt came, or `cancelled` was set.
-    """
+    """Pass the rows of a query to `take`, page by page, in another thread; return its result. Raises as `answer` does."""
     return _answered(query, scan, cancelled, lambda rows: take(_pages_of(rows.to_arrow_reader(PAGE_ROWS))))
 
 
@@ -83,7 +66,7 @@ def _pages_of(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         except StopIteration:
             return
         except OSError as error:
-            # Arrow takes every error within a stream for one of input and output.
+            # Arrow reports every error within a stream as an OSError.
             raise pa.ArrowInvalid(str(error)) from error
         yield page
 
@@ -124,7 +107,7 @@ def _computed(connection: Any, query: PagedQuery, pages: PageStream, cancelled: 
 
 @contextmanager
 def _connected(threads: int) -> Iterator[Any]:
-    """Yield a DuckDB of its own, which has no files but those that it puts its own rows into, and reaches nothing.
+    """Yield a DuckDB without access to anything but its own spill files.
 
     Raises:
         PagesRefusedError: DuckDB is not installed, or there is no room for its files.

@@ -1,4 +1,4 @@
-"""Reading a table's pages in a thread of its own, a few pages ahead of what computes with them."""
+"""A thread that reads a table's pages ahead of their consumer."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.scan import ScanPass
 
 _PATIENCE: Final = 0.05
-"""Seconds after which a thread that waits for the other one looks whether it is to stop."""
+"""Seconds between checks of a waiting thread whether it must stop."""
 
 
 class PageStream:
-    """The pages of a table, as a stream that one thread fills and another one empties.
+    """The pages of a table, from a reading thread to a consuming one.
 
-    All page sources are made, read and closed by one thread, one after the other: connectors are not asked for more.
+    One thread opens, reads and closes all page sources sequentially, as connectors require.
 
     Args:
         scan: reads the table.
-        ahead: this many pages are read before they are asked for.
-        gathers: small pages are put together, which costs less in all; else the first page is there as soon as it is read.
+        ahead: the maximum number of pages to read ahead.
+        gathers: concatenate small pages; otherwise the first page is available as soon as it is read.
 
     Attributes:
-        failure: what the connector raised; None if nothing was raised.
-        stopped: is set to end the reading.
+        failure: the connector's exception, or None.
+        stopped: set it to end the reading.
     """
 
     def __init__(self, scan: ScanPass, ahead: int, *, gathers: bool) -> None:
@@ -48,19 +48,20 @@ class PageStream:
         self._thread = threading.Thread(target=self._fill, name="rowmerge_nb-pages", daemon=True)
 
     def __enter__(self) -> Self:
-        """Return the stream itself; nothing is read yet."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        """End the reading, and wait until the page source is closed."""
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop reading, and wait until the page source is closed."""
         self.stopped.set()
         if self._thread.ident is not None:
             self._thread.join()
 
     def reader(self) -> pa.RecordBatchReader:
-        """Begin to read, and return the pages as a stream of Arrow's, without the rows' positions; once.
+        """Start reading; return the pages without positions as an Arrow stream. Call once.
 
-        An interrupt of the caller's thread cannot come between the start and its end if another thread calls this.
+        Call it from a thread other than the main thread, so that an interrupt cannot come between start and return.
         """
         self._thread.start()
         return pa.RecordBatchReader.from_batches(self.schema, self._taken())
@@ -69,7 +70,7 @@ class PageStream:
         while (page := self._next()) is not None:
             yield page
         if self.failure is not None:
-            # The reader's own error is raised by who has asked for the answer; this one ends the computation.
+            # The caller raises the connector's error; this one ends the computation.
             raise pa.ArrowInvalid("the table cannot be read")
 
     def _next(self) -> pa.RecordBatch | None:
@@ -88,7 +89,7 @@ class PageStream:
                 for page in gathered(rows) if self._gathers else rows:
                     if not self._put(page):
                         return
-        except BaseException as failure:  # noqa: BLE001 - it is raised by who has asked for the answer
+        except BaseException as failure:  # noqa: BLE001 - raised by the caller
             self.failure = failure
         self._put(None)
 

@@ -1,4 +1,4 @@
-"""Archives of Python modules for executors: this package, and the modules that what travels to tasks is defined in."""
+"""Archives of Python modules for executors: this package, and the user's modules that tasks refer to."""
 
 from __future__ import annotations
 
@@ -33,19 +33,18 @@ class Bundle:
     """Modules in an archive.
 
     Args:
-        modules: names of the top-level modules and packages in it.
-        locations: where each of them is: a file, or a package's directory.
+        modules: names of the top-level modules and packages.
     """
 
     modules: tuple[str, ...]
     locations: tuple[Path, ...]
 
     def state(self) -> tuple[tuple[str, int, int], ...]:
-        """Return by what the files' system says whether anything may have changed: path, size and time of every file."""
+        """Return path, size and time of every file, to detect changes."""
         return tuple((path, state.st_size, state.st_mtime_ns) for path, _, state in self._files())
 
     def content(self) -> bytes:
-        """Return the archive, the same bytes for the same files."""
+        """Return the archive, byte-identical for identical files."""
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
             for path, name, _ in self._files():
@@ -53,7 +52,7 @@ class Bundle:
         return buffer.getvalue()
 
     def _files(self) -> Iterator[tuple[str, str, os.stat_result]]:
-        """Yield every file that travels: its path, its name in the archive, its state."""
+        """Yield path, archive name and state of every file."""
         for location in self.locations:
             if location.is_file():
                 yield str(location), location.name, location.stat()
@@ -63,63 +62,63 @@ class Bundle:
                 folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
                 for name in sorted(names):
                     path = f"{folder}/{name}"
-                    # The list is read before every task's journey: one look per file.
+                    # This runs before every task is sent: one stat per file.
                     if not name.startswith(".") and S_ISREG((state := os.stat(path)).st_mode) and state.st_size <= _LARGEST_FILE:  # noqa: PTH116
                         yield path, path[above:], state
 
 
 def bundle(modules: Iterable[str]) -> Bundle:
-    """Find where modules are, those that they import included, as far as they are the user's own.
+    """Find the user's modules, including those that they import.
 
     >>> bundle([PACKAGE]).modules
     ('rowmerge_nb',)
     """
-    found: dict[str, Path] = {}
+    locations: dict[str, Path] = {}
     waiting = sorted(modules)
     while waiting:
         name = waiting.pop()
-        if name not in found and (location := _location(name)) is not None:
-            found[name] = location
+        if name not in locations and (location := _location(name)) is not None:
+            locations[name] = location
             if name != PACKAGE:
                 waiting.extend(top for top in _imported(location) if top != PACKAGE and _is_own(top))
-    return Bundle(tuple(sorted(found)), tuple(found[name] for name in sorted(found)))
+    return Bundle(tuple(sorted(locations)), tuple(locations[name] for name in sorted(locations)))
 
 
 def pickled(value: Any) -> tuple[bytes, set[str]]:
-    """Pickle what goes to tasks; give the bytes, and the modules of the user's that they speak of."""
+    """Pickle a value for tasks; return the bytes, and the user's modules that it refers to."""
     from pyspark import cloudpickle
 
-    spoken: set[str] = set()
+    modules: set[str] = set()
 
     class Noticing(cloudpickle.CloudPickler):
         def persistent_id(self, obj: Any) -> None:
-            kind = type(obj)
-            if kind is types.CodeType:
-                # The code of a notebook's cell imports by these names, among others.
-                spoken.update(name for name in obj.co_names if name in sys.modules and _is_own(name))
-            elif kind is types.ModuleType:
-                spoken.add(obj.__name__)
+            obj_type = type(obj)
+            if obj_type is types.CodeType:
+                # Code of notebook cells imports modules by these names.
+                modules.update(name for name in obj.co_names if name in sys.modules and _is_own(name))
+            elif obj_type is types.ModuleType:
+                modules.add(obj.__name__)
             elif isinstance(obj, type):
-                spoken.add(obj.__module__)
+                modules.add(obj.__module__)
                 if _extends_contract(obj):
                     contracted.add(obj.__module__.partition(".")[0])
-            elif kind is types.FunctionType:
-                spoken.add(obj.__module__ or "")
+            elif obj_type is types.FunctionType:
+                modules.add(obj.__module__ or "")
 
     contracted: set[str] = set()
     buffer = io.BytesIO()
     pickler: Any = Noticing
     pickler(buffer, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
-    tops = {name.partition(".")[0] for name in spoken}
+    tops = {name.partition(".")[0] for name in modules}
     return buffer.getvalue(), {top for top in tops if top != PACKAGE and (top in contracted or _is_own(top))} - _NEVER
 
 
-def _extends_contract(kind: type) -> bool:
-    return any(base.__module__.startswith(_CONTRACT) for base in kind.__mro__)
+def _extends_contract(cls: type) -> bool:
+    return any(base.__module__.startswith(_CONTRACT) for base in cls.__mro__)
 
 
 def _is_own(name: str) -> bool:
-    """Return whether a top-level module is the user's: neither Python's nor installed."""
+    """Return whether a top-level module is neither of Python nor installed."""
     if not name or name in _NEVER or name == PACKAGE:
         return False
     location = _location(name)
@@ -128,14 +127,13 @@ def _is_own(name: str) -> bool:
 
 @cache
 def _installed() -> tuple[Path, ...]:
-    """Return the directories that Python and pip put modules into."""
     paths = {Path(path) for key, path in sysconfig.get_paths().items() if key in {"stdlib", "platstdlib", "purelib", "platlib"}}
     paths |= {Path(entry) for entry in sys.path if Path(entry).name in {"site-packages", "dist-packages"}}
     return tuple({resolved for path in paths for resolved in (path, path.resolve())})
 
 
 def _location(name: str) -> Path | None:
-    """Return the file of a module, or the directory of a package; None for what is not Python's source."""
+    """Return the file of a module or the directory of a package; None if it is not Python source."""
     module = sys.modules.get(name)
     file, paths = getattr(module, "__file__", None), list(getattr(module, "__path__", ()))
     if module is None:
@@ -153,29 +151,28 @@ def _location(name: str) -> Path | None:
 
 
 def _imported(location: Path) -> set[str]:
-    """Return the top-level modules that a module's files import, at the top or within functions."""
     files = [location] if location.is_file() else sorted(location.rglob("*.py"))
     return {name for path in files for name in _imports_of(path, path.stat().st_mtime_ns)}
 
 
 @cache
 def _imports_of(path: Path, _: int) -> frozenset[str]:
-    """Return what a file imports; read again when its time has changed."""
+    """Return the modules that a file imports; the second argument is its time, part of the cache key."""
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):
         return frozenset()
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found.update(alias.name.partition(".")[0] for alias in node.names)
+            modules.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            found.add(node.module.partition(".")[0])
-    return frozenset(found)
+            modules.add(node.module.partition(".")[0])
+    return frozenset(modules)
 
 
 def digest(content: bytes) -> str:
-    """Return the hash by which an archive is known.
+    """Return the hash of an archive.
 
     >>> digest(b"")[:8]
     'e3b0c442'

@@ -1,4 +1,4 @@
-"""The values of expressions that read no rows: arguments of CALL, and what stands behind AS OF."""
+"""The values of expressions without rows: arguments of CALL, and of AS OF."""
 
 from __future__ import annotations
 
@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 def constants(spark: Any, values: Sequence[Typed], collect: Callable[[Any], pa.Table]) -> list[Any]:
-    """Compute expressions, all of them in one query of Spark.
-
-    Args:
-        spark: the session.
-        values: the expressions.
-        collect: runs a DataFrame and gives its rows.
-    """
+    """Compute expressions in one Spark query, which `collect` runs."""
     texts = [f"{print_spark(value)} AS `{index}`" for index, value in enumerate(values)]
     with interrupts_afterwards():
         rows = spark.sql(f"SELECT {', '.join(texts)}")

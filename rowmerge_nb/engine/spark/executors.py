@@ -1,8 +1,7 @@
-"""The executors of a Spark session: those of this machine have all that they need; others are sent it.
+"""The executors of a Spark session.
 
-A session that `create_session` made has its workers on this machine, with this process's Python paths: tasks go as they are. To the
-executors of a session of the user's the package is sent, and the modules of connectors, once per session and again when one of them has
-changed; every worker process looks whether it has got what the driver has.
+Sessions of `create_session` have their workers on this machine, with this process's Python paths. Executors of other sessions are sent the
+package and the modules of connectors, again after a change. Every worker checks that its versions are the driver's.
 """
 
 from __future__ import annotations
@@ -27,26 +26,26 @@ if TYPE_CHECKING:
 
 DAEMON: Final = "rowmerge_nb.engine.spark.worker"
 RELATION_BYTES: Final = 1 << 25
-"""Rows that travel in a relation of the driver's: so much per relation, since a task of Spark's may not be larger than 128 MiB."""
+"""Maximum size of a local relation: Spark limits tasks to 128 MiB."""
 
 _lock = threading.Lock()
-_known: weakref.WeakKeyDictionary[Any, Executors] = weakref.WeakKeyDictionary()
+_executors: weakref.WeakKeyDictionary[Any, Executors] = weakref.WeakKeyDictionary()
 
 
 def executors_of(spark: Any) -> Executors:
-    """Return the executors of a session; sessions of one Spark context share theirs."""
+    """Return the executors of a session; sessions of one Spark context share them."""
     context = _context_of(spark)
     with _lock:
-        if context not in _known:
+        if context not in _executors:
             own = spark.conf.get("spark.python.daemon.module", None) == DAEMON
             master = "" if context is spark else context.master
             here = own or master == "local" or master.startswith("local[")
-            _known[context] = Executors(sent=not own, elsewhere=not here)
-        return _known[context]
+            _executors[context] = Executors(sent=not own, elsewhere=not here)
+        return _executors[context]
 
 
 def _context_of(spark: Any) -> Any:
-    """Return the Spark context of a classic session; a session of Spark Connect itself, which has none."""
+    """Return the Spark context, or a Spark Connect session itself, which has none."""
     try:
         return spark.sparkContext
     except Exception:  # noqa: BLE001 - Connect raises one of several types, by version
@@ -54,11 +53,11 @@ def _context_of(spark: Any) -> Any:
 
 
 class Executors:
-    """What the executors of a session have been sent.
+    """The archives that the executors of a session have.
 
     Args:
         sent: whether anything must be sent to them.
-        elsewhere: they may run on other machines, where this machine's temporary files are not.
+        elsewhere: they may run on other machines, without this machine's temporary files.
     """
 
     def __init__(self, *, sent: bool, elsewhere: bool) -> None:
@@ -70,13 +69,7 @@ class Executors:
         self._there: set[str] = set()
 
     def task(self, spark: Any, task: Callable[..., Any], marks: Sequence[Mark], schema: pa.Schema | None) -> Callable[..., Any]:
-        """Return what ``mapInArrow`` is to run for a task.
-
-        Args:
-            spark: the session.
-            task: works on the rows of a partition.
-            marks: what the driver has put into stores that the task uses.
-            schema: the channels in which a record of it can travel; None where none can.
+        """Return the function for ``mapInArrow``; `schema` is that of records, if the task can return any.
 
         Raises:
             SetupError: nothing can be sent to the executors.
@@ -104,18 +97,18 @@ class Executors:
         )
 
     def _bundled(self, spark: Any, modules: Bundle) -> tuple[str, str, list[str]]:
-        """Return an archive's name, hash and modules; it is sent if it has not been."""
+        """Return an archive's name, hash and modules; send it if necessary."""
         with self._lock:
             state = modules.state()
             if modules not in self._made or self._made[modules][0] != state:
                 content = modules.content()
-                known = digest(content)
-                name = f"{PACKAGE if modules.modules == (PACKAGE,) else 'modules'}-{known[:16]}.zip"
+                checksum = digest(content)
+                name = f"{PACKAGE if modules.modules == (PACKAGE,) else 'modules'}-{checksum[:16]}.zip"
                 if name not in self._there:
                     self._send(spark, name, content)
-                self._made[modules] = (state, name, known)
-            _, name, known = self._made[modules]
-            return name, known, list(modules.modules)
+                self._made[modules] = (state, name, checksum)
+            _, name, checksum = self._made[modules]
+            return name, checksum, list(modules.modules)
 
     def _send(self, spark: Any, name: str, content: bytes) -> None:
         if self._directory is None:
@@ -133,13 +126,13 @@ class Executors:
                 hint="Look whether the session lives, and whether its server allows artifacts (addArtifacts).",
             ) from error
         finally:
-            # PySpark has this process look for modules in what is sent, too: a module that is edited would no longer be found.
+            # PySpark adds the archive to sys.path of this process, too, which would hide edited modules.
             sys.path[:] = before
         self._there.add(name)
 
 
 def relation_of(spark: Any, cells: Sequence[bytes]) -> Any:
-    """Return a DataFrame of ``id`` and ``cell``, a row for each of some pieces of data; they travel with it, to the tasks that read them."""
+    """Return a DataFrame of ``id`` and ``cell`` that carries the data itself."""
     frames, start = [], 0
     while start < len(cells):
         end, size = start + 1, len(cells[start])

@@ -1,35 +1,30 @@
-"""Interrupts of the keyboard, on their whole way: what SIGINT does to a statement, wherever it comes.
+"""The handling of SIGINT during statements.
 
-A commit cannot be taken back. An interrupt in the middle of it would be told as a failure although the change may be there, and what was
-told as failed is run again. So a statement has a point of no return, the connector's call that makes its change last, and an interrupt
-means something else on either side of it:
+A commit cannot be undone, and a statement reported as failed is run again. So every statement has a point of no return: the connector's
+call that makes its change last.
 
-**Before it** an interrupt ends the statement: what was begun is rolled back, and `StatementInterrupted` says that nothing was changed.
+**Before it**, an interrupt ends the statement with a rollback, and `StatementInterrupted` reports that nothing was changed.
 
-- While text is read and names are looked up, `interruptible` makes that error of the interrupt.
-- While Spark works, `run_cancellable` has the work cancelled, and waits until it has ended: a rollback beside tasks that still write would
-  leave what they write. Further interrupts do not shorten this wait.
-- Short calls of Spark on the driver are let end first (`interrupts_afterwards`): a connection to Java that was left half read is of no use any
-  more. What makes something to be taken back raises afterwards what it has put off (`raise_put_off`).
-- Elsewhere the statement's run catches the interrupt as it catches all failures, and `interruption` gives the error.
-- The rollback itself is done by `to_its_end`: who has interrupted a statement often does so twice, and the second interrupt must not
-  end the cleaning up.
+- During parsing and name resolution, `interruptible` converts the interrupt.
+- During Spark work, `run_cancellable` cancels the work and waits for its end, however many interrupts follow: tasks that still write
+  during a rollback would leave files behind.
+- Short calls of Spark on the driver finish first (`interrupts_afterwards`): a half-read connection to Java is unusable. Code that must
+  undo something raises the deferred interrupt afterwards (`raise_put_off`).
+- Elsewhere the statement's run catches the interrupt like any failure, and `interruption` builds the error.
+- `to_its_end` runs the rollback, which a second interrupt must not end.
 
-**From it on until the statement's guard ends** signals are put off: noted, and not raised. `StatementGuard` does so. Every statement has one:
-`guarded` makes it, or takes that of the cell, which ends when the report is shown. Every call that makes a change last calls `no_return`
-first, through `StatementTransaction.lasting` or `at_once`. What was noted is raised when the result is whole (`interrupted_too_late`). The call itself is made by `in_thread` where the connector allows that, since a wait
-can be given up and a call that hangs cannot: a further interrupt, `PATIENCE_SECONDS` after the first, ends the wait by `WaitEndedError`, and
-the error says that the outcome is unknown. What may take long after the commit can be interrupted nevertheless (`interrupts_let_in`).
+**From it on**, until the statement's `StatementGuard` ends, signals are deferred. `guarded` creates the guard, or uses that of the cell,
+which ends after the report. Every call that makes a change last calls `no_return` first, through `StatementTransaction.lasting` or `at_once`.
+A deferred interrupt is raised when the result is complete (`interrupted_too_late`). If the connector permits it, `in_thread` makes the call:
+a further interrupt, `PATIENCE_SECONDS` after the first, ends the wait with `WaitEndedError`, and the error reports an unknown outcome.
+Long work after the commit remains interruptible (`interrupts_let_in`).
 
-**Whatever is raised** leaves a guard with what is known of the change: an interrupt, an error in a report, SIGTERM. The guard lets the first
-interrupt of a statement through and puts off all others, so that a second one ends neither a rollback nor a report. `note_result` hands it
-the result.
+**Every error** leaves a guard with the known state of the change. The guard passes the first interrupt of a statement and defers all others,
+so that they end neither a rollback nor a report. `note_result` passes the result to the guard.
 
-**Where nothing stays**, as in the making of a cache, `told_where_nothing_stays` ends what was begun and says so in a sentence.
-
-Shorter stretches put interrupts off by `interrupts_put_off`. Work that is no statement reports one by `interrupts_reported`. Signals reach the main thread alone, so that in others there is nothing to do.
-A connector whose driver loses interrupts has means of its own (`rowmerge_nb.connectors.jdbc.interrupts`), and raises KeyboardInterrupt here
-as Python does.
+Shorter sections defer interrupts by `interrupts_put_off`. Work outside of statements uses `interrupts_reported`, or
+`told_where_nothing_stays` if it leaves nothing behind. Signals reach only the main thread, so other threads need none of this.
+A connector whose driver loses interrupts has its own means (`rowmerge_nb.connectors.jdbc.interrupts`), and raises KeyboardInterrupt.
 """
 
 from __future__ import annotations
@@ -48,23 +43,18 @@ from rowmerge_nb.base.errors import ExecutionError, RowMergeError, StatementInte
 T = TypeVar("T")
 
 PATIENCE_SECONDS: Final = 10.0
-"""After so long from the first interrupt a further one ends the wait."""
+"""The time after the first interrupt from which another one ends the wait."""
 
 
 class WaitEndedError(KeyboardInterrupt):
-    """The user does not want to wait for the end any longer; what is waited for goes on."""
+    """The user ended the wait; the call continues."""
 
 
 class Interrupts:
-    """The interrupts that were put off.
+    """Deferred interrupts.
 
     Attributes:
         came: there was one.
-
-    >>> interrupts = Interrupts()
-    >>> interrupts.note()
-    >>> interrupts.came
-    True
     """
 
     def __init__(self) -> None:
@@ -72,10 +62,10 @@ class Interrupts:
         self._first = 0.0
 
     def note(self, *_: Any) -> None:
-        """Keep an interrupt in mind; also the handler of the signal.
+        """Record an interrupt; a signal handler.
 
         Raises:
-            WaitEndedError: the first one came long ago.
+            WaitEndedError: the first one came `PATIENCE_SECONDS` ago.
         """
         now = time.monotonic()
         if self.came and now - self._first >= PATIENCE_SECONDS:
@@ -89,10 +79,7 @@ class Interrupts:
 
 @contextmanager
 def interrupts_put_off() -> Iterator[Interrupts]:
-    """Keep SIGINT from raising; it tells afterwards whether one came.
-
-    Signals reach the main thread alone, so that there is nothing to do in others. A handler that somebody else has installed gets the
-    interrupt at the end; if it does not raise, the interrupt is its business and not ours.
+    """Defer SIGINT. A foreign handler gets the interrupt at the end; if it does not raise, the interrupt counts as handled.
 
     >>> with interrupts_put_off() as interrupts:
     ...     signal.raise_signal(signal.SIGINT)
@@ -108,7 +95,7 @@ def interrupts_put_off() -> Iterator[Interrupts]:
     try:
         yield interrupts
         if interrupts.came:
-            # Further ones are put off still: PySpark's own handler calls Spark, which must not be interrupted either.
+            # Still deferred: PySpark's own handler calls Spark, which must not be interrupted either.
             try:
                 before(signal.SIGINT, None)
             except KeyboardInterrupt:
@@ -120,9 +107,7 @@ def interrupts_put_off() -> Iterator[Interrupts]:
 
 @contextmanager
 def interrupts_afterwards() -> Iterator[None]:
-    """Let something short end, as a call of Spark on the driver; an interrupt that came meanwhile is raised right after it.
-
-    An interrupt in the middle of such a call leaves its connection half read, and one more while that is tidied up breaks it.
+    """Defer an interrupt to the end of a short call, and raise it then.
 
     >>> try:
     ...     with interrupts_afterwards():
@@ -140,15 +125,15 @@ def interrupts_afterwards() -> Iterator[None]:
 
 
 def raise_put_off() -> NoReturn:
-    """Raise an interrupt that was put off, once what it was put off for is done."""
+    """Raise a deferred interrupt."""
     raise KeyboardInterrupt
 
 
 def in_thread(call: Callable[[], T]) -> T:
-    """Make a call in a thread of its own and wait for it: a wait can be given up, a call that hangs cannot.
+    """Make a call in a thread and wait for it: the wait can be interrupted, the call cannot.
 
     Raises:
-        WaitEndedError: the wait was given up; the call goes on.
+        WaitEndedError: the wait was ended; the call continues.
 
     >>> in_thread(lambda: 7)
     7
@@ -175,7 +160,7 @@ def in_thread(call: Callable[[], T]) -> T:
 
 @contextmanager
 def interruptible(step: str) -> Iterator[None]:
-    """Make an error of ours of an interrupt while nothing has been begun.
+    """Convert an interrupt to an error while nothing has begun.
 
     >>> with interruptible("parse"):
     ...     raise KeyboardInterrupt
@@ -194,28 +179,24 @@ def run_cancellable(
     cancelled: threading.Event,
     ended_work: str = "its Spark work is cancelled",
 ) -> T:
-    """Run work in a thread of its own, so that an interrupt reaches the waiting caller at once; an interrupt cancels it.
+    """Run work in a thread, so that an interrupt reaches the waiting caller at once and cancels the work.
 
-    Args:
-        work: what is to be done.
-        cancel: asks for its end, from this thread; it is asked again and again, since work that is about to start cannot be cancelled yet.
-        cancelled: when it is set, the work is cancelled, and ends as it does then.
-        ended_work: what becomes of the work, for the message of an interrupt.
+    `cancel` is called repeatedly, because work that is about to start cannot be cancelled yet.
 
     Raises:
-        StatementInterrupted: an interrupt came; the work has ended by then, or was not begun.
+        StatementInterrupted: an interrupt came, and the work has ended or was not begun.
 
     >>> run_cancellable(lambda: 7, lambda: None, threading.Event())
     7
     """
     answer: list[T] = []
     failures: list[BaseException] = []
-    # Not by joining the thread: one whose join() was interrupted counts as ended, before Python 3.13.
-    begun, ended = threading.Event(), threading.Event()
+    # Before Python 3.13, a thread whose join() was interrupted counts as ended.
+    start_event, end_event = threading.Event(), threading.Event()
     given_up = False
 
     def run() -> None:
-        begun.wait()
+        start_event.wait()
         if given_up:
             return
         try:
@@ -223,27 +204,27 @@ def run_cancellable(
         except BaseException as error:  # noqa: BLE001 - it is raised in the caller's thread
             failures.append(error)
         finally:
-            ended.set()
+            end_event.set()
 
     thread = threading.Thread(target=run, name="rowmerge_nb-action", daemon=True)
     try:
         thread.start()
-        begun.set()
-        while not ended.is_set():
-            # PySpark's own handler of interrupts calls Spark: a second one must not come in the middle of that.
+        start_event.set()
+        while not end_event.is_set():
+            # PySpark's own handler calls Spark, which a second interrupt must not break.
             with interrupts_afterwards():
-                ended.wait(0.1)
+                end_event.wait(0.1)
             if cancelled.is_set():
                 cancel()
     except KeyboardInterrupt as interrupt:
-        # One that comes while the thread is started must not leave it running.
-        given_up = not begun.is_set()
-        begun.set()
-        # Who interrupts twice must not have the rollback run beside the work.
+        # An interrupt during the start must not leave the thread running.
+        given_up = not start_event.is_set()
+        start_event.set()
+        # After a second interrupt, the rollback must still wait for the work.
         with interrupts_put_off():
-            while not given_up and not ended.is_set():
+            while not given_up and not end_event.is_set():
                 cancel()
-                ended.wait(0.1)
+                end_event.wait(0.1)
         raise StatementInterrupted(f"The statement was interrupted; {ended_work}", step="run") from interrupt
     if failures:
         raise failures[0]
@@ -251,7 +232,7 @@ def run_cancellable(
 
 
 def to_its_end(call: Callable[[], object]) -> bool:
-    """Make a call while interrupts are put off; False if a further interrupt has ended it before its end.
+    """Make a call with interrupts deferred; return False if a further interrupt ended it.
 
     >>> to_its_end(lambda: signal.raise_signal(signal.SIGINT))
     True
@@ -264,35 +245,29 @@ def to_its_end(call: Callable[[], object]) -> bool:
     return True
 
 
-# -- what is told ---------------------------------------------------------------------------------------------------------
+# -- errors of interrupts ---------------------------------------------------------------------------------------------------------
 
 
 def interruption(
     failure: BaseException, step: str, *, changed: bool | None = False, look: str = ""
 ) -> StatementInterrupted | None:
-    """Return the error of a statement that an interrupt has ended; None for another failure.
+    """Return the error of an interrupted statement; None for another failure.
 
-    Args:
-        failure: what was raised.
-        step: what was being done.
-        changed: whether the statement's change is there; None if nobody knows.
-        look: what to look at where nobody knows, as the beginning of a sentence.
+    `changed` is None if it is unknown whether the change is in the store; then `look` begins the hint.
 
     >>> interruption(KeyboardInterrupt(), "run").message
     'The statement was interrupted'
     >>> interruption(KeyboardInterrupt(), "commit", changed=True).hint
     'Do not run it again.'
-    >>> interruption(ValueError(), "run") is None
-    True
     """
     if not isinstance(failure, KeyboardInterrupt):
         return None
     if changed is False:
         return StatementInterrupted("The statement was interrupted", step=step)
     if changed is None:
-        ended = " by a further interrupt" if isinstance(failure, WaitEndedError) else ""
+        cause = " by a further interrupt" if isinstance(failure, WaitEndedError) else ""
         return StatementInterrupted(
-            f"The outcome is unknown: the wait for the commit was ended{ended}, and the change may be there, now or soon",
+            f"The outcome is unknown: the wait for the commit was ended{cause}, and the change may be there, now or soon",
             step=step,
             changed=None,
             hint=f"{look}; what it has written stays where it is until engine.orphans() lists it.",
@@ -306,7 +281,7 @@ def interruption(
 
 
 def interrupted_too_late(result: object) -> StatementInterrupted:
-    """Return the error of an interrupt that came when the statement could not be stopped any more; its result is whole."""
+    """Return the error of an interrupt after the point of no return, with the complete result."""
     error = StatementInterrupted(
         "The interrupt came when the change was being committed; the change is there",
         step="commit",
@@ -318,18 +293,10 @@ def interrupted_too_late(result: object) -> StatementInterrupted:
 
 
 def told_where_nothing_stays(run: Callable[[], T], what: str, hint: str) -> T:
-    """Run what is no statement, and leaves nothing behind where it is interrupted.
-
-    Args:
-        run: runs it.
-        what: what it is, as the subject of a sentence.
-        hint: how to do it again.
+    """Run work that is not a statement and leaves nothing behind after an interrupt; `what` begins the message.
 
     Raises:
         StatementInterrupted: an interrupt came.
-
-    >>> told_where_nothing_stays(lambda: 7, "The making of a cache", "Make it again.")
-    7
     """
     try:
         return run()
@@ -342,7 +309,7 @@ def told_where_nothing_stays(run: Callable[[], T], what: str, hint: str) -> T:
 _LOOK: Final = "Look at the table before you run the statement again"
 _DO_NOT_REPEAT: Final = "Do not run it again."
 _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that end a process: from the point of no return on they wait until the change is reported."""
+"""Signals that end the process: after the point of no return, they wait until the change is reported."""
 
 
 def _nothing_changed() -> bool | None:
@@ -350,17 +317,15 @@ def _nothing_changed() -> bool | None:
 
 
 class StatementGuard:
-    """Keeps signals from a statement whose change may be in its store, and adds to every error what is known of that change.
+    """Defers signals while a change may be in the store, and adds the state of the change to every error.
 
     Args:
-        free: the next statement that is run may take the guard: that of a cell, which shows the statement's report within it.
-        outlasts: SIGINT is put off until another handler is installed. A kernel does that when a cell has ended.
-        result: the statement's result, once it is whole; it may be completed later.
-        changed: its change is in the store.
+        free: the next statement may claim the guard: that of a cell, which also covers its report.
+        outlasts: defer SIGINT until another handler is installed, as a kernel does at the end of a cell.
 
     Attributes:
         result: as above.
-        came: an interrupt was put off.
+        came: an interrupt was deferred.
 
     >>> StatementGuard().run(lambda: 7)
     7
@@ -380,14 +345,10 @@ class StatementGuard:
     # -- for the caller -------------------------------------------------------------------------------------------
 
     def run(self, work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None) -> T:
-        """Run a statement; what is raised says what became of its change.
-
-        Args:
-            work: runs it.
-            complete: adds to an error what else is known.
+        """Run a statement; errors report the state of its change.
 
         Raises:
-            RowMergeError: an interrupt came, or something failed when the change was in the store.
+            RowMergeError: an interrupt came, or something failed after the change was in the store.
         """
         token, error = _current.set(self), None
         try:
@@ -398,7 +359,7 @@ class StatementGuard:
                 _current.reset(token)
                 self.end()
         except KeyboardInterrupt as interrupt:
-            # It came while the handlers were restored; a further one waits.
+            # It came while the handlers were restored; further ones are deferred.
             self.end()
             error = self._error(interrupt, complete)
         if error is not None:
@@ -406,7 +367,7 @@ class StatementGuard:
         return answer
 
     def part(self, work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None) -> T:
-        """Run a part of what is guarded, with errors as `run` has them; handlers of signals are not restored at its end."""
+        """Run a part of the guarded work like `run`, without restoring signal handlers."""
         try:
             answer = work()
             self.check()
@@ -419,23 +380,23 @@ class StatementGuard:
         return answer
 
     def check(self) -> None:
-        """Raise an interrupt that was put off, if one was."""
+        """Raise a deferred interrupt."""
         if self.came:
             raise KeyboardInterrupt
 
     def hold(self) -> None:
-        """Put off interrupts from now on."""
+        """Defer interrupts from now on."""
         self._holding = True
 
     def next_statement(self) -> None:
-        """Let the next statement of a cell take the guard, which knows nothing of it yet; a signal that has waited is raised now."""
+        """Reset the guard for the next statement of a cell; raise a deferred signal."""
         self._restore(_ENDING)
         self.result, self._changed, self._free = None, _nothing_changed, True
         self._first, self._holding = None, False
 
     def end(self) -> None:
-        """Restore the handlers of signals; a signal that has waited for the end is raised now."""
-        # An interrupt between two steps would leave a handler of ours behind.
+        """Restore the signal handlers; raise a deferred signal."""
+        # An interrupt between two steps would leave our handler behind.
         self._holding, came, self.came = True, self.came, False
         self._restore(tuple(self._before))
         late, self.came = self.came and not self._outlasts, came
@@ -458,30 +419,26 @@ class StatementGuard:
     # -- for the statement ----------------------------------------------------------------------------------------
 
     def claim(self) -> bool:
-        """Take the guard for a statement; False if another one has it."""
+        """Claim the guard for a statement; return False if another one has it."""
         was_free, self._free = self._free, False
         return was_free
 
     def no_return(self, changed: Callable[[], bool | None]) -> None:
-        """Put off signals from now on.
-
-        Args:
-            changed: whether the change is in the store; None where that is not known.
-        """
+        """Defer signals from now on; `changed` returns whether the change is in the store, or None if unknown."""
         self._holding, self._changed = True, changed
         for number in _ENDING:
             self._install(number)
 
     @contextmanager
     def let_in(self) -> Iterator[None]:
-        """Let one interrupt in, that which was put off as well; the caller makes an error of it that says what became of the change."""
-        held, self._holding = self._holding, False
+        """Permit one interrupt, including a deferred one; the caller's error reports the state of the change."""
+        before, self._holding = self._holding, False
         try:
             self.check()
             yield
         finally:
-            # An interrupt that was let in is reported, and is not raised again at the end.
-            self._holding, self.came = held, False
+            # The caller reports the interrupt, so it is not raised again.
+            self._holding, self.came = before, False
 
     # -- signals --------------------------------------------------------------------------------------------------
 
@@ -507,19 +464,19 @@ class StatementGuard:
             self._ending.append(number)
 
     def _let_through(self, frame: Any) -> None:
-        """Call the handler of before; the next interrupt waits, so that it does not end the cleaning up that this one begins."""
+        """Call the previous handler; defer the next interrupt, which must not end the cleanup of this one."""
         self._holding, self._first = True, time.monotonic()
         try:
             self._before[signal.SIGINT](signal.SIGINT, frame)
         except KeyboardInterrupt:
             raise
         except Exception as failure:
-            # PySpark's handler asks a Java for something that may be gone.
+            # PySpark's handler calls Java, which may be gone.
             raise KeyboardInterrupt from failure
         self._holding, self._first = False, None
 
     def _report_end(self, number: int) -> None:
-        """Write to the standard error stream what became of the change, before a signal ends the process."""
+        """Report the state of the change on standard error before a signal ends the process."""
         words = {True: "its change is there", None: "whether its change is there is not known", False: "nothing was changed"}
         name = signal.Signals(number).name
         with suppress(Exception):
@@ -529,7 +486,7 @@ class StatementGuard:
     # -- errors ---------------------------------------------------------------------------------------------------
 
     def _error(self, failure: BaseException, complete: Callable[[RowMergeError], object]) -> BaseException:
-        """Return the error to raise in place of a failure: one that says what is known of the change."""
+        """Return the error to raise for a failure, with the state of the change."""
         changed = self._changed()
         if isinstance(failure, KeyboardInterrupt):
             late = interrupted_too_late(self.result) if changed is True and self.result is not None else None
@@ -555,7 +512,7 @@ _current: ContextVar[StatementGuard | None] = ContextVar("rowmerge_nb_guard", de
 
 
 def guarded(work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None) -> T:
-    """Run a statement under the guard of its cell, or under one of its own; see `StatementGuard.run`.
+    """Run a statement under the cell's guard or a new one; see `StatementGuard.run`.
 
     >>> guarded(lambda: 7)
     7
@@ -567,21 +524,21 @@ def guarded(work: Callable[[], T], complete: Callable[[RowMergeError], object] =
 
 
 def no_return(changed: Callable[[], bool | None]) -> None:
-    """Put off signals until the guard of the running statement ends; see `StatementGuard.no_return`."""
+    """Defer signals until the current guard ends; see `StatementGuard.no_return`."""
     guard = _current.get()
     if guard is not None:
         guard.no_return(changed)
 
 
 def note_result(result: object) -> None:
-    """Hand the guard of the running statement its result, so that an error that comes later has it."""
+    """Pass the result to the current guard, for later errors."""
     guard = _current.get()
     if guard is not None:
         guard.result = result
 
 
 def at_once(change: Callable[[], T]) -> T:
-    """Make a change of this process that lasts from then on, as that of a session's property.
+    """Make a lasting change of this process, such as a session property.
 
     >>> at_once(lambda: 7)
     7
@@ -594,7 +551,7 @@ def at_once(change: Callable[[], T]) -> T:
 
 @contextmanager
 def interrupts_let_in() -> Iterator[None]:
-    """Let an interrupt in where one is put off: into work that may take long, and says itself what became of the change."""
+    """Permit interrupts during long work that reports the state of the change itself."""
     guard = _current.get()
     if guard is None:
         yield
@@ -605,11 +562,7 @@ def interrupts_let_in() -> Iterator[None]:
 
 @contextmanager
 def interrupts_reported(report: Callable[[KeyboardInterrupt], RowMergeError]) -> Iterator[None]:
-    """Raise an error of this package for an interrupt of work that is no statement.
-
-    Args:
-        report: builds the error.
-    """
+    """Convert an interrupt to the error that `report` builds, for work that is not a statement."""
     try:
         yield
     except KeyboardInterrupt as interrupt:

@@ -1,4 +1,4 @@
-"""The one Spark action of a statement, and its answer."""
+"""The Spark action of a statement, and its result."""
 
 from __future__ import annotations
 
@@ -21,16 +21,10 @@ if TYPE_CHECKING:
 
 
 def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.Table:
-    """Run a DataFrame and give its rows; interrupting the caller cancels the Spark work.
-
-    Args:
-        spark: the session.
-        rows: the DataFrame.
-        tag: names the Spark work.
-        cancelled: when it is set, the work is cancelled.
+    """Run a DataFrame and return its rows.
 
     Raises:
-        StatementInterrupted: the caller was interrupted, or the tag was (`Engine.cancel`).
+        StatementInterrupted: the caller was interrupted, or the tag was cancelled (`Engine.cancel`).
     """
 
     def action() -> pa.Table:
@@ -49,7 +43,7 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
 
 
 def cancel(spark: Any, tag: str) -> None:
-    """Cancel the Spark work that was started under a tag, from any thread."""
+    """Cancel the Spark work with a tag, from any thread."""
     with interrupts_afterwards():
         context = _context(spark)
         if context is not None:
@@ -59,7 +53,7 @@ def cancel(spark: Any, tag: str) -> None:
 
 
 def _tag(spark: Any, tag: str) -> None:
-    """Put a tag on what this thread starts. A classic session's own tags do not reach the job behind ``toArrow``; job tags do."""
+    """Tag the work of this thread. A classic session's own tags do not reach the job of ``toArrow``; job tags do."""
     context = _context(spark)
     if context is not None:
         context.addJobTag(tag)
@@ -68,7 +62,7 @@ def _tag(spark: Any, tag: str) -> None:
 
 
 def _context(spark: Any) -> Any:
-    """Return the Spark context of a classic session; None for Spark Connect, which has none."""
+    """Return the Spark context; None for Spark Connect."""
     try:
         return spark.sparkContext
     except Exception:  # noqa: BLE001 - Connect raises one of several types, by version
@@ -76,11 +70,11 @@ def _context(spark: Any) -> Any:
 
 
 def fragments_and_records(table: pa.Table) -> tuple[list[bytes], list[TaskRecord]]:
-    """Sort the rows that the last pass gave: fragments in the order of their writers, and records."""
+    """Separate the rows of the last pass: fragments ordered by writer, and records."""
     fragments: list[tuple[int, bytes]] = []
     records: list[TaskRecord] = []
-    for kind, writer, payload in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        if kind == FRAGMENT_ROW:
+    for row_kind, writer, payload in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        if row_kind == FRAGMENT_ROW:
             fragments.append((writer, payload))
         elif payload.startswith(PROBLEM):
             records.append(TaskRecord(writer, error=problem_of(payload.decode())))

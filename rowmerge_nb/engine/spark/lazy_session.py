@@ -1,6 +1,6 @@
-"""An engine's Spark session: the user's own, or one that is started in the background and is there when somebody asks for it.
+"""An engine's Spark session: the user's, or one that starts in the background.
 
-Little is loaded before Java starts: what else a first statement needs is loaded while Java comes up.
+Little is imported before Java starts: the rest is imported while Java comes up.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ANOTHER_SESSION: Final = (
     "It is a session of yours, which is not started anew. Engine() makes an engine with a Spark of its own in this process; a new session "
     "of yours needs a new Python process (in a notebook: restart the kernel). engine.table(name) still returns the rows of tables in memory."
 )
-# One thread for all questions: each thread that asks Java has a connection of its own, which outlives it.
+# One thread for all requests: each thread that calls Java has its own connection, which outlives it.
 _asking: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rowmerge_nb-tasks")
 
 
@@ -33,11 +33,11 @@ class LazySession:
     """The session of one engine.
 
     Args:
-        given: the user's session, which is never stopped; None for one of our own.
-        cores: how many tasks a session of our own runs at the same time; None for those of the machine, at most 8, or of the variable ROWMERGE_CORES.
+        given: the user's session, which is never stopped; None for our own.
+        cores: the number of parallel tasks of our own; by default ROWMERGE_CORES, or the machine's cores, at most 8.
 
     Attributes:
-        closed: the engine is closed, and no session is started any more.
+        closed: the engine is closed, and starts no more sessions.
     """
 
     def __init__(self, given: Any = None, cores: int | None = None) -> None:
@@ -51,24 +51,24 @@ class LazySession:
         self._news: list[str] = []
 
     def start(self) -> None:
-        """Start Spark in the background, if it is ours and does not run yet.
+        """Start our own Spark in the background, if it is not running.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS, the engine is closed.
         """
         with self._lock:
             self.check_open()
-            # What kept Spark from starting may have been mended since; and whoever finds our Spark in the process may stop it.
+            # The cause of a failed start may be fixed by now, and other code in the process may have stopped our Spark.
             if self._given is None and (self._future is None or _has_failed(self._future) or self._is_lost(self._future)):
                 from rowmerge_nb.engine.spark.spark_session import start_in_background
 
                 self._future = start_in_background(cores=self._cores)
 
     def renew(self) -> None:
-        """Start Spark anew if it is ours and can be used no more; one that has not been started is left alone.
+        """Restart our own Spark if it is lost; do nothing if it was never started.
 
         Raises:
-            SetupError: the user's can be used no more.
+            SetupError: the user's session is lost.
         """
         if self._given is not None:
             self._check_given()
@@ -88,7 +88,7 @@ class LazySession:
             raise SetupError(f"The Spark session that the engine was given can be used no more: {loss}", hint=_ANOTHER_SESSION)
 
     def _is_lost(self, future: Future[Any]) -> bool:
-        """Whether the session can be used no more; why is noted."""
+        """Return whether the session is lost; the reason becomes a notice."""
         if not future.done():
             return False
         from rowmerge_nb.engine.spark.loss import AFTERWARDS, loss_of
@@ -103,14 +103,14 @@ class LazySession:
         return bool(loss)
 
     def news(self) -> list[str]:
-        """Return sentences about what has happened to the session since the last call."""
+        """Return and clear the notices about the session."""
         news, self._news = self._news, []
         return news
 
     def note_failure(self, error: RowMergeError) -> None:
-        """Look whether the Spark of a failed statement can be used no more, and say in its error why, and what to do."""
+        """If a statement failed because Spark is lost, rewrite its error with the reason and a hint."""
         session = self._session_there()
-        # Another code says what is wrong with the statement, whatever has happened to Spark.
+        # Any other code describes an error of the statement itself.
         if session is None or not isinstance(error.__cause__, Exception) or error.code != ExecutionError.default_code:
             return
         from rowmerge_nb.engine.spark.loss import AFTERWARDS, note_failure
@@ -122,7 +122,7 @@ class LazySession:
         error.hint = f"Run the statement again: Spark is started anew. {AFTERWARDS}" if self._given is None else _ANOTHER_SESSION
 
     def check_open(self) -> None:
-        """Refuse what a closed engine is asked to do, and one of another process.
+        """Reject a closed engine, and one of another process.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS.
@@ -138,12 +138,12 @@ class LazySession:
 
     @property
     def is_inherited(self) -> bool:
-        """Whether this process was forked off the one that made the engine, and has a copy of it."""
+        """Whether this process was forked from the engine's process."""
         return os.getpid() != self._process
 
     @property
     def spark(self) -> Any:
-        """The Spark session; starts it where needed, and waits for it.
+        """The Spark session; starts it and waits for it if necessary.
 
         Raises:
             SetupError: it does not start, or the user's has been stopped.
@@ -158,10 +158,10 @@ class LazySession:
 
     @property
     def current(self) -> Any:
-        """The session of the statement that runs: one that is lost meanwhile is not started anew before the next statement.
+        """The session of the running statement: if it is lost, it is not restarted before the next statement.
 
         Raises:
-            SetupError: as `spark`.
+            SetupError: see `spark`.
         """
         future = self._future
         if self._given is not None or future is None or _has_failed(future):
@@ -170,7 +170,7 @@ class LazySession:
 
     @property
     def has_remote_executors(self) -> bool:
-        """Whether tasks may run on other machines; those of a session of our own run on this one."""
+        """Whether tasks may run on other machines."""
         if self._given is None:
             return False
         from rowmerge_nb.engine.spark.executors import executors_of
@@ -178,7 +178,7 @@ class LazySession:
         return executors_of(self._given).elsewhere
 
     def adopted(self) -> AbstractContextManager[Any]:
-        """Adopt a user's session: it has the settings that statements need as long as the context lasts. Our own sessions always have them."""
+        """Return a context in which the user's session has our settings; our own sessions always have them."""
         if self._given is None:
             return nullcontext()
         if self._adopted is None:
@@ -189,43 +189,33 @@ class LazySession:
         return adopted
 
     def tasks(self) -> tuple[int, int] | None:
-        """Return how many tasks of the stages that run now are done, and how many they have; None where none run or nobody can tell.
-
-        May be called from any thread. Spark Connect does not tell.
-        """
-        return self._asked(_tasks_of)
+        """Return (completed, total) tasks of the running stages; None if unknown, as for Spark Connect. Thread-safe."""
+        return self._query(_tasks_of)
 
     def rows(self) -> int | None:
-        """Return how many rows the stages that run now have read or handed on, whichever is more; None where none was counted or nobody can tell.
+        """Return the rows read or written by the running stages, whichever is more; None if unknown. Thread-safe."""
+        return self._query(_rows_of)
 
-        May be called from any thread. Spark Connect does not tell.
-        """
-        return self._asked(_rows_of)
-
-    def _asked(self, question: Callable[[Any], T | None]) -> T | None:
-        """Ask Spark's context something, without waiting for long."""
+    def _query(self, question: Callable[[Any], T | None]) -> T | None:
+        """Query Spark's context, with a short timeout."""
         session = self._session_there()
         if session is None or not hasattr(session, "_jsparkSession"):
             return None
-        asked = _asking.submit(question, session.sparkContext)
+        answer = _asking.submit(question, session.sparkContext)
         try:
-            return asked.result(timeout=_PATIENCE)
+            return answer.result(timeout=_PATIENCE)
         except Exception:  # noqa: BLE001 - a line of progress is no reason to fail
             return None
 
     def _session_there(self) -> Any:
-        """Return the session if there is one already; None otherwise."""
+        """Return the session if it exists already."""
         if self._given is not None:
             return self._given
         future = self._future
         return future.result() if future is not None and future.done() and not _has_failed(future) else None
 
     def cancel(self, tag: str) -> None:
-        """Cancel the Spark work of a statement, from any thread; where no session is there yet, there is none.
-
-        Args:
-            tag: names the work.
-        """
+        """Cancel the Spark work with a tag, from any thread."""
         session = self._session_there()
         if session is not None:
             from rowmerge_nb.engine.spark.job import cancel
@@ -233,7 +223,7 @@ class LazySession:
             cancel(session, tag)
 
     def stop(self) -> None:
-        """Stop Spark, if it is ours and the last engine's."""
+        """Stop our own Spark, if this is the last engine that uses it."""
         future, self._future = self._future, None
         if future is not None and future.exception() is None:
             from rowmerge_nb.engine.spark.spark_session import stop_session
@@ -243,12 +233,12 @@ class LazySession:
 
 def _rows_of(context: Any) -> int | None:
     store = context._jsc.sc().statusStore()  # noqa: SLF001 - PySpark's own tracker does not tell rows
-    read = given = 0
+    read = written = 0
     for stage in context.statusTracker().getActiveStageIds():
-        told = store.lastStageAttempt(stage)
-        read += told.inputRecords() + told.shuffleReadRecords()
-        given += told.outputRecords() + told.shuffleWriteRecords()
-    return max(read, given) or None
+        attempt = store.lastStageAttempt(stage)
+        read += attempt.inputRecords() + attempt.shuffleReadRecords()
+        written += attempt.outputRecords() + attempt.shuffleWriteRecords()
+    return max(read, written) or None
 
 
 def _tasks_of(context: Any) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""Settings for statements with very long expressions: less is made of them, since making it takes longer than evaluating them."""
+"""Settings for statements with very long expressions, whose optimization takes longer than their evaluation."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ _UNCOMPILED: Final = {
     "spark.sql.subexpressionElimination.enabled": "false",
     "spark.sql.constraintPropagation.enabled": "false",
 }
-"""Spark evaluates expressions as they are and makes no Java of them. To compile some hundred terms takes seconds, which only pay with many rows;
-and methods above 64 kB, which Java does not take, are compiled in vain. Expressions that are not compiled are slower still when each is
-looked up in a cache first; and what Spark infers from conditions it infers by comparing all with all."""
+"""Interpret expressions. Compiling some hundred terms takes seconds, and is wasted for methods above 64 kB, Java's limit.
+Interpreted expressions are slower with the subexpression cache, and constraint propagation compares all pairs of conditions."""
 _SIMPLIFYING: Final = (
     "BooleanSimplification",
     "CombineConcats",
@@ -42,8 +41,8 @@ _SIMPLIFYING: Final = (
     "SimplifyExtractValueOps",
     "UnwrapCastInBinaryComparison",
 )
-"""Rules of Spark that only make expressions simpler. Each goes through all of them several times, and finds next to nothing in ours; some
-compare all terms with all: a condition of 3,000 terms joined by AND takes ten times as long with them."""
+"""Rules that only simplify expressions, and find little in ours. Some compare all pairs of terms: a condition of 3,000 terms joined by AND
+takes ten times as long with them."""
 
 
 _MANY_JOINS: Final = 12
@@ -51,10 +50,10 @@ _NOTHING_INFERRED: Final = {"spark.sql.constraintPropagation.enabled": "false"}
 
 
 def is_long(length: int, *, small: bool) -> bool:
-    """Return whether a statement's expressions are so long that it runs with `long_settings`.
+    """Return whether a statement needs `long_settings`.
 
     Args:
-        length: of all Spark SQL of its plan.
+        length: the length of all Spark SQL of its plan.
         small: it reads few rows.
 
     >>> is_long(30_000, small=True), is_long(30_000, small=False)
@@ -64,12 +63,9 @@ def is_long(length: int, *, small: bool) -> bool:
 
 
 def many_joins(texts: Iterable[str]) -> Mapping[str, str]:
-    """Return the settings for a statement that joins many tables; none for one that does not.
+    """Return the settings for a statement with many joins, otherwise none.
 
-    From what is equal Spark infers what else is, of which there is no end: sixty tables that are joined one to the next take it minutes.
-
-    Args:
-        texts: all Spark SQL of its plan.
+    Constraint propagation is unbounded: for sixty tables joined in a chain it takes minutes.
 
     >>> many_joins(["SELECT 1 FROM a JOIN b ON a.x = b.x"])
     {}
@@ -78,6 +74,6 @@ def many_joins(texts: Iterable[str]) -> Mapping[str, str]:
 
 
 def long_settings(spark: Any) -> Mapping[str, str]:
-    """Return the settings for a long statement, those of the session's own that they add to included."""
+    """Return the settings for a long statement, merged with those of the session."""
     rules = [f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _SIMPLIFYING]
     return {**_UNCOMPILED, EXCLUDED_RULES: excluded_rules(spark.conf.get(EXCLUDED_RULES, None), *rules)}

@@ -1,7 +1,7 @@
-"""Why a Spark can be used no more, and what PySpark has to forget before another one can start in this process.
+"""Detection of a lost Spark, and cleanup of PySpark's state so that another one can start in this process.
 
-A Java process may be killed, or run out of memory. A cleaner may empty the temporary folder in which a Spark of ours keeps its files. What
-users have in this process survives both: tables in memory, views, settings of the session, prepared statements.
+Java may be killed or run out of memory, and a cleaner may empty Spark's temporary folder. Tables in memory, views, settings of the session
+and prepared statements survive, because they are in this process.
 """
 
 from __future__ import annotations
@@ -28,24 +28,22 @@ AFTERWARDS: Final = (
     "engine.spark are gone."
 )
 _WAIT_SECONDS: Final = 2.0
-"""How long the end of a process may come after the end of its connections."""
+"""How long a process may outlive its connections."""
 _STOP_SECONDS: Final = 10.0
 _MEMORY_EVENTS: Final = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
 _OUT_OF_MEMORY: Final = 3
-"""The exit code of a Java that has run out of its own memory, if an option has it end then."""
+"""The exit code of Java without memory, with the option ExitOnOutOfMemoryError."""
 _NO_FILE: Final = re.compile(r"(?:NoSuchFile|FileNotFound|FileSystem)Exception: [^\n]*rowmerge_nb-\w+/spark/")
 
 
 @dataclass
 class Home:
-    """What a Spark of our own lives in.
+    """The environment of our own Spark.
 
     Args:
-        directory: its private directory.
-        process: its Java.
-        kills: how many processes the machine had ended by then for lack of memory.
-        folders: the folders of Spark's own files that have been seen.
-        condemned: a statement has met an empty folder.
+        kills: the machine's count of out-of-memory kills at the start.
+        folders: the folders of Spark's files seen so far.
+        condemned: a statement has found a folder emptied.
     """
 
     directory: PrivateDirectory
@@ -55,7 +53,7 @@ class Home:
     condemned: bool = False
 
     def loss(self) -> str:
-        """Return why it can be used no more, as the end of a sentence; ``""`` if it can."""
+        """Return the reason of a loss as the end of a sentence, or ``""``."""
         if self.process is not None and self.process.poll() is not None:
             return f"its Java process {_end_of(self.process, self.kills)}"
         now = set(_folders(self.directory.path / "spark"))
@@ -70,22 +68,22 @@ _homes: weakref.WeakKeyDictionary[Any, Home] = weakref.WeakKeyDictionary()
 
 
 def keep_home(context: Any, directory: PrivateDirectory) -> None:
-    """Note what a Spark context of our own lives in."""
+    """Record the environment of a Spark context of our own."""
     _homes[context] = Home(directory, _process_of(context), _kills())
-    # The server of its accumulators prints a traceback when Java is gone.
+    # The accumulator server prints a traceback when Java is gone.
     server = getattr(context, "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda *_: None
 
 
 def home_of(session: Any) -> Home | None:
-    """Return what a session's Spark lives in; None if it is not ours."""
+    """Return the environment of our own Spark; None for others."""
     context = getattr(session, "sparkContext", None)
     return None if context is None else _homes.get(context)
 
 
 def loss_of(session: Any) -> str:
-    """Return why a session of this process can be used no more, as the end of a sentence; ``""`` if it can, or nothing is known."""
+    """Return the reason why a session is lost, as the end of a sentence; ``""`` if it is not, or unknown."""
     home = home_of(session)
     if home is not None:
         return home.loss()
@@ -99,13 +97,13 @@ def loss_of(session: Any) -> str:
 
 
 def note_failure(session: Any, failure: BaseException) -> str:
-    """Look whether a failure of Spark means that its folder is empty; return why the session can be used no more."""
+    """Examine a failure of Spark; return the reason why the session is lost, or ``""``."""
     home = home_of(session)
     if home is not None and _NO_FILE.search(error_text(failure)):
         home.condemned = True
     process = _process_of(getattr(session, "sparkContext", None)) if _is_of_connection(failure) else None
     if process is not None:
-        # A process ends a moment after its connections.
+        # A process ends shortly after its connections.
         with suppress(subprocess.TimeoutExpired):
             process.wait(_WAIT_SECONDS)
     return loss_of(session)
@@ -116,7 +114,7 @@ def _is_of_connection(failure: BaseException) -> bool:
 
 
 def forget(session: Any) -> None:
-    """End what is left of a Spark that can be used no more, so that PySpark can start another one in this process."""
+    """Stop the rest of a lost Spark, and reset PySpark's state."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
     from pyspark.sql.context import SQLContext
@@ -129,7 +127,7 @@ def forget(session: Any) -> None:
             session.stop()
         with suppress(Exception):
             gateway.shutdown()
-        # Spark's Java ends at the end of its standard input.
+        # Spark's Java ends when its standard input closes.
         _end(process)
     with suppress(Exception):
         gateway.close()
@@ -160,7 +158,6 @@ def _process_of(context: Any) -> subprocess.Popen[bytes] | None:
 
 
 def _end_of(process: subprocess.Popen[bytes], kills: int) -> str:
-    """Return how a process has ended, as the end of a sentence."""
     code = process.returncode
     if code == _OUT_OF_MEMORY:
         return "ran out of its own memory"
@@ -174,7 +171,7 @@ def _end_of(process: subprocess.Popen[bytes], kills: int) -> str:
 
 
 def _kills() -> int:
-    """Return how many processes of this machine, or container, were ended for lack of memory; 0 where that is not counted."""
+    """Return the number of out-of-memory kills of this machine or container; 0 if not counted."""
     for file in _MEMORY_EVENTS:
         with suppress(OSError, ValueError):
             counts = dict(line.split() for line in file.read_text().splitlines())
@@ -183,7 +180,7 @@ def _kills() -> int:
 
 
 def _folders(top: Path) -> Iterator[str]:
-    """Yield the folders that Spark makes once and needs until its end: those of its blocks."""
+    """Yield the block folders, which Spark creates once and needs until its end."""
     with suppress(OSError), os.scandir(top) as entries:
         for entry in entries:
             if entry.name.startswith(("spark-", "blockmgr-")) or top.name.startswith("blockmgr-"):

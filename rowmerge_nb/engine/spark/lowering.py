@@ -1,4 +1,4 @@
-"""From plan to Spark: one small function per node, node → DataFrame. Only the DataFrame API is used."""
+"""From plan to Spark: one function per node, node to DataFrame, by the DataFrame API only."""
 
 from __future__ import annotations
 
@@ -89,17 +89,14 @@ if TYPE_CHECKING:
 WITNESS = "$witness"
 SOURCE_ROW = "$source_row"
 SMALL_ROWS = 10_000
-"""Up to here one writer takes all rows of an INSERT."""
+"""Up to this estimate, one writer stores all rows of an INSERT."""
 PARTITION_ROWS = 4_000_000
-"""Of so many rows of the target there is a task more that joins those of its keys: it goes through them, so it need not hold them."""
+"""Target rows per joining task; tasks stream them, so this is not limited by memory."""
 
 
 @singledispatch
 def lower(node: PlanNode, context: LoweringContext) -> Any:
-    """Turn a plan into a DataFrame.
-
-    Of a plan with a writer the DataFrame has the columns of ``OUTCOME``: fragments and records.
-    """
+    """Turn a plan into a DataFrame; with a writer, its columns are those of ``OUTCOME``."""
     return lower(node.sources[0], context)
 
 
@@ -116,11 +113,11 @@ def _(node: Source, context: LoweringContext) -> Any:
 
 @lower.register
 def _(node: Output, context: LoweringContext) -> Any:
-    """Let the columns of a query leave Spark: intervals of months, which it keeps to itself, as the text that shows them."""
+    # Spark does not export intervals of months, so they leave as text.
     from pyspark.sql import functions as F  # noqa: N812
 
     rows = lower(node.source, context)
-    kinds = [_leaving(symbol.type) for symbol in node.outputs]
+    kinds = [_exported_type(symbol.type) for symbol in node.outputs]
     if not isinstance(node.source, Source) or all(kind == s.type for kind, s in zip(kinds, node.outputs, strict=True)):
         return rows
     columns = (Column(symbol.type, symbol.name) for symbol in node.outputs)
@@ -128,17 +125,16 @@ def _(node: Output, context: LoweringContext) -> Any:
     return rows.select(*(F.expr(print_spark(cast)).alias(s.name) for cast, s in zip(casts, node.outputs, strict=True)))
 
 
-def _leaving(kind: Type) -> Type:
-    """Return the type in which a column of a query leaves Spark."""
-    if kind == INTERVAL_YEAR:
+def _exported_type(sql_type: Type) -> Type:
+    if sql_type == INTERVAL_YEAR:
         return VARCHAR
-    inner = tuple(_leaving(part) if isinstance(part, Type) else part for part in kind.parameters)
-    return replace(kind, parameters=inner)
+    inner = tuple(_exported_type(part) if isinstance(part, Type) else part for part in sql_type.parameters)
+    return replace(sql_type, parameters=inner)
 
 
 @lower.register
 def _(node: AssignUniqueId, context: LoweringContext) -> Any:
-    """Take the scan's position as unique id: it is the same each time a task is run again, and needs no order among tasks."""
+    # The scan's position is a unique id that is stable when a task runs again.
     kept = [backquoted(symbol.name) for symbol in node.outputs if symbol != node.symbol]
     return lower(node.source, context).selectExpr(*kept, f"{backquoted(POSITION)} AS {backquoted(node.symbol.name)}")
 
@@ -162,7 +158,7 @@ def _(node: CheckConstraints, context: LoweringContext) -> Any:
 
 @lower.register
 def _(node: DeleteProject, context: LoweringContext) -> Any:
-    """Return the channels of the writer's page under the names ``c0``, ``c1``, ..., and the witness."""
+    # The channels of the writer's page are named ``c0``, ``c1``, ..., then the witness.
     kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
     constants = {OPERATION: str(int(Operation.DELETE)), CASE_NUMBER: "0", INSERT_FROM_UPDATE: "0"}
     channels = node.layout.after
@@ -203,11 +199,11 @@ def _(node: Join, context: LoweringContext) -> Any:
 
     left, right = lower(node.left, context), lower(node.right, context)
     if node.distribution == "SINGLE":
-        # Before rows are numbered: within one partition the numbers are those of the rows in the source.
+        # Before rows are numbered: within one partition, the numbers are those of the source's rows.
         right = right.coalesce(1)
     if context.witness and not _hidden(node.right, context):
         if isinstance(node.right, Source) and _is_written(node.right.reads):
-            # Spark has a partition for every row that is computed.
+            # Spark has a partition per row of VALUES.
             right = right.coalesce(1)
         right = right.withColumn(SOURCE_ROW, F.monotonically_increasing_id())
     if node.distribution == "PARTITIONED":
@@ -219,7 +215,7 @@ def _(node: Join, context: LoweringContext) -> Any:
 
 
 def _is_written(reads: Reads) -> bool:
-    """Return whether a query's rows are all written in it, few as they are then: what reads no table, and makes no rows of values."""
+    """Return whether all rows are literals: the query reads no table and generates no rows."""
     return reads.written > 1 and not reads.views and not reads.generates
 
 
@@ -227,7 +223,7 @@ def _is_written(reads: Reads) -> bool:
 def _(node: Project, context: LoweringContext) -> Any:
     source, texts = node.source, dict(computed(node))
     if isinstance(source, AssignUniqueId):
-        # One step of Spark's for both.
+        # One projection for both.
         texts[source.symbol.name] = backquoted(POSITION)
         source = source.source
     columns = [
@@ -245,7 +241,7 @@ def _(node: Project, context: LoweringContext) -> Any:
 
 
 def _hidden(node: PlanNode, context: LoweringContext) -> tuple[str, ...]:
-    """Return the columns that travel beside a node's outputs: a row's number in its table, and further up the witness."""
+    """Return the columns beside a node's outputs: a row's number in its table and, above the CASE, the witness."""
     if isinstance(node, TableScan):
         return () if is_spark_frame(node.table.dataframe) else (POSITION,)
     if isinstance(node, Source | AssignUniqueId):
@@ -259,7 +255,7 @@ def _hidden(node: PlanNode, context: LoweringContext) -> tuple[str, ...]:
 
 def _witness_expression(context: LoweringContext, join_type: JoinType = JoinType.RIGHT, number: str = SOURCE_ROW) -> str:
     def struct(symbols: tuple[tuple[str, Symbol], ...]) -> str:
-        # Fields go by position: a struct with two fields of one name cannot leave Spark.
+        # Fields are positional: Spark cannot export a struct with duplicate field names.
         fields = (f"'f{i}', {backquoted(symbol.name)}" for i, (_, symbol) in enumerate(symbols))
         return f"named_struct({', '.join(fields)})"
 
@@ -274,11 +270,8 @@ def _witness_expression(context: LoweringContext, join_type: JoinType = JoinType
 
 @lower.register
 def _(node: MarkDistinct, context: LoweringContext) -> Any:
-    """Send all matches of a target row to one partition; the marking itself is part of the Python pass above.
-
-    Unmatched rows have no unique id. They must not all meet in one partition, so they go by the partition that they come from,
-    which is the same whenever a task is run again.
-    """
+    # All matches of a target row go to one partition; the Python pass above marks them. Unmatched rows have no unique id, and are spread
+    # by the partition that they come from, which is stable when a task runs again.
     from pyspark.sql import functions as F  # noqa: N812
 
     rows = lower(node.source, context)
@@ -289,7 +282,7 @@ def _(node: MarkDistinct, context: LoweringContext) -> Any:
 
 @lower.register
 def _(node: DuplicateCheck, context: LoweringContext) -> Any:
-    """Nothing for Spark to do: the check runs in the Python pass above, on the same pages."""
+    # The Python pass above checks.
     return lower(node.source, context)
 
 
@@ -316,7 +309,7 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
 def _in_task(
     form: PhysicalForm, processor: MergeProcessor | DeleteProject, exchange: Exchange | None, context: LoweringContext
 ) -> Any:
-    """Execute all from the scan to the processor on pages; where it is one task, writers included."""
+    """Execute everything from the scan to the processor on pages; in a single task, including the writers."""
     tables, sinks = context.tables, context.tables.sinks()
     join = join_of(processor)
     writers = writer_pass(processor, sinks, context)
@@ -350,7 +343,7 @@ def _written(
     writers: WriterPass,
     context: LoweringContext,
 ) -> Any:
-    """Return what is told of rows that a pass has changed: by the pass itself where it stores them, else by the writers behind an exchange."""
+    """Run a pass that changes rows; behind an exchange, then the writers."""
     tables = context.tables
     if exchange is None:
         return tables.outcome_of(rows, task)
@@ -359,7 +352,7 @@ def _written(
 
 
 def _narrowed_target(processor: PlanNode, join: Join | None, context: LoweringContext) -> ScanPass:
-    """Return what reads the target, asked for no more than the source's keys where the plan has it so."""
+    """Return the scan of the target, limited to the source's keys if the plan has a semi join."""
     below = () if join is None else chain(join.left)
     semi = next((node for node in below if isinstance(node, SemiJoin)), None)
     return context.tables.narrowed_scan(_target_scan(processor), semi)
@@ -377,10 +370,10 @@ def _replicated(
     local: LocalExchange | None,
     context: LoweringContext,
 ) -> Any:
-    """Execute a MERGE in the tasks that read the target, each of which gets all of the source; then come the unmatched source rows.
+    """Execute a MERGE in the tasks that read the target, each with the whole source; then the unmatched source rows.
 
-    The stage of the tasks has one exchange above it: with two, Spark would run it twice, sinks included. Where changed rows go to certain
-    writers, it is the exchange of these rows, and the unmatched source rows are the writers' business.
+    There is one exchange above these tasks: with two, Spark would run them twice, sinks included. If changed rows go to certain
+    writers, that exchange is theirs, and the writers process the unmatched source rows.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -393,32 +386,32 @@ def _replicated(
     joining, unmatched, answers = replicated_tasks(processor, join, target, tasks, source, above, local, context)
     pieces = None if source.scan is not None else tables.in_tasks(rows, PackPass(scan, schema), PIECES)
     numbers = tables.split_numbers(tasks)
-    # Of a source that Spark sees to be empty there is no piece, and each task has its row all the same.
+    # A source that Spark knows to be empty has no piece; the left join retains the task's row.
     numbers = numbers if pieces is None else numbers.join(F.broadcast(pieces), F.lit(True), "left")
     if answers:
-        beside = F.lit(True) if pieces is None else F.coalesce(F.col("piece"), F.lit(0)) == F.lit(0)
-        numbers = numbers.join(F.broadcast(_answered(answers, tables)), beside, "left")
+        joined_to = F.lit(True) if pieces is None else F.coalesce(F.col("piece"), F.lit(0)) == F.lit(0)
+        numbers = numbers.join(F.broadcast(_answered(answers, tables)), joined_to, "left")
     if exchange is None:
-        told, schema = tables.outcome_of(numbers, joining), OUTCOME
+        messages, schema = tables.outcome_of(numbers, joining), OUTCOME
         receiver = F.when(F.col("kind") >= F.lit(MATCHED_ROW), F.col("writer") % F.lit(context.partitions)).otherwise(F.lit(0))
-        sent = told.repartitionById(context.partitions, receiver)
-        asks, asked = F.col("kind") == F.lit(PIECE_ROW), F.col("writer")
+        sent = messages.repartitionById(context.partitions, receiver)
+        is_request, requested = F.col("kind") == F.lit(PIECE_ROW), F.col("writer")
     else:
-        told, schema = tables.in_tasks(numbers, joining, joining.exchanged, tells=True), joining.exchanged
-        sent = exchanged(told, exchange, processor, context)
-        asks, asked = F.col(backquoted(MATCHED)).isNull(), F.coalesce(F.col(backquoted(PIECE)), F.lit(-2))
+        messages, schema = tables.in_tasks(numbers, joining, joining.exchanged, tells=True), joining.exchanged
+        sent = exchanged(messages, exchange, processor, context)
+        is_request, requested = F.col(backquoted(MATCHED)).isNull(), F.coalesce(F.col(backquoted(PIECE)), F.lit(-2))
     if pieces is not None:
-        # By no equality and by nothing that NULL makes NULL: for a hash join Spark broadcasts in another form, and what must not be NULL
-        # it filters before. Either would be another plan than above, and the source would be packed once more.
-        wanted = asks & (asked - F.coalesce(F.col("piece"), F.lit(-1)) == F.lit(0))
-        sent = sent.join(F.broadcast(pieces), wanted, "left").select(*map(backquoted, (*schema.names, *PIECES.names)))
+        # Not an equality, and not NULL for NULL: Spark would broadcast in another form or filter NULLs first. Either differs from the plan
+        # above, so that the source would be packed twice.
+        condition = is_request & (requested - F.coalesce(F.col("piece"), F.lit(-1)) == F.lit(0))
+        sent = sent.join(F.broadcast(pieces), condition, "left").select(*map(backquoted, (*schema.names, *PIECES.names)))
     return tables.outcome_of(sent, unmatched)
 
 
 def _partitioned(
     processor: MergeProcessor, join: Join, above: MergePass, context: LoweringContext
 ) -> tuple[Any, PartitionedJoinTask]:
-    """Return the rows of both sides of a MERGE, sent to tasks by their keys, and what such a task does with them."""
+    """Return the rows of both sides, sent to tasks by their keys, and the pass of such a task."""
     from pyspark.sql import functions as F  # noqa: N812
 
     tables = context.tables
@@ -435,7 +428,7 @@ def _partitioned(
 
 
 def _source_rows(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:
-    """Return what reads the source in many tasks, and a row for each of them; or None and the rows of a query, as Spark has them."""
+    """Return a scan of the source and one row per task; or None and the rows of a query from Spark."""
     node = without_mark(node)
     source = context.tables.page_scan(node) if isinstance(node, TableScan) else None
     if source is not None:
@@ -445,7 +438,7 @@ def _source_rows(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | N
 
 
 def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:
-    """Return what reads the source of a small MERGE: the task itself, which needs one row to begin, or Spark, whose rows arrive there."""
+    """Return a scan of a small source for one task, and one row; or None and the rows from Spark, coalesced."""
     query = without_mark(node)
     if isinstance(query, Source) and query.pages is not None:
         table_scan = context.tables.page_scan(query.pages.scan)
@@ -456,19 +449,12 @@ def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | N
 
 
 def _task_count(target: ScanPass, context: LoweringContext) -> int:
-    """Return how many tasks read the target and write: no more than there are places for, so that files are few, and none without a split."""
+    """Return the number of tasks: limited by the cores, so that files are few, and by the splits."""
     return max(1, min(len(target.splits), context.tasks))
 
 
 def with_answers(rows: Any, count: int, answers: Sequence[str], tables: Tables) -> Any:
-    """Put the answers of subqueries beside each of some rows: the same to all, though Spark computes ``(SELECT random())`` row by row.
-
-    Args:
-        rows: a DataFrame.
-        count: how many rows it has.
-        answers: the texts of the columns with the answers.
-        tables: gives rows.
-    """
+    """Add the results of subqueries to rows, the same for all, although Spark evaluates ``(SELECT random())`` per row."""
     from pyspark.sql import functions as F  # noqa: N812
 
     if not answers:
@@ -477,15 +463,14 @@ def with_answers(rows: Any, count: int, answers: Sequence[str], tables: Tables) 
 
 
 def _answered(answers: Sequence[str], tables: Tables) -> Any:
-    """Return the one row of the answers of subqueries."""
     return tables.split_numbers(1).selectExpr(*answers)
 
 
 def _never_empty(rows: Any, own: Any, answers: Sequence[str]) -> Any:
-    """Put a task's own row behind those of a query, as the last column tells them apart: without any, Spark would run no task."""
+    """Append a task's own row to those of a query, marked by the last column: without rows, Spark would run no task."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    # Spark's own types: of what is always NULL, inside of arrays and rows too, a channel says nothing.
+    # Spark's own types, because a channel has no type for columns that are always NULL.
     nulls = [F.lit(None).cast(field.dataType) for field in rows.schema.fields]
     none = own.select(*nulls, *map(F.expr, map(backquoted, answers)), F.lit(False))
     return rows.selectExpr("*", *(f"NULL AS {backquoted(name)}" for name in answers), "true").unionAll(none).coalesce(1)
@@ -504,7 +489,7 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
     rows = lower(source, context)
     if few:
         rows = rows.coalesce(1)
-    # The passes take columns by their place; `mapInArrow` looks for them by names, which a point in a name leads astray.
+    # Passes use positions; `mapInArrow` resolves names, and fails on names with a dot.
     returning = len(node.columns) if len(source.outputs) > len(node.columns) else None
     numbered = rows.toDF(*(f"c{index}" for index in range(len(source.outputs))))
     if exchange is not None and exchange.insert_layout is not None:
@@ -515,7 +500,7 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
 
 
 def _inserted_pages(node: TableWriter, pages: PageRows, *, few: bool, context: LoweringContext) -> Any:
-    """Store the rows of an INSERT that the tasks read and compute on pages; Spark sees none of them."""
+    """Store the rows of an INSERT that tasks read and compute on pages, without rows in Spark."""
     from pyspark.sql import functions as F  # noqa: N812
 
     tables = context.tables
@@ -539,7 +524,7 @@ def _inserted_pages(node: TableWriter, pages: PageRows, *, few: bool, context: L
 
 
 def input_rows(node: MergeProcessor | DeleteProject, context: LoweringContext) -> Any:
-    """Put the channels into the order of the processor's page, and behind them the witness."""
+    """Return the channels of the processor's page in order, then the witness."""
     if isinstance(node, DeleteProject):
         return lower(node, context)
     rows, texts = _pending(node.source, context)
@@ -548,7 +533,7 @@ def input_rows(node: MergeProcessor | DeleteProject, context: LoweringContext) -
 
 
 def _pending(node: PlanNode, context: LoweringContext) -> tuple[Any, Mapping[str, str]]:
-    """Lower a node, but leave what its top projection computes to the step above: each step costs Spark an analysis."""
+    """Lower a node without its top projection, which the next step computes: each step costs an analysis in Spark."""
     if isinstance(node, DuplicateCheck) or (isinstance(node, MarkDistinct) and not node.exchange):
         return _pending(node.source, context)
     if isinstance(node, Project) and node.case is None and not isinstance(node.source, AssignUniqueId):

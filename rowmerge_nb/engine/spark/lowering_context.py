@@ -1,4 +1,4 @@
-"""What lowering needs beside the plan: the session, the rows of tables, the makers of sinks, and how many tasks there are to be."""
+"""The inputs of lowering besides the plan."""
 
 from __future__ import annotations
 
@@ -20,62 +20,55 @@ if TYPE_CHECKING:
 
 
 class Tables(Protocol):
-    """Where lowering gets the rows of tables and the makers of sinks from; the statement's transaction implements it."""
+    """The source of rows and sinks for lowering; implemented by the statement's transaction."""
 
     def scan(self, node: TableScan) -> Any:
-        """Return the table's columns under the node's symbols, and the position of every row as ``$position`` where it has one."""
+        """Return the table's columns under the node's symbols, and ``$position`` if rows have one."""
 
     def scan_matching(self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]) -> Any:
-        """Scan as ``scan`` does, without the rows whose keys no row of another table has; None where its keys are not at hand."""
+        """Scan without rows whose keys another table lacks; None if those keys are not available."""
 
     def page_scan(self, node: TableScan) -> ScanPass | None:
-        """Return what reads a table within a task, in the types of pages; None where its rows are Spark's to read."""
+        """Return the scan of a table within a task; None if Spark must read it."""
 
     def page_rows(self, node: TableScan) -> tuple[ScanPass | None, Any]:
-        """Return what reads a table within tasks; or None and its pages in cells, if executors cannot read the table where it is."""
+        """Return the scan of a table within tasks; or None and its pages in cells, if executors cannot read the table."""
 
     def exchange_folder(self) -> str | None:
-        """Return a folder for files that one stage writes and the next one reads; None if executors may be elsewhere."""
+        """Return a folder for files between stages; None if executors may be remote."""
 
     def narrowed_scan(self, node: TableScan, semi: SemiJoin | None) -> ScanPass:
-        """Return what reads the target within tasks, asked for no more than the keys of a semi join, where these are at hand."""
+        """Return the scan of the target, limited to the keys of a semi join if these are available."""
 
     def split_numbers(self, count: int) -> Any:
-        """Return a row for every split, its number in ``id``, each in a task of its own."""
+        """Return a row per split, its number in ``id``, each in its own task."""
 
     def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, tells: bool = False) -> Any:
-        """Return what a pass makes of rows, in Spark's types; ``tells`` if the last channel can carry a task's record."""
+        """Run a pass over rows, in Spark's types; ``tells`` if the last channel can carry a task's record."""
 
     def outcome_of(self, rows: Any, task: Any) -> Any:
-        """Return what the statement's last pass tells the driver of rows: fragments and records."""
+        """Run the statement's last pass over rows; return fragments and records."""
 
     def sinks(self) -> SinkFactory:
-        """Return what makes the merge sinks of the statement."""
+        """Return the factory of merge sinks."""
 
     def page_sinks(self) -> Any:
-        """Return what makes the page sinks of the statement."""
+        """Return the required columns and the factory of page sinks."""
 
     def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Any, ...]) -> BucketFunction:
-        """Return the bucket function of a layout that names a partitioning."""
+        """Return the bucket function of a layout with a partitioning."""
 
 
 @dataclass(frozen=True)
 class LoweringContext:
-    """What lowering needs beside the plan.
+    """The inputs of lowering besides the plan.
 
     Args:
-        spark: the session.
-        tables: rows and sinks.
-        partitions: into how many partitions a forced exchange goes; the session's shuffle partitions are set to the same number.
-        tasks: how many tasks read a table whose changed rows stay where they are: rows go through them page by page.
-        writers: at most how many writers there are behind an exchange.
-        per_clause: how many rows per clause a task samples.
-        witness: both sides' values travel with every row.
-        target: the symbols of the target's data columns, ``source`` those of the source (a statement without one has
-            none); used by the witness, and where an error names a row.
-        keys: the symbols of the columns that tell which row of the target, and which of the source, an error is about.
-        keeping: which pages tasks keep of those that they hand to the connector.
-        chooser: chooses the rows that a task samples, in place of so many per clause; None without one.
+        tasks: the number of tasks that read a table whose changed rows are not exchanged.
+        witness: rows carry both sides' values.
+        target: the symbols of the target's columns, for the witness and for rows in errors.
+        source: those of the source; empty without one.
+        keys: the symbols that identify a row of the target, and of the source, in errors.
     """
 
     spark: Any

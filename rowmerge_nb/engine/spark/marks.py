@@ -1,4 +1,4 @@
-"""Marks: hidden files that the driver puts into stores while a statement runs, so that tasks find out whether they see the same store."""
+"""Hidden files that the driver writes into stores during a statement, so that tasks can verify that they see the same store."""
 
 from __future__ import annotations
 
@@ -20,12 +20,7 @@ PREFIX: Final = ".rowmerge_nb-mark-"
 
 @dataclass(frozen=True)
 class Mark:
-    """A file in a store's directory.
-
-    Args:
-        path: where it is.
-        content: the statement and the process that have put it there.
-    """
+    """A file in a store's directory; its content identifies statement and process."""
 
     path: Path
     content: str
@@ -36,7 +31,7 @@ class Mark:
 
 
 def put_mark(directory: Path, query_id: str) -> Mark | None:
-    """Put a mark into a directory; None where nothing can be written there, as into a store that is only read.
+    """Write a mark into a directory; return None if it is not writable.
 
     >>> import tempfile
     >>> mark = put_mark(Path(tempfile.mkdtemp()), "q1")
@@ -55,11 +50,7 @@ def put_mark(directory: Path, query_id: str) -> Mark | None:
 
 
 def orphaned_marks(directory: Path, *, remove: bool) -> Iterator[Orphan]:
-    """Yield the marks of processes that are gone.
-
-    Args:
-        directory: where marks are put.
-        remove: remove them.
+    """Yield the marks of dead processes; with `remove`, remove them.
 
     >>> list(orphaned_marks(Path("nowhere"), remove=False))
     []

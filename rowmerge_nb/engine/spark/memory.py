@@ -1,4 +1,4 @@
-"""How much memory there is: of the machine, or within the limit of a container."""
+"""The memory of the machine, or of the container."""
 
 from __future__ import annotations
 
@@ -16,40 +16,37 @@ _LIMITS: Final = (
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),  # version 1
 )
 _SHARE: Final = 8
-"""Into so many parts goes the memory of which tasks may fill one with a source; what they hold is up to twice what was guessed."""
+"""Tasks may fill 1/8 of the memory with a source, whose actual size is up to twice the estimate."""
 
 
 def free_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
-    """Return how many bytes of memory can be had: of the machine, and within the limit of a container; None where nothing tells.
-
-    What files have in memory can be had, since it goes when it is needed.
-    """
-    known = _of_machine("MemAvailable:", proc)
+    """Return the available bytes of the machine or container, including file caches; None if unknown."""
+    sizes = _of_machine("MemAvailable:", proc)
     for limit, used in _LIMITS:
         with suppress(OSError, ValueError):
             most, now = int((cgroup / limit).read_text()), int((cgroup / used).read_text())
-            known.append(most - now + _of_files((cgroup / limit).parent / "memory.stat"))
-    return min(known, default=None)
+            sizes.append(most - now + _of_files((cgroup / limit).parent / "memory.stat"))
+    return min(sizes, default=None)
 
 
 def all_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
-    """Return how many bytes of memory the machine has, or the container may have, free or not; None where nothing tells."""
-    known = _of_machine("MemTotal:", proc)
-    if not known:
+    """Return the total bytes of the machine or container; None if unknown."""
+    sizes = _of_machine("MemTotal:", proc)
+    if not sizes:
         with suppress(OSError, ValueError, AttributeError):
-            known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+            sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for limit, _ in _LIMITS:
         with suppress(OSError, ValueError):
-            known.append(int((cgroup / limit).read_text()))
-    return min(known, default=None)
+            sizes.append(int((cgroup / limit).read_text()))
+    return min(sizes, default=None)
 
 
 @cache
 def room_for_source() -> int:
-    """Return how many bytes each task on this machine may hold of what all of them hold: the tasks together an eighth of the memory.
+    """Return the bytes that each local task may use for a replicated source.
 
     Raises:
-        SetupError: ROWMERGE_CORES is no number of cores.
+        SetupError: ROWMERGE_CORES is not a number of cores.
     """
     return (all_memory() or 0) // _SHARE // usual_cores()
 

@@ -1,4 +1,4 @@
-"""From a plan that one task executes to the task: expressions are printed for pages, nodes become the parts of one pass."""
+"""Lowering of plans that execute on pages within tasks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.expressions import Subquery, Typed
 
 TOLD_COLUMNS: Final = 8
-"""Of a row that breaks a CHECK constraint so many columns are told, those first that the constraint reads; of one without a key as many."""
+"""Maximum columns in a report of a row, those that a violated CHECK constraint reads first."""
 
 
 def row_task(
@@ -72,24 +72,15 @@ def row_task(
     exchange: LocalExchange | None,
     context: LoweringContext,
 ) -> tuple[RowTask, list[str]]:
-    """Return the pass of an UPDATE or DELETE, and the texts of the answers of subqueries that it is sent.
-
-    Args:
-        node: what is below the writer or its exchange.
-        target: reads the target.
-        tasks: how many tasks there are.
-        above: the pass of the processor.
-        exchange: the exchange within the task, if it is there.
-        context: with which the plan is lowered.
-    """
+    """Return the pass of an UPDATE or DELETE, and the SQL of subquery results for its input."""
     where = next((inner for inner in chain(node) if isinstance(inner, Filter)), None)
     printer = PagePrinter(names_of(context).columns)
     condition = None if where is None else page_expression(where.predicate, printer, condition=True, names=names_of(context))
     if isinstance(node, DeleteProject):
-        kept = dict(zip(node.redistribution_columns, (symbol.name for symbol in node.kept), strict=True))
+        old_columns = dict(zip(node.redistribution_columns, (symbol.name for symbol in node.kept), strict=True))
         channels: ChangeChannels | DeleteChannels = DeleteChannels(
             schema=above.output_schema,
-            kept=tuple(kept.get(column.name) for column in node.columns),
+            kept=tuple(old_columns.get(column.name) for column in node.columns),
             row_id=ROW_ID,
             witness=context.witness_type,
             shown=_shown(context),
@@ -109,17 +100,7 @@ def join_task(
     *,
     paged: bool,
 ) -> tuple[JoinTask, list[str]]:
-    """Return the pass of a MERGE that one task does, and the texts of the answers of subqueries that it is sent.
-
-    Args:
-        node: what is below the writer or its exchange.
-        join: the join below.
-        scans: what reads the target, and the source; None where the source's rows arrive.
-        above: the passes from MarkDistinct to the processor.
-        exchange: the exchange within the task, if it is there.
-        context: with which the plan is lowered.
-        paged: the target is gone through page by page.
-    """
+    """Return the pass of a MERGE in one task, and the SQL of subquery results for its input."""
     printer = PagePrinter(names_of(context).columns)
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
     task = JoinTask(paged, *scans, source_schema(join), key_join, _program(printer), channels, above, exchange)
@@ -136,20 +117,7 @@ def replicated_tasks(
     exchange: LocalExchange | None,
     context: LoweringContext,
 ) -> tuple[ReplicatedJoinTask, UnmatchedPass | UnmatchedWriterPass, list[str]]:
-    """Return the passes of a MERGE whose source every task has: that of the tasks, and that of the unmatched source rows.
-
-    Last come the texts of the answers of subqueries that the former is sent.
-
-    Args:
-        node: what is below the writer or its exchange.
-        join: the join below.
-        target: reads the target.
-        tasks: how many tasks there are.
-        source: the source.
-        above: the pass of the processor; without an exchange, of the writer too.
-        exchange: what rows go through to their writers; None if the tasks write them.
-        context: with which the plan is lowered.
-    """
+    """Return the passes of a MERGE with a replicated source: the join, the unmatched rows; and the SQL of subquery results."""
     printer = PagePrinter(names_of(context).columns)
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
     program = _program(printer)
@@ -170,19 +138,7 @@ def partitioned_tasks(
     above: MergePass,
     context: LoweringContext,
 ) -> tuple[PartitionedOutputPass, PartitionedOutputPass, PartitionedJoinTask, list[str]]:
-    """Return the passes of a MERGE whose rows are sent by their keys: those that send the target and the source, and that of the join.
-
-    Last come the texts of the answers of subqueries that every task of the join is sent.
-
-    Args:
-        node: what is below the writer or its exchange.
-        join: the join below.
-        scans: what reads the target, and the source; None where the source's rows arrive.
-        tasks: how many tasks read the target, and the source.
-        partitions: how many tasks join.
-        above: the passes from MarkDistinct to the sink, or to the exchange.
-        context: with which the plan is lowered.
-    """
+    """Return the passes of a MERGE partitioned by key: target sender, source sender, join; and the SQL of subquery results."""
     target, source = scans
     read = source_schema(join).append(pa.field(POSITION, pa.int64()))
     full = join.type is JoinType.FULL
@@ -199,14 +155,7 @@ def partitioned_tasks(
 
 
 def inserted_rows(node: TableWriter, pages: PageRows, scan: ScanPass | None, tasks: int) -> InsertedRows:
-    """Return what computes the rows of an INSERT within tasks.
-
-    Args:
-        node: the writer, above the rows and what checks them.
-        pages: the rows.
-        scan: reads the table; None if its pages arrive in cells.
-        tasks: how many tasks read it.
-    """
+    """Return the computation of the rows of an INSERT within tasks; without `scan`, pages arrive in cells."""
     checking = next((inner for inner in chain(node) if isinstance(inner, CheckConstraints)), None)
     return InsertedRows(
         scan=scan,
@@ -218,12 +167,7 @@ def inserted_rows(node: TableWriter, pages: PageRows, scan: ScanPass | None, tas
 
 
 def query_rows(pages: PageRows, columns: Sequence[Symbol]) -> QueryRows:
-    """Return what computes a query on the pages of its table.
-
-    Args:
-        pages: the query.
-        columns: its columns.
-    """
+    """Return the computation of a query on the pages of its table."""
     printer = PagePrinter()
     return QueryRows(
         program=PageProgram(None if pages.where is None else page_expression(pages.where, printer, condition=True)),
@@ -236,7 +180,7 @@ def query_rows(pages: PageRows, columns: Sequence[Symbol]) -> QueryRows:
 
 
 def _program(printer: PagePrinter, where: PageExpression | None = None) -> PageProgram:
-    """Return what computes expressions that were printed with one printer, so that a subquery has one name in all of them."""
+    """Return the program of expressions printed with one printer, which share the names of subqueries."""
     queries = tuple(page_query(printer.symbol(index), query) for index, query in enumerate(printer.subqueries))
     return PageProgram(where, queries=queries)
 
@@ -265,12 +209,11 @@ def _unnamed_column(column: Symbol, value: Typed) -> AssignedColumn:
 
 
 def _answers(printer: PagePrinter) -> list[str]:
-    """Return the texts of the columns that carry the answers of subqueries."""
-    return [answer(query, printer.symbol(place)) for place, query in enumerate(printer.subqueries)]
+    return [answer(query, printer.symbol(index)) for index, query in enumerate(printer.subqueries)]
 
 
 def source_schema(join: Join) -> pa.Schema:
-    """Return the channels of a join's source, without the mark of its rows, which a task has no need of."""
+    """Return the channels of a join's source without the mark of its rows."""
     symbols = [symbol for symbol in join.right.outputs if symbol.name != SOURCE_PRESENT]
     return pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in symbols])
 
@@ -314,20 +257,19 @@ def _channels(node: MergeProcessor, above: MergePass, context: LoweringContext, 
 
 
 def _returned(node: MergeProcessor, names: RowNames, printer: PagePrinter) -> ReturnedRows | None:
-    found = returned_on_pages(chain(node))
-    if found is None:
+    returned_values = returned_on_pages(chain(node))
+    if returned_values is None:
         return None
-    known = [(assignment.symbol, assignment.value) for assignment in found.known]
-    values = [(Symbol(f"f{index}", value.type), value) for index, value in enumerate(found.values)]
+    known_pairs = [(assignment.symbol, assignment.value) for assignment in returned_values.known]
+    values = [(Symbol(f"f{index}", value.type), value) for index, value in enumerate(returned_values.values)]
     known_columns, value_columns = (
         tuple(assigned_column(symbol, symbol.type.arrow, tree, names, printer) for symbol, tree in pairs)
-        for pairs in (known, values)
+        for pairs in (known_pairs, values)
     )
-    return ReturnedRows(found.fields, known_columns, value_columns)
+    return ReturnedRows(returned_values.fields, known_columns, value_columns)
 
 
 def _shown(context: LoweringContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the symbols of the target and of the source whose values the witness has."""
     target, source = (tuple(symbol.name for _, symbol in side) for side in (context.target, context.source))
     return target, source
 
@@ -335,7 +277,7 @@ def _shown(context: LoweringContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _case(
     case: SearchedCase,
     node: MergeProcessor,
-    kind: pa.StructType,
+    row_type: pa.StructType,
     join: Join | None,
     context: LoweringContext,
     printer: PagePrinter,
@@ -343,18 +285,20 @@ def _case(
     checking = next((inner for inner in chain(node) if isinstance(inner, CheckConstraints)), None)
     checks = () if checking is None else check_columns(checking.checks, {column.name: column.name for column in node.columns})
     branches = [
-        _branch(branch, node, kind, join, names_of(context, source=not branch.by_source), printer) for branch in case.branches
+        _branch(branch, node, row_type, join, names_of(context, source=not branch.by_source), printer) for branch in case.branches
     ]
-    branches = [replace(made, checks=checks) if made.operation in STORING else made for made in branches]
+    branches = [
+        replace(page_branch, checks=checks) if page_branch.operation in STORING else page_branch for page_branch in branches
+    ]
     if case.unconditional:
-        return PageCase((), branches[0], kind)
-    return PageCase(tuple(branches[:-1]), branches[-1], kind)
+        return PageCase((), branches[0], row_type)
+    return PageCase(tuple(branches[:-1]), branches[-1], row_type)
 
 
 def _branch(
     branch: CaseBranch,
     node: MergeProcessor,
-    kind: pa.StructType,
+    row_type: pa.StructType,
     join: Join | None,
     names: RowNames,
     printer: PagePrinter,
@@ -368,27 +312,22 @@ def _branch(
         sides=sides,
         condition=None if branch.test is None else page_expression(branch.test, printer, condition=True, names=names),
         values=tuple(
-            assigned_column(column, kind.field(index).type, value, names, printer)
+            assigned_column(column, row_type.field(index).type, value, names, printer)
             for index, (column, value) in enumerate(zip(node.columns, branch.expressions, strict=bool(branch.expressions)))
         ),
     )
 
 
-def assigned_column(column: Symbol, kind: pa.DataType, value: Typed, names: RowNames, printer: PagePrinter) -> AssignedColumn:
+def assigned_column(
+    column: Symbol, arrow_type: pa.DataType, value: Typed, names: RowNames, printer: PagePrinter
+) -> AssignedColumn:
     """Print the value of a column for pages.
 
-    Args:
-        column: the column.
-        kind: the type that its values get.
-        value: the value; where the column is NOT NULL, with what refuses NULL.
-        names: how rows are known.
-        printer: keeps the subqueries that it asks for.
-
     Raises:
-        UnprintableError: pages cannot be asked for it.
+        UnprintableError: it cannot be computed on pages.
     """
     tree, refusal = without_refusal(value)
-    return AssignedColumn(column.name, kind, page_expression(tree, printer, condition=False, names=names), refusal)
+    return AssignedColumn(column.name, arrow_type, page_expression(tree, printer, condition=False, names=names), refusal)
 
 
 def check_columns(checks: Sequence[CheckConstraint], symbols: Mapping[str, str]) -> tuple[AssignedColumn, ...]:
@@ -396,10 +335,10 @@ def check_columns(checks: Sequence[CheckConstraint], symbols: Mapping[str, str])
 
     Args:
         checks: the constraints.
-        symbols: of every column of the table what its channel is called.
+        symbols: the channel of every table column.
 
     Raises:
-        UnprintableError: pages cannot be asked for one.
+        UnprintableError: one cannot be computed on pages.
     """
     pairs = [
         (part, Column(part.type, symbols[part.symbol]))
@@ -407,44 +346,34 @@ def check_columns(checks: Sequence[CheckConstraint], symbols: Mapping[str, str])
         for part in walk(check.value)
         if isinstance(part, Column)
     ]
-    found = []
+    columns = []
     for check in checks:
         column = assigned_column(
             Symbol(check.text, BOOLEAN), BOOLEAN.arrow, replaced(check.value, pairs), RowNames(), PagePrinter()
         )
         read = column.expression.reads
-        told = sorted(symbols, key=lambda name: symbols[name] not in read)[: max(TOLD_COLUMNS, len(read))]
-        names = {symbols[name]: f"new.{name}" for name in symbols if name in told}
-        found.append(replace(column, expression=replace(column.expression, names=names)))
-    return tuple(found)
+        reported_columns = sorted(symbols, key=lambda name: symbols[name] not in read)[: max(TOLD_COLUMNS, len(read))]
+        names = {symbols[name]: f"new.{name}" for name in symbols if name in reported_columns}
+        columns.append(replace(column, expression=replace(column.expression, names=names)))
+    return tuple(columns)
 
 
 @dataclass(frozen=True)
 class RowNames:
-    """How people know the row that an expression cannot be computed for: by the columns that it reads, and by those that tell which row it is.
-
-    Args:
-        columns: what people call the columns of both sides, by their symbols.
-        keys: those that tell which row it is, by their symbols.
-    """
+    """Display names of columns by symbol, for rows in errors; `keys` are the symbols that identify a row."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     keys: Collection[str] = ()
 
     def told(self, read: Collection[str]) -> Mapping[str, str]:
-        """Return what is told of a row, by its symbols, about an expression that reads some of them."""
+        """Return the names to report about an expression that reads some symbols."""
         return {symbol: name for symbol, name in self.columns.items() if symbol in read or symbol in self.keys}
 
 
 def names_of(context: LoweringContext, *, source: bool = True) -> RowNames:
-    """Return how the rows of a statement are known.
-
-    Args:
-        context: with which the plan is lowered.
-        source: they have a source row, by whose key they are known; else by that of the target row.
-    """
+    """Return the display names of a statement's rows; without `source`, the target's key identifies them."""
     sides = (("target", context.target), ("source", context.source))
-    columns = {symbol.name: f"{side}.{name}" for side, named in sides for name, symbol in named}
+    columns = {symbol.name: f"{side}.{name}" for side, symbols in sides for name, symbol in symbols}
     keys_of_target, keys_of_source = context.keys
     return RowNames(columns, keys_of_source if source and context.source else keys_of_target)
 
@@ -454,17 +383,17 @@ def page_expression(tree: Typed, printer: PagePrinter, *, condition: bool, names
 
     Args:
         tree: the expression.
-        printer: keeps the subqueries that it asks for.
-        condition: it is to keep rows.
-        names: how rows are known; None where no row is to be named.
+        printer: collects subqueries.
+        condition: it is a filter.
+        names: identify rows in errors; None to report no row.
 
     Raises:
-        UnprintableError: pages cannot be asked for it.
+        UnprintableError: it cannot be computed on pages.
     """
     text = printer.text(tree, condition=condition)
     span, words = (None, "") if tree.origin is None else (tree.origin.span, tree.origin.words)
     read = references(tree)
-    known = {} if names is None else names.told(read)
+    reported_names = {} if names is None else names.told(read)
     is_plain = isinstance(tree, Column) or is_null(tree)
     lists, lookups = dict(printer.lists), printer.lookups(tree)
-    return PageExpression(text, span, words, reads=read, is_plain=is_plain, names=known, lists=lists, lookups=lookups)
+    return PageExpression(text, span, words, reads=read, is_plain=is_plain, names=reported_names, lists=lists, lookups=lookups)

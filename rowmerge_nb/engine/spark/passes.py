@@ -1,4 +1,4 @@
-"""The passes of a plan's processors and writers, and where rows go on their way from one to the other."""
+"""The passes of processors and writers, and the exchange between them."""
 
 from __future__ import annotations
 
@@ -38,15 +38,11 @@ if TYPE_CHECKING:
 
 
 def _columns(node: MergeProcessor | DeleteProject) -> pa.Schema:
-    """Return the table's columns and, last, the row id."""
     return pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in (*node.columns, node.row_id)])
 
 
 def input_names(node: MergeProcessor) -> list[str]:
-    """Name what goes into the pass of a processor: its page up to the case number.
-
-    Where matches are checked, ``unique_id`` comes behind it, and then what the extended dialect adds.
-    """
+    """Return the input channels of a processor's pass: its page up to the case number, then ``unique_id`` if matches are checked, then extras."""
     location = [node.source.outputs[channel].name for channel in node.layout.before.write_redistribution_columns]
     hashed = [HASH] if node.layout.before.hash is not None else []
     checked = [UNIQUE_ID] if isinstance(node.source, DuplicateCheck) else []
@@ -54,7 +50,6 @@ def input_names(node: MergeProcessor) -> list[str]:
 
 
 def _extras(node: PlanNode) -> tuple[str, ...]:
-    """Return the columns of the extended dialect that go into the pass beside the page."""
     return tuple(symbol.name for symbol in node.outputs if symbol.name in {SOURCE_PRESENT, RETURNING})
 
 
@@ -66,15 +61,7 @@ def merge_pass(
     sinks: SinkFactory | None,
     grouped: bool = False,
 ) -> MergePass:
-    """Return the pass of a processor, which works on what `input_rows` gives.
-
-    Args:
-        node: the processor, or what hands rows to delete on.
-        context: with which the plan is lowered.
-        placing: how rows find their writer; None without an exchange.
-        sinks: makes sinks when the writer is in this pass.
-        grouped: a target row has all of its joined rows in one batch.
-    """
+    """Return the pass of a processor, or of a DELETE projection, for the rows of `input_rows`; see `MergePass`."""
     common: Mapping[str, Any] = {
         "layout": node.layout,
         "columns": _columns(node),
@@ -105,7 +92,6 @@ def merge_pass(
 
 
 def _cases(node: PlanNode, operation: Operation) -> tuple[int, ...]:
-    """Return the numbers of the clauses with this operation."""
     while not isinstance(node, Project) or node.case is None:
         if not node.sources:
             return ()
@@ -114,10 +100,10 @@ def _cases(node: PlanNode, operation: Operation) -> tuple[int, ...]:
 
 
 def placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: LoweringContext) -> Placing:
-    """Return how the rows of a processor find their writers.
+    """Return the destinations of a processor's rows.
 
     Raises:
-        ConnectorError: the layouts of inserted and of changed rows have different numbers of buckets.
+        ConnectorError: the layouts of inserted and changed rows have different bucket counts.
     """
     names = [column.name for column in processor.columns]
 
@@ -139,31 +125,25 @@ def placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: 
 
 
 def writer_pass(node: MergeProcessor | DeleteProject, sinks: SinkFactory, context: LoweringContext) -> WriterPass:
-    """Return the pass of the writers behind an exchange.
-
-    Args:
-        node: the processor whose rows they store, or what hands rows to delete on.
-        sinks: makes their sinks.
-        context: with which the plan is lowered.
-    """
+    """Return the pass of the writers behind an exchange."""
     return WriterPass(node.layout, _columns(node), sinks, context.per_clause, context.keeping)
 
 
 def local_exchange(
     node: Exchange, processor: MergeProcessor | DeleteProject, writers: WriterPass, context: LoweringContext
 ) -> LocalExchange:
-    """Return the exchange within a task that feeds as many sinks as there are writers."""
+    """Return the exchange within a task, with one sink per writer."""
     channels = processor.layout.after
     by_row_id = channels.row_id if node.update_layout is not None else None
     return LocalExchange(context.writers, processor.layout.redistribution_columns, by_row_id, channels.operation, writers)
 
 
 def exchanged(rows: Any, node: Exchange, processor: MergeProcessor | DeleteProject, context: LoweringContext) -> Any:
-    """Send every row to its writer: by the bucket that the task gave it, or by the same hash as the channel ``hash``."""
+    """Send every row to its writer, by its bucket or the hash of the channel ``hash``."""
     from pyspark.sql import functions as F  # noqa: N812
 
     channels = processor.layout.after
-    # In table order, as the channel ``hash`` has them, so that the same values give the same number.
+    # In table order, like the channel ``hash``, so that equal values have equal hashes.
     by_columns = hash_expression([f"c{index}" for index in processor.layout.redistribution_columns])
     by_row_id = hash_expression([f"c{channels.row_id}"]) if node.update_layout is not None else by_columns
     inserts = f"c{channels.operation} IN ({int(Operation.INSERT)}, {int(Operation.UPDATE_INSERT)})"
@@ -187,14 +167,14 @@ def placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context: 
     function = context.tables.bucket_function(layout, tuple(node.columns[i].type for i in arguments))
     schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
     task = PlacePass(schema, Destination(function, arguments), tuple(_behind(rows, len(schema))))
-    placed = context.tables.in_tasks(rows, task, task.exchanged)
-    return placed.repartitionById(context.writers, F.expr(partition_expression(backquoted(BUCKET), context.writers)))
+    with_buckets = context.tables.in_tasks(rows, task, task.exchanged)
+    return with_buckets.repartitionById(context.writers, F.expr(partition_expression(backquoted(BUCKET), context.writers)))
 
 
 def insert_sender(
     node: TableWriter, layout: ConnectorTableLayout, rows: InsertedRows, context: LoweringContext
 ) -> InsertSenderPass:
-    """Return the pass that sends the rows of an INSERT, computed on pages, to the writers of their partitions or buckets."""
+    """Return the pass that sends rows computed on pages to the writers of their partitions or buckets."""
     names = [column.name for column in node.columns]
     arguments = tuple(names.index(name) for name in layout.partition_columns)
     function = None
@@ -204,7 +184,6 @@ def insert_sender(
 
 
 def _behind(rows: Any, columns: int) -> Iterator[pa.DataType]:
-    """Yield the types of what stands behind the columns of a table."""
     from pyspark.sql.pandas.types import to_arrow_type
 
     for field in rows.schema.fields[columns:]:

@@ -1,4 +1,4 @@
-"""The expressions of a plan as Spark is given them: text, printed where a node is lowered."""
+"""The expressions of a plan as Spark SQL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def computed(node: Project) -> Mapping[str, str]:
-    """Return what a Project computes: the text of every symbol that it assigns."""
+    """Return the SQL of every symbol that a Project assigns."""
     texts = {assignment.symbol.name: _text(assignment.value) for assignment in node.assignments}
     if node.case is not None:
         texts[node.case.symbol.name] = case_expression(node.case)
@@ -39,11 +39,8 @@ def _text(value: Typed) -> str:
 
 
 def case_expression(case: SearchedCase) -> str:
-    """Print the searched CASE that makes the merge row, its fields named ``f0``, ``f1``, ... so that no names can clash.
-
-    An ELSE branch without values stands for a NULL row.
-    """
-    types = [spark_type(kind.arrow).simpleString() for kind in case.symbol.type.parameters]
+    """Print the searched CASE of the merge row, with positional field names; an ELSE without values is a NULL row."""
+    types = [spark_type(sql_type.arrow).simpleString() for sql_type in case.symbol.type.parameters]
     if case.unconditional:
         return _row(case.branches[0], types)
     parts = [
@@ -57,31 +54,26 @@ def case_expression(case: SearchedCase) -> str:
 
 
 def _row(branch: CaseBranch, types: Sequence[str]) -> str:
-    texts = [_stored(value, kind) for value, kind in zip(branch.expressions, types, strict=False)]
+    texts = [_stored(value, spark_name) for value, spark_name in zip(branch.expressions, types, strict=False)]
     last = [print_spark(branch.is_present), str(int(branch.operation)), str(branch.number)]
-    texts += [conformed(text, kind) for text, kind in zip(last, types[-len(last) :], strict=True)]
+    texts += [conformed(text, spark_name) for text, spark_name in zip(last, types[-len(last) :], strict=True)]
     fields = (f"'f{index}', {text}" for index, text in enumerate(texts))
     return f"named_struct({', '.join(fields)})"
 
 
-def _stored(value: Typed, kind: str) -> str:
-    """Print a value of the merge row; its mark stands around what gives it the column's type."""
-    text = conformed(print_spark(replace(value, origin=None)), kind)
+def _stored(value: Typed, spark_name: str) -> str:
+    """Print a value of the merge row; its mark encloses the cast to the column's type."""
+    text = conformed(print_spark(replace(value, origin=None)), spark_name)
     return text if value.origin is None else marked(text, value.origin)
 
 
-def conformed(value: str, kind: str) -> str:
-    """Print a value in the form in which it travels."""
-    return f"CAST({value} AS {kind})"
+def conformed(value: str, spark_name: str) -> str:
+    """Print a cast."""
+    return f"CAST({value} AS {spark_name})"
 
 
 def answer(query: Subquery, symbol: str) -> str:
-    """Print the column that carries a subquery's answer; its name cannot clash, since the row has nothing else but the split's number.
-
-    Args:
-        query: the subquery; of a list without the value that is looked for.
-        symbol: what expressions call the answer.
-    """
+    """Print the column with the result of a subquery, named `symbol`."""
     name = backquoted(symbol)
     if query.outer:
         rows = keyed(query).rows
@@ -93,12 +85,12 @@ def answer(query: Subquery, symbol: str) -> str:
         return f"(SELECT collect_set(named_struct('v', {backquoted(columns_of(query.query)[0].symbol)})) FROM ({text})) AS {name}"
     if query.kind == "exists":
         return f"(SELECT count(*) > 0 FROM (SELECT 1 FROM ({text}) LIMIT 1)) AS {name}"
-    kind = spark_type(query.type.arrow).simpleString()
-    return f"CAST(({text}) AS {kind}) AS {name}"
+    spark_name = spark_type(query.type.arrow).simpleString()
+    return f"CAST(({text}) AS {spark_name}) AS {name}"
 
 
 def sql_of(plan: PlanNode) -> Iterator[str]:
-    """Yield all texts that Spark is given of a plan that it executes; of a row change within tasks those of the source query and subqueries."""
+    """Yield all Spark SQL of a plan; for a row change within tasks, only that of the source query and subqueries."""
     nodes = chain(plan)
     in_task = any(isinstance(node, MergeWriter) and node.form is not None and node.form.in_task for node in nodes)
     for node in nodes:

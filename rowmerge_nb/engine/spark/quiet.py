@@ -1,7 +1,6 @@
-"""Nothing of PySpark's is printed while a statement runs: what it has to say is raised, with Trino's code and a sentence.
+"""Suppression of PySpark's error logs during statements, whose errors are raised in Trino's words instead.
 
-PySpark logs an exception with the SQL that it is about as soon as it has caught it: kilobytes of JSON with Java's stack on the standard
-error stream. What a program logs of Spark outside of our statements stays as it is.
+PySpark logs exceptions with their SQL and Java stack as JSON on standard error. Logs outside of statements are unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _here = threading.local()
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Mark what this thread does as a part of a statement of ours.
+    """Mark the work of this thread as part of a statement.
 
     >>> with quietly(), quietly():
     ...     pass
@@ -37,19 +36,19 @@ def quietly() -> Iterator[None]:
 
 
 def keep_quiet() -> None:
-    """Filter what PySpark's loggers of exceptions print; to be called when PySpark is loaded."""
+    """Filter PySpark's exception loggers; call after PySpark is imported."""
     from pyspark.logger import PySparkLogger
 
     for name in _LOGGERS:
-        # A plain logger under this name would be found by PySpark, which passes it what only its own class takes.
-        PySparkLogger.getLogger(name).addFilter(_is_anothers)
+        # PySpark would reuse a plain logger of this name, and call methods that it lacks.
+        PySparkLogger.getLogger(name).addFilter(_is_foreign)
     # Py4J logs a lost connection here.
-    logging.getLogger().addFilter(_is_no_lost_connection)
+    logging.getLogger().addFilter(_is_not_lost_connection)
 
 
-def _is_no_lost_connection(record: logging.LogRecord) -> bool:
-    return record.module not in _CONNECTIONS or _is_anothers(record)
+def _is_not_lost_connection(record: logging.LogRecord) -> bool:
+    return record.module not in _CONNECTIONS or _is_foreign(record)
 
 
-def _is_anothers(_: logging.LogRecord) -> bool:
+def _is_foreign(_: logging.LogRecord) -> bool:
     return not getattr(_here, "quiet", False)

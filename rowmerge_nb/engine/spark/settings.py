@@ -1,4 +1,4 @@
-"""Settings of a Spark session that statements change for a while, side by side: a session is left as it was found."""
+"""Temporary changes of a Spark session's settings by concurrent statements."""
 
 from __future__ import annotations
 
@@ -14,36 +14,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 EXCLUDED_RULES: Final = "spark.sql.optimizer.excludedRules"
-"""The setting that names the rules that Spark's optimizer leaves out, with commas between them."""
+"""The setting with the optimizer rules that Spark skips, comma-separated."""
 
 _lock = threading.Lock()
-_known: weakref.WeakValueDictionary[int, SessionSettings] = weakref.WeakValueDictionary()
+_settings_by_id: weakref.WeakValueDictionary[int, SessionSettings] = weakref.WeakValueDictionary()
 
 
 def settings_of(spark: Any) -> SessionSettings:
-    """Return the settings of a session; all who change some of one session at the same time share them."""
+    """Return the shared settings of a session."""
     with _lock:
-        found = _known.get(id(spark))
-        if found is None:
-            found = _known[id(spark)] = SessionSettings(spark)
-        return found
+        settings = _settings_by_id.get(id(spark))
+        if settings is None:
+            settings = _settings_by_id[id(spark)] = SessionSettings(spark)
+        return settings
 
 
-def excluded_rules(*told: str | None) -> str:
-    """Return the value of that setting that leaves out all that any of several values does; None says nothing.
+def excluded_rules(*values: str | None) -> str:
+    """Combine several values of that setting.
 
     >>> excluded_rules("my.Rule", None, "another.Rule, my.Rule")
     'my.Rule,another.Rule'
     """
-    names = (name.strip() for value in told if value is not None for name in value.split(","))
+    names = (name.strip() for value in values if value is not None for name in value.split(","))
     return ",".join(dict.fromkeys(filter(None, names)))
 
 
 class SessionSettings:
-    """Knows who has changed which setting of a session; whoever leaves last finds it as the first one did.
-
-    Args:
-        spark: the session.
+    """The holders of each changed setting of a session; the last release restores the original value.
 
     >>> class Conf(dict):
     ...     set = dict.__setitem__
@@ -69,7 +66,7 @@ class SessionSettings:
 
     @contextmanager
     def held(self, values: Mapping[str, str]) -> Iterator[None]:
-        """Set some settings for a while."""
+        """Change settings within a context."""
         holder = self.hold(values)
         try:
             yield
@@ -77,7 +74,7 @@ class SessionSettings:
             self.release(holder)
 
     def hold(self, values: Mapping[str, str]) -> object:
-        """Set some settings until what is given here is released."""
+        """Change settings until the returned holder is released."""
         holder = object()
         with interrupts_put_off() as interrupts, self._lock:
             try:
@@ -88,7 +85,7 @@ class SessionSettings:
                     self._holders[key].append((holder, value))
                     self._set(key, value)
             except BaseException:
-                self._give_back(holder)
+                self._restore(holder)
                 raise
         if interrupts.came:
             self.release(holder)
@@ -96,36 +93,36 @@ class SessionSettings:
         return holder
 
     def release(self, holder: object) -> None:
-        """Leave the settings to those who hold them still, or as they were before anybody did.
+        """Restore the values of remaining holders, or the originals.
 
-        All of them are tried, whatever the session raises at one; the first such error is raised in the end, and an interrupt after that.
+        All settings are tried; the first error is raised at the end, or else a deferred interrupt.
         """
         with interrupts_afterwards(), self._lock:
-            self._give_back(holder)
+            self._restore(holder)
 
-    def _give_back(self, holder: object) -> None:
+    def _restore(self, holder: object) -> None:
         failures: list[Exception] = []
         for key, holders in list(self._holders.items()):
-            left = [entry for entry in holders if entry[0] is not holder]
-            if len(left) == len(holders):
+            others = [entry for entry in holders if entry[0] is not holder]
+            if len(others) == len(holders):
                 continue
-            self._holders[key] = left
+            self._holders[key] = others
             try:
-                self._set(key, left[-1][1] if left else self._before[key])
-            except Exception as failure:  # noqa: BLE001 - the others must be given back all the same; it is raised below
+                self._set(key, others[-1][1] if others else self._before[key])
+            except Exception as failure:  # noqa: BLE001 - the other settings must still be restored; raised below
                 failures.append(failure)
                 continue
-            if not left:
+            if not others:
                 del self._holders[key], self._before[key], self._now[key]
         if failures:
             raise failures[0]
 
     def _set(self, key: str, value: str | None) -> None:
-        """Set the value in the session unless it is set already: over a network that takes a while."""
+        """Change a setting in the session, unless it is current: with Connect, each change is a round trip."""
         if self._now[key] == value:
             return
         with warnings.catch_warnings():
-            # A Connect server warns of settings with which it will have only one meaning some day: ours.
+            # A Connect server warns that some settings will become fixed, to our values.
             warnings.simplefilter("ignore")
             if value is None:
                 self._spark.conf.unset(key)

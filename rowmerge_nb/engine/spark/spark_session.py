@@ -1,7 +1,4 @@
-"""Spark sessions: our own local one, or the user's own with its settings given back.
-
-Nothing of PySpark is imported before a session is asked for.
-"""
+"""Spark sessions: our own local one, or the user's with temporary settings. PySpark is imported only when a session is requested."""
 
 from __future__ import annotations
 
@@ -77,14 +74,14 @@ SESSION_SETTINGS: Mapping[str, str] = {
     # Pages of this many rows: vectorised work per page outweighs what a page costs.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
 }
-"""What a statement needs of a session, ours or the user's."""
+"""The settings that statements need."""
 
 
 _lock = threading.RLock()
 _own: set[SparkSession] = set()
-"""The sessions that `create_session` gave and nobody has stopped yet; they share one Spark context that is ours."""
+"""Running sessions of `create_session`, which share one Spark context of our own."""
 _inherited: set[SparkSession] = set()
-"""Such sessions of a process off which this one was forked: their connections to Java are that one's, and so is the end of its Spark."""
+"""Such sessions of the parent of a fork, which owns their connections and stops their Spark."""
 
 
 def _after_fork() -> None:
@@ -98,18 +95,17 @@ os.register_at_fork(after_in_child=_after_fork)
 def create_session(
     *, cores: int | None = None, app_name: str = "rowmerge_nb", conf: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """Make a local Spark session, quiet and private, with the settings that statements need.
+    """Start a local Spark session with the settings that statements need.
 
-    There is one Spark context per process: the first call starts it, later ones (and calls in a process where the user has
-    started Spark already) get a session of their own in it, with their own settings and temporary views.
+    A process has one Spark context: if it exists, the session is a new one in it, with its own settings and temporary views.
 
     Args:
-        cores: how many tasks run at the same time; by default what the variable ROWMERGE_CORES says, else the machine's cores, at most 8.
+        cores: the number of parallel tasks; by default ROWMERGE_CORES, or the machine's cores, at most 8.
         app_name: the application's name.
-        conf: further Spark settings; they win over ours, and rules of the optimizer are left out besides ours.
+        conf: further Spark settings, which override ours; excluded optimizer rules are combined.
 
     Raises:
-        SetupError: there is no Java, Spark does not start, ROWMERGE_CORES is no number of cores, or this process was forked off one that has Spark.
+        SetupError: there is no Java, Spark does not start, ROWMERGE_CORES is invalid, or this process was forked from one with Spark.
     """
     if _inherited:
         raise SetupError(
@@ -134,27 +130,27 @@ def create_session(
         return session
 
 
-def _beside(told: Mapping[str, str]) -> dict[str, str]:
-    """Return what is told of a session beside what statements need of it: it wins, but the optimizer leaves out the rules that either names."""
-    rules = excluded_rules(told.get(EXCLUDED_RULES), SESSION_SETTINGS[EXCLUDED_RULES])
-    return {**SESSION_SETTINGS, **told, EXCLUDED_RULES: rules}
+def _beside(conf: Mapping[str, str]) -> dict[str, str]:
+    """Merge settings with those that statements need; `conf` wins, but excluded rules are combined."""
+    rules = excluded_rules(conf.get(EXCLUDED_RULES), SESSION_SETTINGS[EXCLUDED_RULES])
+    return {**SESSION_SETTINGS, **conf, EXCLUDED_RULES: rules}
 
 
 def places(session: Any) -> int:
-    """Return how many tasks a session runs at the same time at least: those that Spark has cores for, where it says so, or its partitions."""
+    """Return the minimum number of parallel tasks of a session: Spark's cores if known, or its partitions."""
     with interrupts_afterwards():
         context = getattr(session, "sparkContext", None)
         return max(usual_partitions(session), context.defaultParallelism if context is not None else 0)
 
 
 def usual_partitions(session: Any) -> int:
-    """Return into how many partitions a session sends rows where a statement does not say."""
+    """Return the session's default number of shuffle partitions."""
     with interrupts_afterwards():
         return int(session.conf.get("spark.sql.shuffle.partitions"))
 
 
 def stop_session(session: SparkSession) -> None:
-    """Return a session of `create_session`; the last one given back stops the Spark context."""
+    """Release a session of `create_session`; releasing the last one stops Spark."""
     with interrupts_afterwards(), _lock:
         if session in _own:
             _own.discard(session)
@@ -165,14 +161,14 @@ def stop_session(session: SparkSession) -> None:
 
 
 def _running_session() -> SparkSession | None:
-    """Return a session of the Spark context that runs in this process, if one does."""
+    """Return a session of this process's running Spark context, if any."""
     if "pyspark" not in sys.modules:
         return None
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     try:
-        # Asked of Python: Java, which `SparkSession.active` asks, may be gone.
+        # PySpark's own state, because `SparkSession.active` calls Java, which may be gone.
         instantiated = SparkSession._instantiatedSession  # noqa: SLF001 - PySpark has no other way
         if instantiated is not None and not has_ended(instantiated) and loss_of(instantiated):
             forget(instantiated)
@@ -184,22 +180,16 @@ def _running_session() -> SparkSession | None:
 
 
 def has_ended(session: Any) -> bool:
-    """Return whether somebody in this process has stopped a session's Spark context."""
+    """Return whether a session's Spark context was stopped in this process."""
     context = getattr(session, "sparkContext", None)
     return context is not None and context._jsc is None  # noqa: SLF001 - as PySpark itself looks at it
 
 
 def start_for_class_cache(purpose: str, directory: Path, name: str, conf: Mapping[str, str]) -> SparkSession:
-    """Start a Spark whose Java records a class cache into a directory, or proves the one that is there.
-
-    Args:
-        purpose: ``record`` or ``prove``.
-        directory: where the cache is being made.
-        name: the name that it shall have.
-        conf: a user's settings of Spark.
+    """Start a Spark that records a class cache into a directory, or verifies it; `purpose` is ``record`` or ``prove``.
 
     Raises:
-        SetupError: the Java found here would use no cache, or another one.
+        SetupError: this Java would use no cache, or another one.
     """
     java = find_java()
     cache = class_cache_of(java, conf)
@@ -215,12 +205,11 @@ def start_for_class_cache(purpose: str, directory: Path, name: str, conf: Mappin
 
 @dataclass(frozen=True)
 class _Classes:
-    """How Java comes by its classes.
+    """The source of Java's classes.
 
     Args:
-        configuration: Spark's configuration directory, which stands first on the class path and is empty.
-        options: Java's options that name a cache; ``""`` for none.
-        cache: the cache that they name, if it may be removed.
+        configuration: Spark's empty configuration directory, first on the class path.
+        options: Java's options for a cache, or ``""``.
     """
 
     configuration: Path
@@ -229,7 +218,6 @@ class _Classes:
 
 
 def _start(cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes | None = None) -> SparkSession:
-    """Start Java and Spark."""
     if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
         raise SetupError(
             "This process is set up for Spark Connect (SPARK_REMOTE), so no local Spark can be started in it",
@@ -238,7 +226,7 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes
     java = find_java()
     sweep()
     directory = PrivateDirectory()
-    # Registered before Spark runs anything of its own at exit, hence run after it.
+    # Registered before Spark's own exit handlers, hence run after them.
     atexit.register(_clean_up, directory)
     try:
         with needs_temporary_space():
@@ -254,7 +242,7 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes
         except Exception as error:
             if classes.cache is None or not _java_died(error):
                 raise
-            # A damaged cache kills Java. If it starts without, the cache was it.
+            # A damaged cache kills Java. If it starts without, the cache was the cause.
             session = _started(settings, java_options_here, java_home, without)
             classes.cache.remove()
             with suppress(OSError):
@@ -278,13 +266,13 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes
 
 
 def _classes_of(java: Java, conf: Mapping[str, str]) -> _Classes | None:
-    """Return the cache that Java is to use; None if it has to do without. What is missing is made when there is time."""
+    """Return the cache for Java, or None; a missing cache is created when idle."""
     cache = class_cache_of(java, conf)
     if not isinstance(cache, ClassCache):
         return None
     with ThreadPoolExecutor(1) as reader:
         looked_through = reader.submit(cache.trouble)
-        # Takes as long as the reading, and has to be done anyway.
+        # Takes as long as the reading, and is needed anyway.
         import_module("pyspark.sql")
         trouble = looked_through.result()
     if trouble is None:
@@ -296,14 +284,14 @@ def _classes_of(java: Java, conf: Mapping[str, str]) -> _Classes | None:
 
 
 def _java_died(error: Exception) -> bool:
-    """Return whether an error says that Java ended before it could be asked anything."""
+    """Return whether Java ended before its connection was established."""
     from pyspark.errors import PySparkException
 
     return isinstance(error, PySparkException) and error.getCondition() == "JAVA_GATEWAY_EXITED"
 
 
 def _settings(cores: int, app_name: str, conf: Mapping[str, str], private: Path) -> dict[str, str]:
-    """Return all settings of a Spark of our own but Java's options."""
+    """Return all settings of our own Spark except Java's options."""
     return {
         "spark.master": f"local[{cores},4]",  # 4 attempts per task; local[n] alone never retries
         "spark.app.name": app_name,
@@ -363,7 +351,7 @@ def _started(settings: Mapping[str, str], java_options_here: str, java_home: Pat
 
 
 def _start_worker(context: SparkContext) -> None:
-    """Start the first Python worker, and load what this process computes reasons with: nothing waits for either yet."""
+    """Start the first Python worker, and import DuckDB in this process, in the background."""
     with suppress(Exception):
         context.parallelize([0], 1).foreachPartition(_nothing)
         import duckdb  # noqa: F401 - loaded for the first statement
@@ -376,7 +364,7 @@ def _nothing(rows: Iterable[Any]) -> None:
 
 @contextmanager
 def _environment(changes: Mapping[str, str | None]) -> Iterator[None]:
-    """Set (or, with None, remove) variables of the process's environment for a while."""
+    """Set environment variables temporarily; None removes one."""
     before = {name: os.environ.get(name) for name in changes}
     try:
         _set_environment(changes)
@@ -394,7 +382,7 @@ def _set_environment(values: Mapping[str, str | None]) -> None:
 
 
 def _clean_up(private: PrivateDirectory) -> None:
-    """At exit: stop Spark if it is ours and still runs, and remove its directory."""
+    """Stop our own Spark at exit, and remove its directory."""
     if _own:
         with _lock:
             for session in list(_own):
@@ -403,14 +391,10 @@ def _clean_up(private: PrivateDirectory) -> None:
 
 
 def start_in_background(**options: Any) -> Future[SparkSession]:
-    """Start a session, and the first Python worker with it, while the caller does something else.
-
-    Args:
-        options: those of `create_session`.
+    """Start a session and its first Python worker in the background.
 
     Returns:
-        A future of the session. It is done when the session can be used; the first worker may still be on its way up then, and
-        the first statement simply finds it running.
+        A future of the session, done when it can be used; the first worker may still be starting.
     """
     future: Future[SparkSession] = Future()
     threading.Thread(target=_start_and_warm_up, args=(future, options), name="rowmerge_nb-start", daemon=True).start()
@@ -432,7 +416,7 @@ def _start_and_warm_up(future: Future[SparkSession], options: Mapping[str, Any])
 
 
 def warm_up(session: SparkSession) -> None:
-    """Run one trivial job through a Python worker: what it loads and compiles, later statements find ready."""
+    """Run a trivial job through a Python worker, so that libraries are loaded and code is compiled."""
     session.range(1).mapInArrow(_same_pages, "id long").toArrow()
 
 
@@ -441,10 +425,9 @@ def _same_pages(pages: Iterator[Any]) -> Iterator[Any]:
 
 
 class AdoptedSession:
-    """A session of the user's that gets its settings back after every statement; made by `adopt_session`.
+    """A user's session whose settings are restored after every statement; see `adopt_session`.
 
-    A context manager that can be entered again and again, also while it is entered (by another thread or engine, or within itself):
-    the settings go back when the last one leaves.
+    A reentrant and thread-safe context manager: the last exit restores the settings.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -456,7 +439,6 @@ class AdoptedSession:
         self._lock = threading.Lock()
 
     def __enter__(self) -> SparkSession:
-        """Set what statements need."""
         with interrupts_put_off() as interrupts, self._lock:
             if self._depth == 0:
                 self._held = self._settings.hold(_beside({EXCLUDED_RULES: self.spark.conf.get(EXCLUDED_RULES, None) or ""}))
@@ -466,25 +448,25 @@ class AdoptedSession:
             raise_put_off()
         return self.spark
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Put back what was there; an interrupt that comes meanwhile has nothing left to end where an error has done so."""
-        if self._leave() and kind is None:
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        """Restore the settings; raise a deferred interrupt unless an error is being raised."""
+        if self._leave() and error_type is None:
             raise_put_off()
 
     def _leave(self) -> bool:
-        """Return the settings back when the last one leaves; say whether an interrupt came meanwhile."""
+        """Restore the settings on the last exit; return whether an interrupt was deferred."""
         with interrupts_put_off() as interrupts, self._lock:
             self._depth -= 1
             if self._depth == 0:
                 try:
                     self._settings.release(self._held)
                 except Exception as failure:
-                    # What has no Java any more has no settings either.
+                    # Without Java, there are no settings to restore.
                     if not note_failure(self.spark, failure):
                         raise
         return interrupts.came
 
 
 def adopt_session(spark: SparkSession) -> AdoptedSession:
-    """Use a session of the user's, for ``with`` around each statement: it gets its settings back, and is never stopped."""
+    """Return a context manager for statements in a user's session, which is never stopped."""
     return AdoptedSession(spark)

@@ -1,4 +1,4 @@
-"""Types and schemas on Spark's side of the edge."""
+"""Conversion between Spark's types, Arrow types and SQL types."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 
-def spark_type(kind: pa.DataType) -> Any:
-    """Return Spark's type for a channel, struct fields named ``f0``, ``f1``, ... so that no name can clash."""
+def spark_type(arrow_type: pa.DataType) -> Any:
+    """Return Spark's type of a channel, with positional names of struct fields."""
     from pyspark.sql.pandas.types import from_arrow_type
 
-    if pa.types.is_timestamp(kind) and kind.tz is None:
+    if pa.types.is_timestamp(arrow_type) and arrow_type.tz is None:
         from pyspark.sql.types import TimestampNTZType
 
         return TimestampNTZType()
-    return from_arrow_type(for_spark(kind), prefer_timestamp_ntz=True)
+    return from_arrow_type(for_spark(arrow_type), prefer_timestamp_ntz=True)
 
 
 def spark_schema(fields: Iterable[tuple[str, pa.DataType]]) -> Any:
-    """Return a Spark schema of nullable columns for named channels."""
+    """Return a Spark schema of nullable columns."""
     from pyspark.sql.types import StructField, StructType
 
-    return StructType([StructField(name, spark_type(kind), nullable=True) for name, kind in fields])
+    return StructType([StructField(name, spark_type(arrow_type), nullable=True) for name, arrow_type in fields])
 
 
 def from_spark_schema(schema: Any) -> list[tuple[str, Type]]:
@@ -38,35 +38,35 @@ def from_spark_schema(schema: Any) -> list[tuple[str, Type]]:
     return [(field.name, from_spark_type(field.dataType)) for field in schema.fields]
 
 
-def from_spark_type(kind: Any) -> Type:
-    """Return the SQL type of one of Spark's types.
+def from_spark_type(spark_type: Any) -> Type:
+    """Return the SQL type of a Spark type.
 
     Raises:
-        TypeError: no SQL type fits.
+        TypeError: no SQL type corresponds.
     """
     from pyspark.sql.pandas.types import to_arrow_type
 
-    return from_arrow(to_arrow_type(_arrow_ready(kind), timezone="UTC"))
+    return from_arrow(to_arrow_type(_arrow_ready(spark_type), timezone="UTC"))
 
 
 _OPAQUE: Final = frozenset({"VariantType", "GeometryType", "GeographyType"})
-"""Types whose values Arrow carries as bytes that mean something to Spark alone."""
+"""Types that Arrow carries as bytes in Spark's own format."""
 
 
-def _arrow_ready(kind: Any) -> Any:
-    """Return a type for which Arrow has one: its parts may be NULL, since Arrow has no other parts without a type, and its texts have no length.
+def _arrow_ready(spark_type: Any) -> Any:
+    """Return a type that Arrow supports: with nullable parts, and texts without a length.
 
     Raises:
-        TypeError: Arrow would carry values that mean nothing there.
+        TypeError: the values would be opaque in Arrow.
     """
     from pyspark.sql.types import ArrayType, CharType, MapType, StringType, StructField, StructType, VarcharType
 
-    if isinstance(kind, ArrayType):
-        return ArrayType(_arrow_ready(kind.elementType))
-    if isinstance(kind, MapType):
-        return MapType(_arrow_ready(kind.keyType), _arrow_ready(kind.valueType))
-    if isinstance(kind, StructType):
-        return StructType([StructField(field.name, _arrow_ready(field.dataType)) for field in kind.fields])
-    if type(kind).__name__ in _OPAQUE:
-        raise TypeError(f"it is of Spark's type {kind.simpleString()}")
-    return StringType() if isinstance(kind, CharType | VarcharType) else kind
+    if isinstance(spark_type, ArrayType):
+        return ArrayType(_arrow_ready(spark_type.elementType))
+    if isinstance(spark_type, MapType):
+        return MapType(_arrow_ready(spark_type.keyType), _arrow_ready(spark_type.valueType))
+    if isinstance(spark_type, StructType):
+        return StructType([StructField(field.name, _arrow_ready(field.dataType)) for field in spark_type.fields])
+    if type(spark_type).__name__ in _OPAQUE:
+        raise TypeError(f"it is of Spark's type {spark_type.simpleString()}")
+    return StringType() if isinstance(spark_type, CharType | VarcharType) else spark_type

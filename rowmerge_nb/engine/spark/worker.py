@@ -1,7 +1,4 @@
-"""The parent of all Python workers of our own sessions: Spark's own, with what tasks need loaded beforehand.
-
-Workers are forked from it. What it has loaded they have too, so a first statement, and one after a failed task, does not wait for imports.
-"""
+"""The parent of the Python workers of our own sessions: Spark's daemon with preloaded libraries, which forked workers share."""
 
 from __future__ import annotations
 
@@ -16,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Load what tasks need, and fork workers as Spark asks for them."""
+    """Import the libraries of tasks, and fork workers as Spark requests them."""
     sys.path[:] = without_archives(sys.path, os.environ.get("SPARK_HOME", ""))
-    # What has looked into the archives already would read their lists again as well.
+    # Cached importers of the archives would read their file lists again.
     sys.path_importer_cache.clear()
 
-    import duckdb  # noqa: F401 - loaded for the workers, as all that follows
+    import duckdb  # noqa: F401 - preloaded for the workers, like the following imports
     import pyarrow as pa
     import pyarrow.compute
     import pyspark.daemon
@@ -34,30 +31,30 @@ def main() -> None:
 
     # Threads do not survive a fork: none may be started here.
     pa.set_cpu_count(1)
-    # Of what pages give back, Arrow's usual allocator keeps more. Nothing was allocated from this one yet, so it has no thread either.
+    # jemalloc returns more memory of freed pages than Arrow's default. It is unused so far, so it has no thread yet.
     if "ARROW_DEFAULT_MEMORY_POOL" not in os.environ and "jemalloc" in pa.supported_memory_backends():
         pa.set_memory_pool(pa.jemalloc_memory_pool())
     pyspark.daemon.manager()
 
 
 def without_archives(path: Sequence[str], spark: str) -> list[str]:
-    """Return where modules are looked for without Spark's own archives, if its PySpark is found without them.
+    """Return ``sys.path`` without Spark's archives, if the same PySpark is found without them.
 
-    Spark puts archives of its own first. What is imported from one is compiled anew in every process, and every worker reads their lists
-    of files once more for each package that came from them, which takes it longer than a small task.
+    Modules from archives are compiled in every process, and workers read the archives' file lists for each package, which takes longer than a
+    small task.
 
     Args:
-        path: the entries of ``sys.path``.
-        spark: Spark's directory, which is that of PySpark where it was installed as a package.
+        path: ``sys.path``.
+        spark: Spark's directory, that of PySpark if it was installed as a package.
 
     >>> without_archives(["/spark/python/lib/pyspark.zip", "/nowhere"], "/spark")
     ['/spark/python/lib/pyspark.zip', '/nowhere']
     """
     others = [entry for entry in path if not (spark and Path(entry).is_relative_to(spark))]
-    found, beside = PathFinder.find_spec("pyspark", others), PathFinder.find_spec("py4j", others)
-    if found is None or found.origin is None or beside is None:
+    pyspark_spec, py4j_spec = PathFinder.find_spec("pyspark", others), PathFinder.find_spec("py4j", others)
+    if pyspark_spec is None or pyspark_spec.origin is None or py4j_spec is None:
         return [*path]
-    return others if Path(found.origin).parent.resolve() == Path(spark).resolve() else [*path]
+    return others if Path(pyspark_spec.origin).parent.resolve() == Path(spark).resolve() else [*path]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The edge between Spark and pages: types on both sides, and arrays brought into the exact type that the other side wants."""
+"""Conversions between Spark's Arrow batches and pages."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 
-def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Convert an array into a type, structs field by field in order, whatever their fields are called, at any depth.
+def conform(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Convert an array to a type, at any depth; struct fields by position, not by name.
 
     Raises:
         pyarrow.ArrowInvalid: a value does not fit.
@@ -23,51 +23,51 @@ def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     >>> conform(pa.array([{"f0": 1}, None]), pa.struct([("id", pa.int64())])).to_pylist()
     [{'id': 1}, None]
     """
-    if array.type.equals(wanted):
+    if array.type.equals(target):
         return array
-    if pa.types.is_null(wanted):
+    if pa.types.is_null(target):
         return pa.nulls(len(array))
-    if pa.types.is_list(wanted) and pa.types.is_list(array.type):
-        values = conform(array.values, wanted.value_type)
-        return pa.ListArray.from_arrays(_offsets(array), values, type=wanted, mask=array.is_null())
-    if pa.types.is_map(wanted) and pa.types.is_map(array.type):
-        keys, items = conform(array.keys, wanted.key_type), conform(array.items, wanted.item_type)
-        return pa.MapArray.from_arrays(_offsets(array), keys, items, type=wanted, mask=array.is_null())
-    if pa.types.is_struct(wanted) and pa.types.is_struct(array.type):
-        children = [conform(array.field(i), wanted.field(i).type) for i in range(wanted.num_fields)]
-        return pa.StructArray.from_arrays(children, fields=list(wanted), mask=array.is_null())
+    if pa.types.is_list(target) and pa.types.is_list(array.type):
+        values = conform(array.values, target.value_type)
+        return pa.ListArray.from_arrays(_offsets(array), values, type=target, mask=array.is_null())
+    if pa.types.is_map(target) and pa.types.is_map(array.type):
+        keys, items = conform(array.keys, target.key_type), conform(array.items, target.item_type)
+        return pa.MapArray.from_arrays(_offsets(array), keys, items, type=target, mask=array.is_null())
+    if pa.types.is_struct(target) and pa.types.is_struct(array.type):
+        children = [conform(array.field(i), target.field(i).type) for i in range(target.num_fields)]
+        return pa.StructArray.from_arrays(children, fields=list(target), mask=array.is_null())
     if pa.types.is_dictionary(array.type):
-        return conform(array.dictionary_decode(), wanted)
-    return array.cast(wanted)
+        return conform(array.dictionary_decode(), target)
+    return array.cast(target)
 
 
-_KINDS: Final = (
-    lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind),
-    lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind),
-    lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind),
+_FAMILIES: Final = (
+    lambda t: pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t),
+    lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t),
+    lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_fixed_size_binary(t),
     pa.types.is_boolean,
     pa.types.is_temporal,
     pa.types.is_struct,
     pa.types.is_map,
-    lambda kind: pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind),
+    lambda t: pa.types.is_list(t) or pa.types.is_large_list(t) or pa.types.is_fixed_size_list(t),
 )
 
 
-def is_of_kind(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return whether values of a type can be those of another one without becoming something else, as numbers that become texts do.
+def is_of_kind(source: pa.DataType, target: pa.DataType) -> bool:
+    """Return whether two types are of one family, so that a conversion keeps the meaning of values (unlike number to text).
 
     >>> is_of_kind(pa.int32(), pa.int64()), is_of_kind(pa.int64(), pa.string())
     (True, False)
     """
-    if pa.types.is_dictionary(given):
-        given = given.value_type
-    if given == wanted or pa.types.is_null(given) or pa.types.is_null(wanted):
+    if pa.types.is_dictionary(source):
+        source = source.value_type
+    if source == target or pa.types.is_null(source) or pa.types.is_null(target):
         return True
-    return any(kind(given) and kind(wanted) for kind in _KINDS)
+    return any(is_in_family(source) and is_in_family(target) for is_in_family in _FAMILIES)
 
 
 def last_channel(batch: pa.RecordBatch) -> pa.Array:
-    """Return the channel that travels behind all others: the witness of joined rows.
+    """Return the last channel: the witness of joined rows.
 
     >>> last_channel(pa.RecordBatch.from_pydict({"c0": [1], "c1": [2]})).to_pylist()
     [2]
@@ -76,7 +76,7 @@ def last_channel(batch: pa.RecordBatch) -> pa.Array:
 
 
 def page_in(batch: pa.RecordBatch, schema: pa.Schema) -> Page:
-    """Return the first channels of what arrives the names and the types of a page.
+    """Return the first channels of a batch with the names and types of a page.
 
     >>> page_in(pa.RecordBatch.from_pydict({"c0": [1], "c1": [True]}), pa.schema([("id", pa.int32())])).to_pydict()
     {'id': [1]}
@@ -86,23 +86,23 @@ def page_in(batch: pa.RecordBatch, schema: pa.Schema) -> Page:
 
 
 def whole_page(pages: Iterable[Page], schema: pa.Schema) -> Page:
-    """Put pages together; without any, give one without rows.
+    """Concatenate pages; without any, return an empty page.
 
     >>> whole_page([], pa.schema([("id", pa.int32())])).num_rows
     0
     """
-    found = list(pages)
-    return pa.concat_batches(found) if found else pa.RecordBatch.from_pylist([], schema=schema)
+    parts = list(pages)
+    return pa.concat_batches(parts) if parts else pa.RecordBatch.from_pylist([], schema=schema)
 
 
 GATHERED_ROWS: Final = 1 << 16
-"""So many rows are computed together at least, if there are: what is computed for a page has its price, however few rows it has."""
+"""Minimum rows per computation: each page has a fixed cost."""
 GATHERED_BYTES: Final = 1 << 26
-"""Of so many bytes no more rows are waited for."""
+"""Bytes above which no further rows are awaited."""
 
 
 def gathered(pages: Iterable[Page], rows: int = GATHERED_ROWS, size: int = GATHERED_BYTES) -> Iterator[Page]:
-    """Put small pages together, each with so many rows or bytes at least but for the last one; pages without rows are left out.
+    """Concatenate small pages up to at least `rows` rows or `size` bytes, except the last; empty pages are dropped.
 
     >>> pages = [pa.RecordBatch.from_pydict({"id": ids}) for ids in ([1, 2], [3], [], [4])]
     >>> [page.column(0).to_pylist() for page in gathered(pages, 3)], [page.num_rows for page in gathered(pages, 3, 16)]
@@ -113,12 +113,7 @@ def gathered(pages: Iterable[Page], rows: int = GATHERED_ROWS, size: int = GATHE
 
 
 def together(pages: Iterable[Page], rows: int, size: int = GATHERED_BYTES) -> Iterator[list[Page]]:
-    """Yield pages in lists, each of so many rows or bytes at least but for the last one; pages without rows are left out.
-
-    >>> pages = [pa.RecordBatch.from_pydict({"id": ids}) for ids in ([1, 2], [3], [], [4])]
-    >>> [[page.num_rows for page in several] for several in together(pages, 3)]
-    [[2, 1], [1]]
-    """
+    """Yield lists of pages of at least `rows` rows or `size` bytes, except the last; empty pages are dropped."""
     waiting: list[Page] = []
     waiting_rows = waiting_bytes = 0
     for page in pages:
@@ -134,65 +129,65 @@ def together(pages: Iterable[Page], rows: int, size: int = GATHERED_BYTES) -> It
 
 
 def _offsets(array: pa.Array) -> pa.Array:
-    """Return the offsets of a list or map array, copied: those of a slice cannot be combined with a null mask."""
+    """Copy the offsets of a list or map array: those of a slice cannot be combined with a null mask."""
     return pa.array(array.offsets.to_numpy().copy(), pa.int32())
 
 
-def shown_zones(array: pa.Array, kind: Type) -> pa.Array:
-    """Return a column of a result whose timestamps carry zones as Arrow's timestamps: in their zone if all have one, in UTC otherwise.
+def shown_zones(array: pa.Array, sql_type: Type) -> pa.Array:
+    """Return a result column of zoned timestamps as Arrow timestamps: in their zone if all share one, otherwise in UTC.
 
     >>> from rowmerge_nb.spi.types import Type
-    >>> kind = Type("timestamp with time zone", (3,), ("zone",))
-    >>> shown_zones(pa.array([{"instant": None, "zone": "Asia/Kolkata"}], kind.arrow), kind).type
+    >>> sql_type = Type("timestamp with time zone", (3,), ("zone",))
+    >>> shown_zones(pa.array([{"instant": None, "zone": "Asia/Kolkata"}], sql_type.arrow), sql_type).type
     TimestampType(timestamp[us, tz=Asia/Kolkata])
     """
-    if kind.base != "timestamp with time zone" or not kind.fields:
+    if sql_type.base != "timestamp with time zone" or not sql_type.fields:
         return array
     instants, names = array.flatten()
     zones = names.drop_null().unique().to_pylist()
     return instants.cast(pa.timestamp("us", tz=zones[0] if len(zones) == 1 else "UTC"))
 
 
-def for_spark(kind: pa.DataType) -> pa.DataType:
-    """Return the Arrow type that Spark accepts out of a task for a channel of this type.
+def for_spark(arrow_type: pa.DataType) -> pa.DataType:
+    """Return the Arrow type that Spark accepts from a task for this type.
 
     >>> for_spark(pa.time64("us")), for_spark(pa.int64())
     (Time64Type(time64[ns]), DataType(int64))
     """
-    if pa.types.is_time(kind):
+    if pa.types.is_time(arrow_type):
         return pa.time64("ns")
-    if pa.types.is_null(kind):
+    if pa.types.is_null(arrow_type):
         return pa.string()
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(f"f{i}", for_spark(field.type)) for i, field in enumerate(kind)])
-    if pa.types.is_map(kind):
-        return pa.map_(for_spark(kind.key_type), for_spark(kind.item_type))
-    if pa.types.is_list(kind):
-        return pa.list_(for_spark(kind.value_type))
-    return kind
+    if pa.types.is_struct(arrow_type):
+        return pa.struct([pa.field(f"f{i}", for_spark(field.type)) for i, field in enumerate(arrow_type)])
+    if pa.types.is_map(arrow_type):
+        return pa.map_(for_spark(arrow_type.key_type), for_spark(arrow_type.item_type))
+    if pa.types.is_list(arrow_type):
+        return pa.list_(for_spark(arrow_type.value_type))
+    return arrow_type
 
 
-def page_of(given: Any, columns: int, source: str) -> Page:
-    """Check what a page source gave.
+def page_of(value: Any, columns: int, source: str) -> Page:
+    """Check the return value of a page source.
 
     Raises:
-        ConnectorError: GENERIC_INTERNAL_ERROR, if it is no page, or has another number of channels than columns were asked for.
+        ConnectorError: GENERIC_INTERNAL_ERROR, if it is not a page or has the wrong number of channels.
 
     >>> page_of([1], 1, "MySource")
     Traceback (most recent call last):
     rowmerge_nb.base.errors.ConnectorError: GENERIC_INTERNAL_ERROR: MySource.get_next_page gave list; it gives a pyarrow.RecordBatch, and None at its end
     """
-    if not isinstance(given, pa.RecordBatch):
+    if not isinstance(value, pa.RecordBatch):
         raise ConnectorError(
-            f"{source}.get_next_page gave {type(given).__name__}; it gives a pyarrow.RecordBatch, and None at its end",
+            f"{source}.get_next_page gave {type(value).__name__}; it gives a pyarrow.RecordBatch, and None at its end",
             code="GENERIC_INTERNAL_ERROR",
         )
-    if given.num_columns != columns:
+    if value.num_columns != columns:
         raise ConnectorError(
-            f"{source}.get_next_page gave a page of {given.num_columns} channels; {columns} columns were asked for",
+            f"{source}.get_next_page gave a page of {value.num_columns} channels; {columns} columns were asked for",
             code="GENERIC_INTERNAL_ERROR",
         )
-    return given
+    return value
 
 
 Batches = Iterable[pa.RecordBatch]

@@ -1,4 +1,4 @@
-"""What an audit does in tasks: rows that carry what they were, a sink that stores hashes, and passes that compare and find rows."""
+"""The part of an audit that runs in tasks: rows with their hashes, a sink that stores hashes, and passes that compare and find rows."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page, PageLayout
 
 ROW_ID: Final = row_of([("position", BIGINT), ("hash", BIGINT)])
-"""A row by its position in the scan, and what it was: of a row that is taken away a sink gets nothing else."""
-_THERE: Final = (Operation.INSERT, Operation.UPDATE, Operation.UPDATE_INSERT)
+"""The position of a row in the scan, and its hash: a sink gets only the row id of a removed row."""
+_NEW_ROWS: Final = (Operation.INSERT, Operation.UPDATE, Operation.UPDATE_INSERT)
 _GATHERED_HASHES: Final = 1 << 20
 
 
 def page_hashes(page: Page, types: Sequence[pa.DataType]) -> Hashes:
-    """Hash the rows of a page by its first columns, in the types that these have in pages."""
-    columns = [conform(page.column(index), kind) for index, kind in enumerate(types)]
+    """Hash the rows of a page by its first columns, converted to `types`."""
+    columns = [conform(page.column(index), arrow_type) for index, arrow_type in enumerate(types)]
     return row_hashes(columns, page.num_rows)
 
 
@@ -56,15 +56,7 @@ class AuditedColumn(ColumnHandle):
 
 @dataclass(frozen=True)
 class AuditedTableHandle(ConnectorTableHandle):
-    """A table as it was, to be read from the store that has it.
-
-    Args:
-        name: which of the audited tables it is.
-        table: the store's own handle.
-        transaction: the store's transaction.
-        provider: what opens the store's page sources.
-        columns: the store's handles of the columns.
-    """
+    """A table in an earlier state, and the means to read it from its store; `name` identifies it among the audited ones."""
 
     name: Any
     table: ConnectorTableHandle
@@ -75,33 +67,33 @@ class AuditedTableHandle(ConnectorTableHandle):
 
 @dataclass(frozen=True)
 class AuditedSplit(ConnectorSplit):
-    """A split of the store, and its number among those of the table."""
+    """A split of the store and its number within the table."""
 
     split: Any
     number: int
 
     @property
     def carries_rows(self) -> bool:
-        """As the store has it."""
+        """See `ConnectorSplit`."""
         return bool(getattr(self.split, "carries_rows", False))
 
     @property
     def remotely_accessible(self) -> bool:
-        """As the store has it."""
+        """See `ConnectorSplit`."""
         return bool(getattr(self.split, "remotely_accessible", True))
 
     @property
     def is_repeatable(self) -> bool:
-        """As the store has it."""
+        """See `ConnectorSplit`."""
         return bool(getattr(self.split, "is_repeatable", False))
 
     def with_rows(self) -> AuditedSplit:
-        """Return one that any machine can read."""
+        """Return a copy that any machine can read."""
         return AuditedSplit(self.split.with_rows(), self.number)
 
 
 class AuditingSourceProvider(ConnectorPageSourceProvider):
-    """Opens the store's page sources; where the row id is asked for, all columns are read, since it says what the row was."""
+    """Opens the store's page sources; reads all columns if the row id is requested, because it hashes them."""
 
     def create_page_source(
         self,
@@ -111,7 +103,7 @@ class AuditingSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Return a source of the wanted columns."""
+        """Open a source of the requested columns."""
         handle, audited = own(table_handle, AuditedTableHandle), own(split, AuditedSplit)
 
         def opened(read: Sequence[ColumnHandle]) -> ConnectorPageSource:
@@ -123,28 +115,25 @@ class AuditingSourceProvider(ConnectorPageSourceProvider):
 
 
 class _IdentifiedSource(PagesSource):
-    """Rows with their row ids; closing it closes the store's source."""
-
     def __init__(
-        self, source: ConnectorPageSource, read: Sequence[ColumnHandle], wanted: Sequence[ColumnHandle], split: int
+        self, source: ConnectorPageSource, read: Sequence[ColumnHandle], requested: Sequence[ColumnHandle], split: int
     ) -> None:
         self._source = source
-        super().__init__(self._identified(read, wanted, split))
+        super().__init__(self._identified(read, requested, split))
 
-    def _identified(self, read: Sequence[ColumnHandle], wanted: Sequence[ColumnHandle], split: int) -> Iterator[Page]:
+    def _identified(self, read: Sequence[ColumnHandle], requested: Sequence[ColumnHandle], split: int) -> Iterator[Page]:
         types = [column.type.arrow for column in read]
-        places = {column.name: place for place, column in enumerate(read)}
+        indexes = {column.name: index for index, column in enumerate(read)}
         position = split << 40
         while (page := self._source.get_next_page()) is not None:
             numbers = pa.array(np.arange(position, position + page.num_rows))
             hashes = pa.array(page_hashes(page, types).view(np.int64))
             position += page.num_rows
             row_id = pa.StructArray.from_arrays([numbers, hashes], names=["position", "hash"])
-            arrays = [row_id if isinstance(c, AuditedColumn) else page.column(places[c.name]) for c in wanted]
-            yield pa.RecordBatch.from_arrays(arrays, names=[column.name for column in wanted])
+            arrays = [row_id if isinstance(c, AuditedColumn) else page.column(indexes[c.name]) for c in requested]
+            yield pa.RecordBatch.from_arrays(arrays, names=[column.name for column in requested])
 
     def close(self) -> None:
-        """Close the store's source."""
         self._source.close()
 
 
@@ -153,13 +142,13 @@ class _IdentifiedSource(PagesSource):
 
 @dataclass(frozen=True)
 class AuditingMergeHandle(ConnectorMergeTableHandle):
-    """The table that an audited statement would have changed, with the types of its columns."""
+    """The target of an audited statement, with the types of its columns."""
 
     types: tuple[pa.DataType, ...]
 
 
 class AuditingSinkProvider(ConnectorPageSinkProvider):
-    """Makes the sinks of an audit, which write nothing."""
+    """Creates sinks that write nothing."""
 
     def create_merge_sink(
         self,
@@ -167,12 +156,12 @@ class AuditingSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> ConnectorMergeSink:
-        """Make a sink."""
+        """Create a sink that hashes rows."""
         return _AuditingSink(own(merge_handle, AuditingMergeHandle).types)
 
 
 class _AuditingSink(ConnectorMergeSink):
-    """Notes what rows are taken away and put in, by their hashes; its one fragment is the difference that they make."""
+    """Records the hashes of removed and added rows; its one fragment is their difference."""
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         self._types = types
@@ -181,7 +170,6 @@ class _AuditingSink(ConnectorMergeSink):
         self._positions: list[npt.NDArray[np.int64]] = []
 
     def store_merged_rows(self, page: Page) -> None:
-        """Take a page of changed rows: whole new ones, and of old ones the row ids."""
         width = len(self._types)
         operations = page.column(width)
         added = page.filter(pc.equal(operations, int(Operation.INSERT)))
@@ -192,7 +180,7 @@ class _AuditingSink(ConnectorMergeSink):
         self._removed.append(hashed.to_numpy(zero_copy_only=False).view(np.uint64))
 
     def finish(self) -> list[bytes]:
-        """Return the difference; a row that several clauses take away goes once. All that is about a target row comes to one sink."""
+        """Return the difference. A row that several clauses remove counts once; all changes of a target row reach one sink."""
         _, first = np.unique(np.concatenate(self._positions), return_index=True)
         removed = np.concatenate(self._removed)[first]
         return [(Bag.of(np.concatenate(self._added)) - Bag.of(removed)).to_bytes()]
@@ -201,31 +189,25 @@ class _AuditingSink(ConnectorMergeSink):
 # -- comparing ----------------------------------------------------------------------------------------------------------
 
 BLOB: Final = pa.schema([("part", pa.int32()), ("side", pa.int8()), ("hashes", pa.binary())])
-"""What `HashPass` gives: rows of a table, as hashes of one part of all hashes; on which side they are, 1 or -1."""
+"""The output of `HashPass`: the hashes of one part, and their side, 1 or -1."""
 NET: Final = pa.schema([("plus", pa.int64()), ("minus", pa.int64()), ("bag", pa.binary())])
-"""What `NetPass` gives: how many rows were on either side, and a bag of those of which one side has more."""
+"""The output of `NetPass`: the number of rows per side, and a bag of their difference."""
 
 
 @dataclass(frozen=True)
 class HashPass:
-    """Reads splits of a table and gives their rows as hashes, sorted into parts.
-
-    Args:
-        scan: reads all columns, in the types of pages.
-        side: 1, or -1 for rows that are to be taken away from those of the other side.
-        parts: how many parts there are.
-    """
+    """Reads splits of a table and yields the hashes of their rows, partitioned; `side` is -1 for rows to subtract."""
 
     scan: ScanPass
     side: int
     parts: int
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Read the splits whose numbers arrive."""
+        """Process one partition."""
         yield from self.blobs(self.scan.marked(number for batch in batches for number in batch.column(0).to_pylist()))
 
     def blobs(self, pages: Iterator[Page]) -> Iterator[pa.RecordBatch]:
-        """Yield the blobs of pages."""
+        """Yield the hashes of pages, in the schema `BLOB`."""
         types = [field.type for field in self.scan.schema][:-1]
         waiting: list[Hashes] = []
         for page in pages:
@@ -248,10 +230,10 @@ class HashPass:
 
 @dataclass(frozen=True)
 class NetPass:
-    """Takes all hashes of some parts, and gives those of which one side has more."""
+    """Subtracts the two sides of the parts that arrive."""
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Work on the blobs that arrive."""
+        """Process one partition."""
         sides: dict[int, list[Hashes]] = {1: [np.zeros(0, np.uint64)], -1: [np.zeros(0, np.uint64)]}
         for batch in batches:
             for side, blob in zip(batch.column("side").to_pylist(), batch.column("hashes"), strict=True):
@@ -270,15 +252,11 @@ class NetPass:
 
 @dataclass(frozen=True)
 class FindPass:
-    """Reads splits of a table and gives the rows that are looked for: the first so many of every task.
+    """Reads splits of a table and yields the first matching rows of each task.
 
     Args:
-        scan: reads all columns, in the types of pages.
-        schema: the columns in Spark's types.
-        hashes: rows must have one of these hashes, which ascend; None for any.
-        keys: they must have one of these hashes of their keys, which ascend; None for any.
-        key: the places of the columns that are the key.
-        most: no more rows than so many.
+        hashes: ascending hashes of the rows to match; None for any row.
+        keys: ascending hashes of the keys to match; None for any key.
     """
 
     scan: ScanPass
@@ -289,40 +267,36 @@ class FindPass:
     most: int
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Read the splits whose numbers arrive."""
+        """Process one partition."""
         pages = self.scan.marked(number for batch in batches for number in batch.column(0).to_pylist())
-        for page in self.found(pages):
+        for page in self.matching_rows(pages):
             arrays = [conform(page.column(i), field.type) for i, field in enumerate(self.schema)]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def found(self, pages: Iterator[Page]) -> Iterator[Page]:
-        """Yield the rows that are looked for."""
+    def matching_rows(self, pages: Iterator[Page]) -> Iterator[Page]:
+        """Yield the matching rows."""
         types = [field.type for field in self.scan.schema][:-1]
-        left = self.most
+        remaining = self.most
         for page in pages:
-            wanted = np.ones(page.num_rows, np.bool_)
+            matches = np.ones(page.num_rows, np.bool_)
             if self.hashes is not None:
-                wanted &= among(page_hashes(page, types), self.hashes)
+                matches &= among(page_hashes(page, types), self.hashes)
             if self.keys is not None:
-                wanted &= among(row_hashes([page.column(place) for place in self.key], page.num_rows), self.keys)
-            taken = np.flatnonzero(wanted)[:left]
-            left -= len(taken)
-            if len(taken):
-                yield page.select(range(len(types))).take(pa.array(taken))
-            if not left:
+                matches &= among(row_hashes([page.column(index) for index in self.key], page.num_rows), self.keys)
+            positions = np.flatnonzero(matches)[:remaining]
+            remaining -= len(positions)
+            if len(positions):
+                yield page.select(range(len(types))).take(pa.array(positions))
+            if not remaining:
                 return
 
 
 @dataclass(frozen=True)
 class RowChooser:
-    """Chooses the joined rows that a trace keeps: those that take away or make rows that are looked for, or have keys that are.
+    """Selects the joined rows that a trace retains, by the ascending hashes of the rows that they remove or create, or of their keys.
 
     Args:
-        hashes: the rows, by their hashes, which ascend.
-        keys: the keys, by their hashes, which ascend.
-        target: the columns of the target that are its key, and ``source`` those of the source that must be equal to them, if these are known.
-        types: their types.
-        most: no more joined rows of a task than so many.
+        source: the source columns that must equal the target's, if known.
     """
 
     hashes: Hashes
@@ -341,45 +315,42 @@ class RowChooser:
         *,
         transformed: bool,
     ) -> npt.NDArray[np.int64]:
-        """Choose among the rows of a page.
+        """Return the positions of the selected rows of a page before and after ``transform_page``, unless that was skipped.
 
-        Args:
-            layout: where the channels lie.
-            page: the page before ``transform_page``, and after.
-            produced: how many rows each row has become.
-            witness: the values of both sides.
-            transformed: False where there was no ``transform_page``.
+        Each row has become `produced` rows.
         """
         before, after = page
         row_id = before.column(layout.before.row_id) if transformed else after.column(layout.after.row_id)
-        chosen = among(row_id.field(1).fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64), self.hashes)
-        chosen &= row_id.is_valid().to_numpy(zero_copy_only=False)
+        selected = among(row_id.field(1).fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64), self.hashes)
+        selected &= row_id.is_valid().to_numpy(zero_copy_only=False)
         operations = after.column(layout.after.operation).to_numpy(zero_copy_only=False)
-        new = np.isin(operations, [int(operation) for operation in _THERE])
+        new = np.isin(operations, [int(operation) for operation in _NEW_ROWS])
         width = layout.column_count
         types = [after.schema.field(index).type for index in range(width)]
-        made = among(page_hashes(after, types), self.hashes) & new
+        created = among(page_hashes(after, types), self.hashes) & new
         key = [after.schema.get_field_index(name) for name in self.target]
-        made |= among(row_hashes([after.column(place) for place in key], after.num_rows), self.keys) & new
+        created |= among(row_hashes([after.column(index) for index in key], after.num_rows), self.keys) & new
         owner = np.repeat(np.arange(before.num_rows), produced)
-        chosen[owner[made]] = True
+        selected[owner[created]] = True
         for side, names in (("target", self.target), ("source", self.source)):
-            chosen |= self._by_witness(side, names, witness, before.num_rows)
-        found: npt.NDArray[np.int64] = np.flatnonzero(chosen)[: self.most]
-        return found
+            selected |= self._by_witness(side, names, witness, before.num_rows)
+        positions: npt.NDArray[np.int64] = np.flatnonzero(selected)[: self.most]
+        return positions
 
     def _by_witness(self, side: str, names: Sequence[str], witness: Page | None, rows: int) -> npt.NDArray[np.bool_]:
-        none = np.zeros(rows, np.bool_)
+        no_rows = np.zeros(rows, np.bool_)
         if witness is None or not names or side not in witness.schema.names:
-            return none
+            return no_rows
         values = witness.column(side)
-        places = [values.type.get_field_index(name) for name in names]
-        if min(places) < 0:
-            return none
+        indexes = [values.type.get_field_index(name) for name in names]
+        if min(indexes) < 0:
+            return no_rows
         try:
-            columns = [conform(values.flatten()[place], kind) for place, kind in zip(places, self.types, strict=True)]
+            columns = [
+                conform(values.flatten()[index], arrow_type) for index, arrow_type in zip(indexes, self.types, strict=True)
+            ]
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            # A key of the source that the target's type does not hold is none of the target's.
-            return none
-        there: npt.NDArray[np.bool_] = values.is_valid().to_numpy(zero_copy_only=False)
-        return among(row_hashes(columns, rows), self.keys) & there
+            # A source key outside the range of the target's type matches no target row.
+            return no_rows
+        present: npt.NDArray[np.bool_] = values.is_valid().to_numpy(zero_copy_only=False)
+        return among(row_hashes(columns, rows), self.keys) & present

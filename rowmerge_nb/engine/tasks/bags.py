@@ -1,4 +1,4 @@
-"""Bags of rows, told by their hashes: how often each is there. Differences of tables are such bags, with numbers below zero."""
+"""Multisets of rows, identified by their hashes. A difference of tables is such a bag with negative counts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bag:
-    """Rows, each with how often it is there; below zero, how often it is taken away.
+    """Rows and their counts; a negative count is a number of removals.
 
     Args:
-        hashes: the rows, ascending, each once.
-        counts: how often; never zero.
+        hashes: ascending and distinct.
+        counts: never zero.
 
     >>> one, other = Bag.of(np.array([5, 5, 7], np.uint64)), Bag.of(np.array([5, 8], np.uint64))
     >>> (one - other).hashes.tolist(), (one - other).counts.tolist()
@@ -34,23 +34,18 @@ class Bag:
 
     @classmethod
     def of(cls, hashes: Hashes, counts: npt.NDArray[np.int64] | int = 1) -> Bag:
-        """Count rows.
-
-        Args:
-            hashes: the rows, in any order.
-            counts: how often each is there, or all of them are.
-        """
+        """Build a bag from hashes in any order, with a count for each or for all."""
         order = np.argsort(hashes)
         ordered = hashes[order]
         numbers = np.full(len(hashes), counts, np.int64) if isinstance(counts, int) else counts[order]
         starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(ordered) else order
         total = np.add.reduceat(numbers, starts) if len(ordered) else numbers
-        kept = total != 0
-        return cls(ordered[starts][kept], total[kept])
+        nonzero = total != 0
+        return cls(ordered[starts][nonzero], total[nonzero])
 
     @classmethod
     def none(cls) -> Bag:
-        """Return the bag without rows."""
+        """Return the empty bag."""
         return cls(np.zeros(0, np.uint64), np.zeros(0, np.int64))
 
     def __add__(self, other: Bag) -> Bag:
@@ -64,40 +59,40 @@ class Bag:
 
     @property
     def more(self) -> Bag:
-        """The rows that are there."""
-        kept = self.counts > 0
-        return Bag(self.hashes[kept], self.counts[kept])
+        """The rows with positive counts."""
+        positive = self.counts > 0
+        return Bag(self.hashes[positive], self.counts[positive])
 
     @property
     def less(self) -> Bag:
-        """The rows that are taken away, with how often, as numbers above zero."""
+        """The rows with negative counts, negated."""
         return (-self).more
 
     @property
     def total(self) -> int:
-        """How many rows there are."""
+        """The sum of all counts."""
         return int(self.counts.sum())
 
     @property
     def size(self) -> int:
-        """How many rows are there or taken away."""
+        """The sum of all absolute counts."""
         return int(np.abs(self.counts).sum())
 
     def first(self, rows: int) -> Hashes:
-        """Return some of the rows, no more than so many."""
+        """Return up to `rows` hashes."""
         return self.hashes[:rows]
 
     def count_of(self, row: int) -> int:
-        """Return how often a row is there."""
+        """Return the count of a row."""
         at = int(np.searchsorted(self.hashes, np.uint64(row)))
         return int(self.counts[at]) if at < len(self.hashes) and int(self.hashes[at]) == row else 0
 
     def holds(self, rows: Hashes) -> npt.NDArray[np.bool_]:
-        """Return which of some rows are in it, however often."""
+        """Return which rows the bag contains, whatever their counts."""
         return among(rows, self.hashes)
 
     def to_bytes(self) -> bytes:
-        """Return it as bytes, for the way from a task to the driver.
+        """Serialize the bag, to send it from a task to the driver.
 
         >>> Bag.from_bytes(Bag.of(np.array([3, 3], np.uint64)).to_bytes()).counts.tolist()
         [2]
@@ -106,6 +101,6 @@ class Bag:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Bag:
-        """Return the bag that `to_bytes` has written."""
+        """Deserialize the result of `to_bytes`."""
         half = len(data) // 2
         return cls(np.frombuffer(data[:half], np.uint64), np.frombuffer(data[half:], np.int64))

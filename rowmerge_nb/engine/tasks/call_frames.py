@@ -1,4 +1,4 @@
-"""Where a connector's code was when it raised an error, and what it was given; and why it cannot stop in a debugger there."""
+"""The source location and the arguments of a connector's call that raised an error; breakpoints in tasks."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
 
 _AROUND: Final = 2
-"""So many lines are told on each side of one that raised an error."""
+"""Lines of context on each side of the line that raised the error."""
 _MOST_FRAMES: Final = 10
 _MOST_CAUSES: Final = 5
 _MOST_TEXT: Final = 1_000
 _SHOWN_ROWS: Final = 5
 _SHOWN_BYTES: Final = 1 << 16
 _CLEANING: Final = frozenset({"abort", "rollback"})
-"""Calls that come after something has failed: what they raise is told beside that, wherever it comes from."""
+"""Calls that follow a failure: their errors are always recorded, in addition to that failure."""
 
 
 def raised_by(
@@ -43,18 +43,9 @@ def raised_by(
     page: Page | None = None,
     handle: object = None,
 ) -> Raised | None:
-    """Keep what a connector's own code has raised; None where it was none of it.
+    """Return a record of an error that a connector's own code raised, otherwise None.
 
-    An error of ours that a connector raises is a refusal: it has a sentence of its own, and is told as that.
-
-    Args:
-        error: the error, with its traceback.
-        method: the call of the contract.
-        caller: who made it.
-        number: which writer or split it was.
-        call: which of its calls of this name it was.
-        page: the page that it was given.
-        handle: the handle that it was given.
+    A `RowMergeError` is a refusal with a message of its own, and is not recorded.
 
     >>> raised_by(ValueError("never raised"), "finish", caller="writer") is None
     True
@@ -65,8 +56,8 @@ def raised_by(
     if not frames and method not in _CLEANING:
         return None
     rows = None if page is None else page.num_rows
-    given = _first_rows(page), rows, _handle_text(handle), _causes(error, explicit=method in _CLEANING)
-    return Raised(method, caller, number, call, type(error).__name__, _text(error), frames, *given)
+    context = _first_rows(page), rows, _handle_text(handle), _causes(error, explicit=method in _CLEANING)
+    return Raised(method, caller, number, call, type(error).__name__, _text(error), frames, *context)
 
 
 def _text(error: BaseException) -> str:
@@ -74,24 +65,22 @@ def _text(error: BaseException) -> str:
 
 
 def _causes(error: BaseException, *, explicit: bool) -> tuple[RaisedFrom, ...]:
-    """Return what an error was raised from, as Python tells it.
+    """Return the causes of an error as Python reports them; with `explicit`, without implicit context.
 
-    Args:
-        error: the error.
-        explicit: leave out what was only being handled meanwhile: where a call cleans up, that is what it cleans up after.
+    Errors of a cleanup call have the original failure as implicit context.
     """
-    found: list[RaisedFrom] = []
-    seen = {id(error)}
-    while len(found) < _MOST_CAUSES:
+    causes: list[RaisedFrom] = []
+    visited = {id(error)}
+    while len(causes) < _MOST_CAUSES:
         cause, direct = error.__cause__, True
         if cause is None and not error.__suppress_context__ and not explicit:
             cause, direct = error.__context__, False
-        if cause is None or id(cause) in seen:
+        if cause is None or id(cause) in visited:
             break
-        seen.add(id(cause))
-        found.append(RaisedFrom(type(cause).__name__, _text(cause), _frames(cause), direct))
+        visited.add(id(cause))
+        causes.append(RaisedFrom(type(cause).__name__, _text(cause), _frames(cause), direct))
         error = cause
-    return tuple(found)
+    return tuple(causes)
 
 
 def _frames(error: BaseException) -> tuple[CodeFrame, ...]:
@@ -103,12 +92,7 @@ def _frames(error: BaseException) -> tuple[CodeFrame, ...]:
 
 
 def code_around(file: str, line: int) -> tuple[tuple[int, str], ...]:
-    """Return a line of a file and its neighbours, each with its number, without the blanks that all of them begin with.
-
-    Args:
-        file: the file's path, or what Python calls a text that is in none.
-        line: the line's number, from 1.
-    """
+    """Return a line of a file and its neighbors, each with its number (from 1), with common indentation removed."""
     linecache.checkcache(file)
     lines = linecache.getlines(file)
     if not 1 <= line <= len(lines):
@@ -120,11 +104,11 @@ def code_around(file: str, line: int) -> tuple[tuple[int, str], ...]:
 
 
 def _first_rows(page: Page | None) -> Page | None:
-    """Return the first rows of a page as a copy; fewer, or none, where their values are large."""
+    """Return a copy of the first rows of a page; fewer, or None, if their values are large."""
     if page is None:
         return None
     for rows in range(min(_SHOWN_ROWS, page.num_rows), 0, -1):
-        # Not a slice: that would take the whole page along to the driver.
+        # A slice would pickle the whole page.
         first = page.take(pa.array(range(rows), pa.int64()))
         if first.nbytes <= _SHOWN_BYTES:
             return first
@@ -132,7 +116,7 @@ def _first_rows(page: Page | None) -> Page | None:
 
 
 def _handle_text(handle: object) -> str:
-    """Return a handle's ``repr``, whatever that does, or what is in it where nobody wrote one; without addresses, which tell nobody anything.
+    """Return the repr of a handle, or its attributes if its class has no repr, without addresses.
 
     >>> class Handle:
     ...     def __init__(self): self.table = "t"
@@ -146,20 +130,19 @@ def _handle_text(handle: object) -> str:
             text = f"{type(handle).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(handle).items())})"
         else:
             text = repr(handle)
-    except Exception as error:  # noqa: BLE001 - whatever a foreign repr raises must not hide the error
+    except Exception as error:  # noqa: BLE001 - a failing repr must not hide the error
         return f"{type(handle).__name__}, whose repr raises {type(error).__name__}"
     text = re.sub(r" at 0x[0-9a-f]+", "", text[: 2 * _MOST_TEXT])
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
 
 
 def own_frame(error: BaseException) -> FrameSummary | None:
-    """Return the innermost frame of an error that is neither of this package nor of a library; None where there is none."""
+    """Return the innermost frame of user code, outside of this package and of libraries; None if there is none."""
     return next((frame for frame in reversed(extract_tb(error.__traceback__)) if _is_own(frame.filename)), None)
 
 
 @cache
 def _is_own(file: str) -> bool:
-    """Return whether a file is neither of this package nor of a library."""
     if file.startswith("<frozen"):
         return False
     paths = sysconfig.get_paths()
@@ -172,7 +155,7 @@ def _is_own(file: str) -> bool:
 
 @contextmanager
 def no_breakpoints() -> Iterator[None]:
-    """Make an error of a ``breakpoint()`` in a Spark task: nobody sits in front of a task."""
+    """Make ``breakpoint()`` raise in a Spark task, where no debugger can be attached."""
     pyspark = sys.modules.get("pyspark")
     if pyspark is None or pyspark.TaskContext.get() is None:
         yield

@@ -1,4 +1,4 @@
-"""From joined rows to what the pass of the processor takes: the page's channels, and the witness behind them."""
+"""Conversion of joined rows to the input of the processor's pass: the channels of the page, then the witness."""
 
 from __future__ import annotations
 
@@ -24,18 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ChangeChannels:
-    """Makes of joined rows what the pass of the processor takes.
+    """Converts joined rows to the input of the processor's pass.
 
     Args:
         location: the symbols of the old redistribution columns.
-        hashed: the channel ``hash`` stands behind them.
-        row_id: the symbol of the row id.
-        case: makes the merge row.
-        numbered: ``unique_id`` stands behind the case number.
-        marked: the mark of rows with a source row stands behind it; the join is a FULL one.
-        returned: computes the row of RETURNING, which stands behind that; None without one.
-        witness: the type of the witness; None if rows do not carry it.
-        shown: of the target and of the source the symbols whose values the witness has.
+        hashed: add the channel ``hash`` after them.
+        numbered: add ``unique_id`` after the case number.
+        marked: add the flag of rows with a source row (FULL join).
+        returned: computes the row of RETURNING, the next channel.
+        shown: the symbols of target and source in the witness.
     """
 
     location: tuple[str, ...]
@@ -49,16 +46,10 @@ class ChangeChannels:
     shown: tuple[tuple[str, ...], tuple[str, ...]]
 
     def batch(self, rows: JoinedRows, evaluator: PageEvaluator, source_rows: pa.Array | None = None) -> pa.RecordBatch:
-        """Return the channels.
-
-        Args:
-            rows: joined rows.
-            evaluator: computes conditions and values.
-            source_rows: the number of every row of the source's page.
-        """
+        """Build the batch; `source_rows` numbers the rows of the source's page."""
         location = [rows.column(name) for name in self.location]
         merge_row = self.case.merge_rows(rows, evaluator)
-        # A NULL row has no number, so not the field itself, which has one.
+        # struct_field applies the null mask of the row, which the child array ignores.
         number = pc.struct_field(merge_row, [merge_row.type.num_fields - 1])
         arrays = [*location]
         if self.hashed:
@@ -67,8 +58,8 @@ class ChangeChannels:
         if self.numbered:
             arrays.append(rows.column(POSITION))
         if self.marked:
-            there = rows.sides[1].is_there
-            arrays.append(pa.array(there, mask=~there))
+            present = rows.sides[1].is_there
+            arrays.append(pa.array(present, mask=~present))
         if self.returned is not None:
             arrays.append(self.returned.of(rows, merge_row, evaluator))
         if self.witness is not None:
@@ -78,15 +69,7 @@ class ChangeChannels:
 
 @dataclass(frozen=True)
 class DeleteChannels:
-    """Makes of rows to delete the page of the writer, and the witness.
-
-    Args:
-        schema: the page's channels.
-        kept: per table column the symbol of the value that is kept; None where there is NULL.
-        row_id: the symbol of the row id.
-        witness: the type of the witness; None if rows do not carry it.
-        shown: the symbols whose values the witness has.
-    """
+    """Converts rows to delete to the writer's page and the witness; `kept` has the symbol per table column, None for NULL."""
 
     schema: pa.Schema
     kept: tuple[str | None, ...]
@@ -95,13 +78,13 @@ class DeleteChannels:
     shown: tuple[tuple[str, ...], tuple[str, ...]]
 
     def batch(self, rows: JoinedRows, _: PageEvaluator) -> pa.RecordBatch:
-        """Return the channels."""
-        known = dict(zip(self.schema.names[: len(self.kept)], self.kept, strict=True))
+        """Build the batch."""
+        symbols = dict(zip(self.schema.names[: len(self.kept)], self.kept, strict=True))
         arrays = []
         for index, channel in enumerate(self.schema):
-            kept = known.get(channel.name) if index < len(self.kept) else None
-            if kept is not None:
-                arrays.append(rows.column(kept))
+            symbol = symbols.get(channel.name) if index < len(self.kept) else None
+            if symbol is not None:
+                arrays.append(rows.column(symbol))
             elif index < len(self.kept):
                 arrays.append(pa.nulls(rows.count, channel.type))
             else:
@@ -118,16 +101,18 @@ class DeleteChannels:
 
 
 def _witness_of(
-    rows: JoinedRows, kind: pa.StructType, shown: tuple[tuple[str, ...], tuple[str, ...]], source_rows: pa.Array | None
+    rows: JoinedRows,
+    witness_type: pa.StructType,
+    symbols_by_side: tuple[tuple[str, ...], tuple[str, ...]],
+    source_rows: pa.Array | None,
 ) -> pa.StructArray:
-    """Return both sides' values of joined rows; a side that a row does not have is NULL."""
     fields: dict[str, pa.Array] = {"source_row": pa.nulls(rows.count, pa.int64())}
     if source_rows is not None and len(rows.sides) > 1:
         fields["source_row"] = rows.sides[1].taken(source_rows)
-    for name, side, symbols in zip(("target", "source"), rows.sides, shown, strict=False):
-        if kind.get_field_index(name) >= 0:
-            wanted = kind.field(name).type
-            values = [conform(side.column(symbol), field.type) for symbol, field in zip(symbols, wanted, strict=True)]
+    for name, side, symbols in zip(("target", "source"), rows.sides, symbols_by_side, strict=False):
+        if witness_type.get_field_index(name) >= 0:
+            side_type = witness_type.field(name).type
+            values = [conform(side.column(symbol), field.type) for symbol, field in zip(symbols, side_type, strict=True)]
             absent = None if side.is_there.all() else pa.array(~side.is_there)
-            fields[name] = pa.StructArray.from_arrays(values, fields=list(wanted), mask=absent)
-    return pa.StructArray.from_arrays([fields[field.name] for field in kind], fields=list(kind))
+            fields[name] = pa.StructArray.from_arrays(values, fields=list(side_type), mask=absent)
+    return pa.StructArray.from_arrays([fields[field.name] for field in witness_type], fields=list(witness_type))

@@ -1,4 +1,4 @@
-"""What a connector's bucket function returns, checked before a row is sent anywhere by it."""
+"""Checks of a connector's bucket function before rows are sent by its results."""
 
 from __future__ import annotations
 
@@ -22,12 +22,9 @@ _EXAMPLES: Final = 5
 
 @dataclass(frozen=True)
 class CheckedBuckets(BucketFunction):
-    """A connector's bucket function whose results are checked: one int32 per row, not NULL, within the bucket count.
+    """A connector's bucket function with checks: one int32 per row, not NULL, within the bucket count.
 
-    A bucket outside of the range would still find a writer, by its remainder, and the store would find a file that it does not expect.
-
-    Args:
-        function: the connector's function.
+    Without the check, a bucket out of range would reach a writer by its remainder, and write an unexpected file.
     """
 
     function: BucketFunction

@@ -1,4 +1,4 @@
-"""Join keys of both sides in one type each, so that equal values are stored alike."""
+"""Normalization of join keys, so that equal values of both sides have equal representations."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _NOT_A_NUMBER = np.float64("nan").view(np.int64)
 
 
 def comparable(values: pa.Array) -> pa.Array:
-    """Return values in the widest type of their family: the width of integers and decimals, and the layout of texts, do not matter.
+    """Return values in the widest type of their family of types.
 
-    Floating point numbers become the bits of doubles. There is one zero, and NaN becomes NULL, since it is equal to nothing.
+    Floating point numbers become the bits of doubles, with one zero. NaN becomes NULL, because it equals nothing.
 
     >>> comparable(pa.array([1], pa.int8())).type, comparable(pa.array(["a"], pa.large_string())).type
     (DataType(int64), DataType(string))
@@ -25,7 +25,7 @@ def comparable(values: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(sql_type):
         return comparable(values.dictionary_decode())
     if pa.types.is_floating(sql_type):
-        # Adding zero makes a positive zero of a negative one.
+        # -0.0 + 0.0 is 0.0.
         numbers = pc.add(values.cast(pa.float64()), 0.0)
         bits = numbers.view(pa.int64())
         if not pc.any(pc.is_nan(numbers)).as_py():
@@ -41,13 +41,9 @@ def comparable(values: pa.Array) -> pa.Array:
 
 
 def key_parts(values: pa.Array, *, nulls_meet: bool) -> list[pa.Array]:
-    """Return the columns that decide whether two values are equal: rows are equal just when all of their parts are, and none is NULL.
+    """Return columns that decide equality: two values are equal if all their parts are equal and none is NULL.
 
-    A row has the parts of its fields, and an array those of its elements, one text of bytes each.
-
-    Args:
-        values: the values of a key.
-        nulls_meet: NULL is equal to NULL, and NaN to NaN, as for IS NOT DISTINCT FROM. Then no part is NULL.
+    With `nulls_meet` (IS NOT DISTINCT FROM), NULL equals NULL, NaN equals NaN, and no part is NULL.
 
     >>> [part.to_pylist() for part in key_parts(pa.array([3, None]), nulls_meet=True)]
     [[False, True], [3, 0]]
@@ -74,7 +70,7 @@ def _own_parts(values: pa.Array, *, nulls_meet: bool) -> list[pa.Array]:
 def _without_nulls(values: pa.Array) -> pa.Array:
     if not values.null_count:
         return values
-    # The empty text, zero, or the first moment: a value that every type has.
+    # The empty text, zero, or the epoch: a value of every type.
     if pa.types.is_string(values.type) or _is_bytes(values.type):
         return pc.fill_null(values.cast(pa.large_binary()), b"")
     zeros = pa.array(np.zeros(1, np.uint8).repeat(values.type.bit_width // 8 or 1))
@@ -83,21 +79,25 @@ def _without_nulls(values: pa.Array) -> pa.Array:
 
 
 def _list_parts(values: pa.Array, *, nulls_meet: bool) -> list[pa.Array]:
-    """Return the bytes of each array's elements, part by part. An array with a NULL among its elements is equal to nothing."""
+    """Return the bytes of each array's elements, part by part. An array with a NULL element equals nothing."""
     lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     elements = key_parts(values.flatten(), nulls_meet=nulls_meet)
     parts = list(chain.from_iterable(_joined(part, offsets) for part in elements))
-    known = values.is_valid().to_numpy(zero_copy_only=False)
+    comparable_rows = values.is_valid().to_numpy(zero_copy_only=False)
     for part in elements:
         if part.null_count:
             nulls = np.concatenate([[0], np.cumsum(part.is_null().to_numpy(zero_copy_only=False))])
-            known = known & (nulls[offsets[1:]] == nulls[offsets[:-1]])
-    return parts if known.all() else [pc.if_else(pa.array(known), part, pa.scalar(None, part.type)) for part in parts]
+            comparable_rows = comparable_rows & (nulls[offsets[1:]] == nulls[offsets[:-1]])
+    return (
+        parts
+        if comparable_rows.all()
+        else [pc.if_else(pa.array(comparable_rows), part, pa.scalar(None, part.type)) for part in parts]
+    )
 
 
 def _joined(part: pa.Array, offsets: np.ndarray) -> list[pa.Array]:
-    """Return the bytes of runs of values; of texts the lengths as well."""
+    """Return the bytes of runs of values; for texts, the lengths as well."""
     if _is_bytes(part.type) or pa.types.is_string(part.type):
         texts = part.cast(pa.large_binary())
         starts = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]

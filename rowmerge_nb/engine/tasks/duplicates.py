@@ -1,6 +1,6 @@
-"""Duplicate matches: marking and checking (design documents, "Detecting duplicate matching target rows").
+"""Marking and checking of duplicate matches (design documents, "Detecting duplicate matching target rows").
 
-Works on the whole of what one task has, which is why all matches of one target row must be in one task before.
+All matches of a target row must be in one task.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Patterns = dict[tuple[int, int, int, int, bool], int]
-"""(matches, acting, updates, deletes, repeated) of a target row, numbers cut at 2: how many target rows are like that."""
+"""The number of target rows by (matches, acting, updates, deletes, repeated), numbers capped at 2."""
 SEVERAL = 2
 
 NO_TARGET = -1
@@ -30,14 +30,14 @@ NO_CLAUSE = -1
 
 @dataclass(frozen=True)
 class MatchKeys:
-    """Plain numbers for (unique_id, case_number): -1 stands for NULL, which no unique id and no clause has."""
+    """Keys (unique_id, case_number) as plain numbers; -1 is NULL."""
 
     unique_id: npt.NDArray[np.int64]
     case_number: npt.NDArray[np.int32]
 
     @classmethod
     def of(cls, unique_id: pa.Array, case_number: pa.Array) -> MatchKeys:
-        """Take the two channels, which may hold NULL."""
+        """Convert the two channels, which may contain NULL."""
         return cls(
             pc.fill_null(unique_id, NO_TARGET).to_numpy(zero_copy_only=False),
             pc.fill_null(case_number, NO_CLAUSE).to_numpy(zero_copy_only=False),
@@ -45,7 +45,7 @@ class MatchKeys:
 
 
 def _sizes(*keys: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Return per row how many rows share its key, and whether it is the first of them in the order given."""
+    """Return per row the number of rows with its key, and whether it is the first of them."""
     count = len(keys[0])
     if count == 0:
         return np.zeros(0, np.int64), np.zeros(0, bool)
@@ -64,23 +64,22 @@ def _sizes(*keys: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> tuple[npt.ND
 
 
 def _repeats(unique_id: npt.NDArray[np.int64]) -> bool:
-    """Return whether a target row was matched twice; finding out that none was is much faster than counting."""
+    """Return whether a target row was matched twice; much faster than counting."""
     ordered = np.sort(unique_id[unique_id != NO_TARGET])
     return bool((ordered[1:] == ordered[:-1]).any())
 
 
 def mark_distinct(unique_id: pa.Array, case_number: pa.Array, era: Era, seen: set[int] | None = None) -> pa.Array:
-    """Make the byte channel ``is_distinct`` (int8, 0 or 1).
+    """Build the channel ``is_distinct`` (int8, 0 or 1).
 
-    Documents: 0 on every row of a key that occurs more than once, and always 1 where ``unique_id`` is NULL.
-    Current era: the first row of a key gets 1, later ones 0, NULLs included.
+    Documents: 0 for every row of a repeated key, always 1 if ``unique_id`` is NULL.
+    Current era: 1 for the first row of a key, otherwise 0, NULLs included.
 
     Args:
-        unique_id: int64, NULL where no target row was matched.
-        case_number: int32, -1 or NULL where no clause fired.
-        era: whose rule.
-        seen: where rows come batch by batch, the case numbers that rows without a target row have had in batches before; those of this
-            batch are added. A target row has all of its rows in one batch.
+        unique_id: int64, NULL if no target row was matched.
+        case_number: int32, -1 or NULL if no clause fired.
+        era: selects the rule.
+        seen: case numbers of rows without a target row in earlier batches; updated.
 
     >>> ids, cases = pa.array([5, 5, None, None]), pa.array([0, 0, 1, 1], pa.int32())
     >>> mark_distinct(ids, cases, Era.DOCUMENTS).to_pylist(), mark_distinct(ids, cases, Era.CURRENT).to_pylist()
@@ -100,11 +99,10 @@ def mark_distinct(unique_id: pa.Array, case_number: pa.Array, era: Era, seen: se
 
 @dataclass(frozen=True)
 class Duplicates:
-    """What the check found.
+    """The result of the check, as unique ids of target rows.
 
     Args:
-        failing: unique ids of target rows whose matches end the statement.
-        warning: unique ids of target rows that two acting clauses change, where that is let through.
+        warning: rows that two acting clauses change, if this is permitted.
     """
 
     failing: npt.NDArray[np.int64]
@@ -113,21 +111,18 @@ class Duplicates:
 
 @dataclass(frozen=True)
 class DuplicateRule:
-    """Which repeated matches end a statement.
+    """The rule on repeated matches.
 
     Args:
-        name: ``trino``: a repeated (unique_id, case_number), rows where no clause fired included.
-            ``standard``: more than one acting source row on a target row, whatever their clauses. ``none``: none.
-        paradigm: under CHANGE_ONLY_UPDATED_COLUMNS two acting clauses on one row always end the statement, since the result
-            would depend on the order of rows.
-        idle: the case numbers of DO NOTHING clauses: a row that takes one does not act.
+        name: ``trino``: a repeated (unique_id, case_number) fails, including rows for which no clause fired.
+            ``standard``: more than one acting source row per target row fails. ``none``: nothing fails.
+        paradigm: under CHANGE_ONLY_UPDATED_COLUMNS two acting clauses on one row always fail, because row order would matter.
+        idle: the case numbers of DO NOTHING clauses, whose rows do not act.
 
     >>> ids, cases = pa.array([5, 5, 6, 6]), pa.array([-1, -1, 0, 1], pa.int32())
     >>> found = DuplicateRule(RepeatedMatches.TRINO, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW).check(ids, cases)
     >>> found.failing.tolist(), found.warning.tolist()
     ([5], [6])
-    >>> DuplicateRule(RepeatedMatches.STANDARD, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW).check(ids, cases).failing.tolist()
-    [6]
     """
 
     name: RepeatedMatches
@@ -135,12 +130,7 @@ class DuplicateRule:
     idle: tuple[int, ...] = ()
 
     def check(self, unique_id: pa.Array, case_number: pa.Array) -> Duplicates:
-        """Find the target rows that were matched more than once.
-
-        Args:
-            unique_id: int64, NULL where no target row was matched.
-            case_number: int32, -1 or NULL where no clause fired.
-        """
+        """Return the target rows that were matched more than once; arguments as in `mark_distinct`."""
         keys = MatchKeys.of(unique_id, case_number)
         if self.name == RepeatedMatches.NONE:
             return Duplicates(keys.unique_id[:0], keys.unique_id[:0])
@@ -158,13 +148,7 @@ class DuplicateRule:
 
 
 def match_patterns(unique_id: pa.Array, case_number: pa.Array, updates: Collection[int], deletes: Collection[int]) -> Patterns:
-    """Count the target rows with more than one match by the way in which they were matched; who takes a DO NOTHING clause does not act.
-
-    Args:
-        unique_id: int64, NULL where no target row was matched.
-        case_number: int32, -1 or NULL where no clause fired.
-        updates: the case numbers of UPDATE clauses.
-        deletes: the case numbers of DELETE clauses.
+    """Count the target rows with more than one match by pattern; `updates` and `deletes` are case numbers.
 
     >>> match_patterns(pa.array([5, 5, 6, 6, 7]), pa.array([0, 0, 0, -1, 0], pa.int32()), [0], [])
     {(2, 1, 1, 0, False): 1, (2, 2, 2, 0, True): 1}
@@ -190,6 +174,6 @@ def match_patterns(unique_id: pa.Array, case_number: pa.Array, updates: Collecti
         )
     ]
     columns.append((np.add.reduceat(again.astype(np.int64), starts) > 0).astype(np.int64))
-    found, counts = np.unique(np.stack(columns, axis=1), axis=0, return_counts=True)
-    rows = zip(found.tolist(), counts.tolist(), strict=True)
+    patterns, counts = np.unique(np.stack(columns, axis=1), axis=0, return_counts=True)
+    rows = zip(patterns.tolist(), counts.tolist(), strict=True)
     return {(m, a, u, d, bool(repeated)): count for (m, a, u, d, repeated), count in rows}

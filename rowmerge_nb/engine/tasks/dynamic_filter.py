@@ -1,4 +1,4 @@
-"""Leaving out, while a table is read, the rows whose join keys the other side does not have (Trino's dynamic filtering)."""
+"""Trino's dynamic filtering: skips rows while a table is read if the other side lacks their join keys."""
 
 from __future__ import annotations
 
@@ -21,15 +21,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
 
 LISTED_KEYS = 1_000
-"""Up to here a connector is told the keys themselves, above that their bounds."""
+"""The maximum number of keys passed to a connector; beyond it, only their bounds are."""
 
 
 @dataclass(frozen=True)
 class SourceKeys:
-    """The values of one join key.
-
-    Args:
-        values: without NULLs, which are equal to nothing; whole numbers as int64.
+    """The values of one join key, without NULLs; integers as int64.
 
     >>> keys = SourceKeys.of(pa.array([7, 5, None, 7], pa.int32()))
     >>> keys.found(pa.chunked_array([pa.array([5, 6, None, 7], pa.int64())])).tolist()
@@ -42,30 +39,30 @@ class SourceKeys:
 
     @classmethod
     def of(cls, values: pa.Array | pa.ChunkedArray) -> SourceKeys:
-        """Take a column of the source."""
+        """Build the keys from a column of the source."""
         whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
         return cls(comparable(whole.drop_null()))
 
     @property
     def domain(self) -> ColumnDomain:
-        """What a connector is told: no row outside of this matters."""
+        """The domain passed to a connector: rows outside of it have no match."""
         if not len(self.values):
             return ColumnDomain(())
         try:
-            return self._told()
+            return self._bounded_domain()
         except OverflowError:
-            # A date of a year that Python does not know: a connector is told nothing, and the filter has the last word anyway.
+            # A date outside of Python's range: the connector gets no domain, and only the filter applies.
             return ColumnDomain()
 
-    def _told(self) -> ColumnDomain:
+    def _bounded_domain(self) -> ColumnDomain:
         bounds = pc.min_max(self.values).as_py()
-        # Only of a key that can be short is it worth finding out how many values it has.
+        # Counting distinct values pays only if there may be few.
         distinct = self.values.unique() if len(self.values) <= LISTED_KEYS * 100 else None
         listed = tuple(sorted(distinct.to_pylist())) if distinct is not None and len(distinct) <= LISTED_KEYS else None
         return ColumnDomain(listed, bounds["min"], bounds["max"])
 
     def matcher(self) -> KeyIndex:
-        """Build the index that looks values up, in the task that uses it. A value that occurs often is in it once."""
+        """Build the lookup index of the distinct values, in the task that uses it."""
         return KeyIndex([self.values.unique()])
 
     def found(self, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
@@ -76,18 +73,13 @@ class SourceKeys:
 
 @dataclass(frozen=True)
 class KeyFilter:
-    """The join keys that rows of a table must have to matter.
-
-    Args:
-        channels: the keys' indexes among the channels of a page.
-        keys: the keys, one for each channel. A row stays if each of its values occurs, so it may stay without a match of its own.
-    """
+    """The keys that rows must have, per channel. A row passes if each value occurs, even if the combination does not."""
 
     channels: tuple[int, ...]
     keys: tuple[SourceKeys, ...]
 
     def pages(self, pages: Iterable[Page]) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
-        """Yield the rows that matter of pages, and their positions counted over all pages."""
+        """Yield the rows that pass, and their positions counted over all pages."""
         matchers = [keys.matcher() for keys in self.keys]
         start = 0
         for page in pages:

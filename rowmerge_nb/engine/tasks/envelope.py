@@ -1,6 +1,6 @@
-"""What a task travels in to executors that may be anywhere: it looks at the worker process before anything of ours is loaded there.
+"""The wrapper of tasks for remote executors: it checks the worker process before anything of the package is loaded there.
 
-The functions of this module are pickled by value, since a worker process need not find the package: so they use nothing of it.
+The functions are pickled by value, because a worker may lack the package: they use nothing of it.
 """
 
 from __future__ import annotations
@@ -22,23 +22,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PROBLEM = b"rowmerge_nb problem: "
-"""What the record of a worker process begins with that is not as it must be; JSON follows, since such a process may lack our classes."""
+"""The prefix of the record of an unsuitable worker; JSON follows, because such a worker may lack our classes."""
 
 
 def deliver(envelope: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Look at the worker process, then have the task work on a partition; what is wrong is told as the task's record.
+    """Check the worker process, then run the task on a partition. A problem is returned as the task's record.
 
-    Args:
-        envelope: ``task``: the pickled task; ``python`` and ``pyarrow``: the driver's versions; ``bundles``: the names and hashes of the
-            archives that were sent, each with the modules in it; ``marks``: files that the driver has put into stores, and what they
-            hold; ``told``: the schema in which a record is told, or None where nothing can be told but by an error.
-        batches: the partition's rows.
+    The envelope has the pickled ``task``, the driver's ``python`` and ``pyarrow`` versions, names, hashes and modules of the ``bundles``, paths
+    and contents of ``marks``, and in ``told`` the schema of records, or None to raise instead.
     """
     problem, task = _look(envelope), None
     if problem is None:
         try:
             task = pickle.loads(envelope["task"])  # noqa: S301 - the driver wrote it
-        except Exception as error:  # noqa: BLE001 - told as the task's record
+        except Exception as error:  # noqa: BLE001 - reported as the task's record
             text = f"A Python worker on '{socket.gethostname()}' cannot load what it is sent: {type(error).__name__}: {error}"
             problem = {
                 "message": text,
@@ -55,9 +52,9 @@ def deliver(envelope: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) -> I
 
 
 def _look(envelope: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return what is wrong with this process; None if nothing is. What was found right once is not looked at again."""
-    seen = sys.modules.setdefault("_rowmerge_nb_seen", types.ModuleType("_rowmerge_nb_seen"))
-    known = vars(seen).setdefault("known", set())
+    """Return the problem of this process, or None. Successful checks are cached."""
+    cache = sys.modules.setdefault("_rowmerge_nb_seen", types.ModuleType("_rowmerge_nb_seen"))
+    verified = vars(cache).setdefault("verified", set())
     who = f"A Python worker on '{socket.gethostname()}'"
     import pyarrow as pa
 
@@ -68,15 +65,15 @@ def _look(envelope: Mapping[str, Any]) -> dict[str, str] | None:
                 "message": f"{who} has {name} {ours[library]}; the driver has {envelope[library]}",
                 "hint": f"Have the executors run a Python with {name} {envelope[library]} (spark.pyspark.python, PYSPARK_PYTHON).",
             }
-    problem = _load_bundles(envelope["bundles"], who, known)
+    problem = _load_bundles(envelope["bundles"], who, verified)
     for path, content in envelope["marks"] if problem is None else ():
-        if (path, content) not in known and not _holds(path, content):
+        if (path, content) not in verified and not _holds(path, content):
             folder = Path(path).parent
             return {
                 "message": f"{who} does not see the store's directory '{folder}' as the driver does: a mark put there is not found",
                 "hint": "Give the store a directory that driver and executors share, under the same path.",
             }
-        known.add((path, content))
+        verified.add((path, content))
     return problem
 
 
@@ -87,18 +84,18 @@ def _holds(path: str, content: str) -> bool:
         return False
 
 
-def _load_bundles(bundles: list[tuple[str, str, list[str]]], who: str, known: set[tuple[str, str]]) -> dict[str, str] | None:
-    """Check that the modules which were sent are the ones that are imported; what an earlier statement's task has loaded of them goes."""
+def _load_bundles(bundles: list[tuple[str, str, list[str]]], who: str, verified: set[tuple[str, str]]) -> dict[str, str] | None:
+    """Check that the modules that were sent are the ones imported; unload those of earlier statements."""
     entries = {}
     for name, digest, _ in bundles:
         entry = next((entry for entry in sys.path if Path(entry).name == name and Path(entry).is_file()), None)
-        if entry is None or ((entry, digest) not in known and _digest(entry) != digest):
+        if entry is None or ((entry, digest) not in verified and _digest(entry) != digest):
             what = "did not get" if entry is None else "has another content of"
             return {
                 "message": f"{who} {what} '{name}', which the engine has sent",
                 "hint": "Look into the executor's log for why the file was not fetched; Engine(spark=session) sends it by addArtifacts.",
             }
-        known.add((entry, digest))
+        verified.add((entry, digest))
         entries[name] = entry
     loaded = [(sys.modules[module], entries[name]) for name, _, modules in bundles for module in modules if module in sys.modules]
     if any(not str(getattr(module, "__file__", "")).startswith(entry) for module, entry in loaded):
@@ -117,11 +114,11 @@ def _digest(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _record(told: bytes, record: bytes) -> pa.RecordBatch:
-    """Return one row in which all is NULL but the record, which is the last binary channel, and what must be a number."""
+def _record(serialized_schema: bytes, record: bytes) -> pa.RecordBatch:
+    """Return one row with the record in the last binary channel; other channels are NULL or a neutral number."""
     import pyarrow as pa
 
-    schema = pa.ipc.read_schema(pa.py_buffer(told))
+    schema = pa.ipc.read_schema(pa.py_buffer(serialized_schema))
     arrays = [pa.nulls(1, field.type) for field in schema]
     arrays[-1] = pa.array([record], schema.field(len(arrays) - 1).type)
     numbers = {"kind": 0, "writer": -1, "$bucket": 0}

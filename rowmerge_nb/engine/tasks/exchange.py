@@ -1,7 +1,4 @@
-"""Where a row goes: the place of every row of a page, by the layouts of the statement.
-
-The engine's own hash, by which rows go where a layout names no partitioning, and which the channel ``hash`` holds, is here alone.
-"""
+"""The writer of each row, by the layouts of the statement or by the engine's own hash (channel ``hash``)."""
 
 from __future__ import annotations
 
@@ -29,10 +26,7 @@ if TYPE_CHECKING:
 
 
 def hash_expression(columns: Sequence[str]) -> str:
-    """Print the engine's hash of columns for Spark; the same values in the same order give the same number.
-
-    Args:
-        columns: the columns' Spark text, in table order; without any, all rows belong together.
+    """Return Spark SQL of the engine's hash of columns, in table order; without columns all rows hash to 0.
 
     >>> hash_expression(["c0", "c2"]), hash_expression([])
     ('xxhash64(c0, c2)', '0')
@@ -41,11 +35,7 @@ def hash_expression(columns: Sequence[str]) -> str:
 
 
 def partition_expression(bucket: str, partition_count: int) -> str:
-    """Print for Spark which of the writers takes a row.
-
-    Args:
-        bucket: Spark text of a hash or a bucket's number.
-        partition_count: how many writers there are.
+    """Return Spark SQL of a row's writer.
 
     >>> partition_expression(hash_expression(["c0"]), 4)
     'CAST(pmod(xxhash64(c0), 4) AS INT)'
@@ -54,21 +44,21 @@ def partition_expression(bucket: str, partition_count: int) -> str:
 
 
 def hashed(columns: Sequence[pa.Array], rows: int) -> pa.Array:
-    """Return the engine's hash of columns, by the types in which they travel through Spark."""
+    """Return the engine's hash of columns, converted to their types in Spark."""
     if not columns:
-        # All rows belong together, as `hash_expression` has it.
+        # As in `hash_expression`.
         return pa.array(np.zeros(rows, np.int64))
     return pa.array(xxhash64([conform(column, for_spark(column.type)) for column in columns], rows))
 
 
 @dataclass(frozen=True)
 class Destination:
-    """How one kind of rows finds its writer.
+    """The rule by which rows find their writer.
 
     Args:
-        function: the connector's bucket function; None for the engine's hash, which Spark computes.
-        arguments: positions of the function's arguments among the channels of a transformed page.
-        even: the rows are spread evenly, run by run, so that few of them have one writer.
+        function: the connector's bucket function; None for the engine's hash.
+        arguments: channel indexes of its arguments in a transformed page.
+        even: spread rows in runs, so that a few rows share a writer.
     """
 
     function: BucketFunction | None = None
@@ -76,12 +66,9 @@ class Destination:
     even: bool = False
 
     def buckets(self, page: Page, rows: npt.NDArray[np.int64], start: int) -> pa.Array:
-        """Return the bucket of some rows of a page (int32); NULL where the engine's hash decides.
+        """Return the buckets of some rows of a transformed page (int32); NULL if the engine's hash decides.
 
-        Args:
-            page: a transformed page.
-            rows: which rows.
-            start: where even spreading goes on counting.
+        Even spreading starts at `start`.
         """
         if self.even:
             return pa.array(((rows + start) // EVEN_ROWS).astype(np.int32))
@@ -92,13 +79,13 @@ class Destination:
 
 @dataclass(frozen=True)
 class Placing:
-    """How the rows of an exchange find their writer: inserts (1, 4) by one place, deletes and updates (2, 3, 5) by the other."""
+    """The destinations of inserts (operations 1, 4) and of deletes and updates (2, 3, 5)."""
 
     inserts: Destination
     updates: Destination
 
     def buckets(self, page: Page, layout: PageLayout, start: int) -> pa.Array:
-        """Return the bucket of every row of a transformed page (int32); NULL where the engine's hash decides."""
+        """Return the bucket of every row of a transformed page (int32); NULL if the engine's hash decides."""
         inserted = pc.is_in(page.column(layout.after.operation), value_set=_INSERTS).to_numpy(zero_copy_only=False)
         first, second = np.flatnonzero(inserted), np.flatnonzero(~inserted)
         parts = [self.inserts.buckets(page, first, start), self.updates.buckets(page, second, start)]
@@ -106,26 +93,18 @@ class Placing:
         return pa.concat_arrays(parts).take(pa.array(order))
 
     def numbers(self, page: Page, layout: PageLayout, buckets: pa.Array) -> pa.Array:
-        """Return the number by which every row of a transformed page finds its writer (int64): its bucket, or else its hash.
-
-        Args:
-            page: the rows.
-            layout: where the channels lie.
-            buckets: what `buckets` has given for these rows.
-        """
-        # In table order, as the channel ``hash`` has them, so that the same values give the same number.
+        """Return the number that selects the writer of every row (int64): its bucket, or its hash if `buckets` is NULL."""
+        # In table order, like the channel ``hash``, so that equal values have equal hashes.
         inserts, updates = sorted(self.inserts.arguments), sorted(self.updates.arguments)
         return pa.array(places_of(page, buckets, inserts, updates, layout.after.operation))
 
 
 @dataclass(frozen=True)
 class PlacePass:
-    """Adds to the rows of an INSERT the bucket of each, by which they find their writer.
+    """Adds the bucket to the rows of an INSERT.
 
     Args:
-        schema: the table's columns.
-        destination: how the insert layout places rows.
-        behind: the types of channels behind the columns, which go along.
+        behind: the types of further channels, which are passed through.
     """
 
     schema: pa.Schema
@@ -134,12 +113,14 @@ class PlacePass:
 
     @property
     def exchanged(self) -> pa.Schema:
-        """The channels that go into the exchange, in Spark's types: the columns and the bucket."""
-        kinds = [*(for_spark(field.type) for field in self.schema), *self.behind]
-        return pa.schema([*(pa.field(f"c{i}", kind) for i, kind in enumerate(kinds)), pa.field(BUCKET, pa.int32())])
+        """The channels of the exchange in Spark's types: the columns and the bucket."""
+        arrow_types = [*(for_spark(field.type) for field in self.schema), *self.behind]
+        return pa.schema(
+            [*(pa.field(f"c{i}", arrow_type) for i, arrow_type in enumerate(arrow_types)), pa.field(BUCKET, pa.int32())]
+        )
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Work on one partition."""
+        """Process one partition."""
         for batch in batches:
             arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.schema)]
             page = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
@@ -149,14 +130,11 @@ class PlacePass:
 
 @dataclass(frozen=True)
 class LocalExchange:
-    """The exchange and the writers behind it, in the task that has all rows: as many sinks as there would be tasks.
+    """The exchange and its writers within the task that has all rows: one sink per writer.
 
     Args:
-        writers: how many writers there are.
-        by_columns: the channels whose hash decides over inserted rows where no bucket is given.
-        by_row_id: the channel whose hash decides over other rows; None if they go by the columns as well.
-        operation: the channel of the operation.
-        above: the pass of the writers.
+        by_columns: the channels hashed for inserted rows without a bucket.
+        by_row_id: the channel hashed for other rows; None to use `by_columns`.
     """
 
     writers: int
@@ -166,7 +144,7 @@ class LocalExchange:
     above: WriterPass = field(repr=False)
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Feed the writers, one after the other."""
+        """Process one partition."""
         arrived = [(batch, self.writer_of(batch)) for batch in batches]
         for writer in range(self.writers):
             rows = (batch.take(pa.array(np.flatnonzero(numbers == writer))) for batch, numbers in arrived)
@@ -184,15 +162,7 @@ class LocalExchange:
 def places_of(
     batch: pa.RecordBatch, bucket: pa.Array, inserts: Sequence[int], others: Sequence[int], operation: int
 ) -> npt.NDArray[np.int64]:
-    """Return the place of every row, whose remainder is its writer: its bucket, and where that is NULL a hash.
-
-    Args:
-        batch: the rows, the channels of a transformed page first.
-        bucket: what `Placing.buckets` gives of them.
-        inserts: the channels whose hash decides over inserted rows.
-        others: those whose hash decides over other rows.
-        operation: the channel of the operation.
-    """
+    """Return the number of every row, whose remainder is its writer: the bucket, or a hash if that is NULL."""
     numbers = bucket.cast(pa.int64())
     if bucket.null_count:
         hashes = hashed([batch.column(index) for index in inserts], batch.num_rows)
@@ -206,5 +176,5 @@ def places_of(
 
 BUCKET: Final = "$bucket"
 EVEN_ROWS: Final = 4096
-"""So many rows of a task go to one writer before the next one gets some, where rows are spread evenly. All tasks begin with the same."""
+"""Length of a run that goes to one writer, if rows are spread evenly. All tasks start with the same writer."""
 _INSERTS: Final = pa.array([Operation.INSERT, Operation.UPDATE_INSERT], pa.int8())

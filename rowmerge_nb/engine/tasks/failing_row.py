@@ -1,4 +1,4 @@
-"""The row that an expression cannot be computed for: looked for on pages once a statement has failed."""
+"""The search for the row on which an expression fails, after a statement has failed."""
 
 from __future__ import annotations
 
@@ -19,23 +19,18 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.page_program import AssignedColumn
 
 FAILURE: Final = pa.schema([pa.field("failure", pa.binary())])
-"""What `FailingRowPass` gives: an error, pickled."""
+"""The output of `FailingRowPass`: a pickled error."""
 
 
 @dataclass(frozen=True)
 class FailingRowPass:
-    """Computes an expression on pages up to the first row that it fails for, and gives that error alone.
-
-    Args:
-        column: the expression, and what it is assigned to.
-        schema: the channels that it reads, as pages have them.
-    """
+    """Computes an expression on pages up to the first row on which it fails, and yields that error."""
 
     column: AssignedColumn
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Work on the partition of this task."""
+        """Process one partition."""
         evaluator = PageEvaluator(PageProgram())
         for batch in batches:
             arrays = [conform(batch.column(index), field.type) for index, field in enumerate(self.schema)]

@@ -1,4 +1,4 @@
-"""Which pages a task keeps of those that it hands to the connector, so that the calls can be made again elsewhere."""
+"""The pages passed to a connector that a task retains, so that the calls can be replayed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Keeping:
-    """How many of the pages that it hands on a task keeps.
+    """The pages to retain: the first ones up to `most_bytes`, and the last one; of their rows one in `every`.
 
-    Args:
-        most_bytes: the first pages are kept that have no more bytes than that together, and the last one as well.
-        always: also where nothing fails; else they are kept in case a call fails, and dropped if none does.
-        every: of so many rows one is kept.
+    If not `always`, they are dropped unless a call fails.
     """
 
     most_bytes: int = 1 << 20
@@ -30,11 +27,11 @@ class Keeping:
 
 
 IN_CASE: Final = Keeping()
-"""Keep a megabyte in case a call fails."""
+"""Retain a megabyte in case a call fails."""
 
 
 class HandedPages:
-    """The pages of one sink, or of one page source, as far as they are kept.
+    """The retained pages of one sink or page source.
 
     >>> handed = HandedPages(Keeping(most_bytes=24))
     >>> for ids in ([1, 2], [3], [4], [5]):
@@ -50,10 +47,10 @@ class HandedPages:
         self._last: Page | None = None
         self._bytes = 0
         self._rows = 0
-        self._left_out = 0
+        self._dropped = 0
 
     def note(self, page: Page) -> None:
-        """Keep a page, or note that it is not kept."""
+        """Retain or count a page."""
         every, start = self._keeping.every, -self._rows % self._keeping.every
         self._rows += page.num_rows
         if every > 1:
@@ -61,20 +58,20 @@ class HandedPages:
             if not page.num_rows:
                 return
         if self._last is not None:
-            self._left_out += 1
+            self._dropped += 1
         self._last = page
-        if not self._left_out and self._bytes + page.nbytes <= self._keeping.most_bytes:
+        if not self._dropped and self._bytes + page.nbytes <= self._keeping.most_bytes:
             self._first.append(page)
             self._bytes += page.nbytes
             self._last = None
 
     def kept(self) -> tuple[bytes, int]:
-        """Return the pages that were kept as an Arrow stream, and how many before the last one were not; no bytes without any."""
-        return _stream([*self._first, *([self._last] if self._last is not None else [])]), self._left_out
+        """Return the retained pages as an Arrow stream (empty without pages), and the number of dropped pages."""
+        return _stream([*self._first, *([self._last] if self._last is not None else [])]), self._dropped
 
 
 def pages_of(stream: bytes) -> list[Page]:
-    """Return the pages of a stream that `HandedPages.kept` has given."""
+    """Parse a stream of `HandedPages.kept`."""
     if not stream:
         return []
     with pa.ipc.open_stream(stream) as reader:

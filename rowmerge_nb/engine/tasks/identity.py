@@ -1,4 +1,4 @@
-"""Which rows are the same: a number for each, made of its values."""
+"""Numbers that identify rows by their values."""
 
 from __future__ import annotations
 
@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 def row_keys(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
-    """Return a number for every row: rows with the same values have the same one, and others, but for an accident of 64 bits, another.
-
-    NULL is the same as NULL here, NaN as NaN, and minus zero as zero.
-
-    Args:
-        columns: their columns, of any types.
-        rows: how many rows there are.
+    """Return a 64-bit hash per row. NULL equals NULL, NaN equals NaN, and minus zero equals zero.
 
     >>> first, second, third = row_keys([pa.array([1, None, 1]), pa.array([["a"], [], ["a"]])], 3).tolist()
     >>> first == third, first == second
@@ -31,17 +25,16 @@ def row_keys(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
     """
     parts: list[pa.Array] = []
     for column in columns:
-        # A hash passes over NULL, and takes (NULL, 1) for (1, NULL): what is NULL is told beside.
+        # The hash skips NULL, so (NULL, 1) would equal (1, NULL): validity is hashed as well.
         parts += _parts(column)
     return xxhash64(parts, rows)
 
 
 def _parts(column: pa.Array) -> list[pa.Array]:
-    """Return plain columns that tell a column's values apart."""
-    kind = column.type
-    if pa.types.is_struct(kind):
+    arrow_type = column.type
+    if pa.types.is_struct(arrow_type):
         return [column.is_valid(), *(part for field in column.flatten() for part in _parts(field))]
-    if pa.types.is_list(kind) or pa.types.is_map(kind):
+    if pa.types.is_list(arrow_type) or pa.types.is_map(arrow_type):
         texts = [repr(value) for value in python_values(column)]
         return [column.is_valid(), pa.array(texts, pa.string())]
     return [column.is_valid(), column]

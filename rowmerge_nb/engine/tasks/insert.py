@@ -1,4 +1,4 @@
-"""INSERT and CREATE TABLE AS within tasks: pages are read, filtered, computed, sent to their writers and stored; Spark sees no row."""
+"""INSERT and CREATE TABLE AS within tasks, without rows in Spark: read, compute, exchange and store pages."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
 
 SENT: Final = pa.schema([("writer", pa.int32()), ("cell", pa.binary()), (RECORD, pa.binary())])
-"""What is sent: to which writer, the cell of a page; or what a task has to report of itself."""
+"""A writer and the cell of a page, or the record of a task."""
 _SENT_ROWS: Final = 1 << 18
-"""Rows that are parted at once, if there are that many: more rows make fewer and larger cells."""
+"""Rows partitioned at once: more rows mean fewer, larger cells."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,8 @@ class InsertedRows:
     """Computes the rows of an INSERT.
 
     Args:
-        scan: reads the table that the query reads; None if its pages arrive in cells.
-        tasks: how many tasks there are; see `ScanPass.share`.
-        query: computes the columns of the table that is written.
-        refusals: for each column the code and the message of the error that refuses NULL; None for a column that takes NULL.
-        checks: the table's CHECK constraints over these values.
+        scan: reads the table of the query; None if its pages arrive in cells.
+        refusals: per column, the code and message of the error that rejects NULL.
     """
 
     scan: ScanPass | None
@@ -54,7 +51,7 @@ class InsertedRows:
     checks: tuple[AssignedColumn, ...] = ()
 
     def pages(self, batches: Batches) -> Iterator[Page]:
-        """Yield the pages of the tasks whose numbers arrive, or of the cells that do."""
+        """Yield the pages of the task numbers or cells that arrive."""
         with closing(PageProgram().evaluator(None)) as evaluator:
             for page in self.query.of(self._read(batches)):
                 self._check(page, evaluator)
@@ -79,31 +76,19 @@ class InsertedRows:
 
 @dataclass(frozen=True)
 class InsertTask:
-    """An INSERT whose rows are stored by the tasks that compute them.
-
-    Args:
-        rows: computes the rows.
-        above: the pass of the writer.
-    """
+    """An INSERT whose tasks store the rows that they compute."""
 
     rows: InsertedRows
     above: InsertPass
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Work on the splits of a task."""
+        """Process one partition."""
         yield from self.above(self.rows.pages(batches))
 
 
 @dataclass(frozen=True)
 class InsertSenderPass:
-    """Sends the rows of an INSERT to the writers of their partitions or buckets.
-
-    Args:
-        rows: computes the rows.
-        destination: how a row finds its writer.
-        writers: how many writers there are.
-        folder: takes the files with the rows; None if the writers cannot read files of this machine.
-    """
+    """Sends the rows of an INSERT to the writers of their partitions or buckets, in files of `folder` if it is not None."""
 
     rows: InsertedRows
     destination: Destination
@@ -111,29 +96,29 @@ class InsertSenderPass:
     folder: str | None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Yield the cells of a task, and after an error what the task reports of itself."""
+        """Yield the cells of a task, and the task's record after an error."""
         recorder = Recorder(task_partition(), 0, caller="reader")
         try:
-            with SentPages(self.folder, self.rows.query.schema) as sent:
+            with SentPages(self.folder, self.rows.query.schema) as sender:
                 for page in gathered(self.rows.pages(batches), _SENT_ROWS):
-                    yield from self._cells(page, sent)
-        except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
+                    yield from self._cells(page, sender)
+        except Exception as error:  # noqa: BLE001 - reported to the driver as a record
             recorder.failed(error, "Project")
-            yield _sent(0, None, recorder.told())
+            yield _sent(0, None, recorder.serialize())
 
-    def _cells(self, page: Page, sent: SentPages) -> Iterator[pa.RecordBatch]:
+    def _cells(self, page: Page, sender: SentPages) -> Iterator[pa.RecordBatch]:
         places = self._places(page) % self.writers
         counts = np.bincount(places, minlength=self.writers)
-        # A stable sort counts few small numbers.
+        # A stable sort of 16-bit numbers is a radix sort.
         order = np.argsort(places.astype(np.uint16) if self.writers < 1 << 16 else places, kind="stable")
         rows = page if counts.max() == page.num_rows else page.take(pa.array(order))
         ends = np.cumsum(counts)
         for writer in np.flatnonzero(counts).tolist():
-            yield _sent(writer, sent.cell(rows.slice(int(ends[writer] - counts[writer]), int(counts[writer]))), None)
+            yield _sent(writer, sender.cell(rows.slice(int(ends[writer] - counts[writer]), int(counts[writer]))), None)
 
     def _places(self, page: Page) -> npt.NDArray[np.int64]:
         if self.destination.function is None:
-            # In table order, as the hash of every exchange has them.
+            # In table order, like the hash of every exchange.
             numbers = hashed([page.column(index) for index in sorted(self.destination.arguments)], page.num_rows)
         else:
             numbers = self.destination.buckets(page, np.arange(page.num_rows), 0)
@@ -143,18 +128,13 @@ class InsertSenderPass:
 
 @dataclass(frozen=True)
 class ReceivedInsertPass:
-    """The writer of an INSERT whose rows arrive in cells.
-
-    Args:
-        above: the pass of the writer.
-        in_files: the cells name files with the rows.
-    """
+    """The writer of an INSERT whose rows arrive in cells."""
 
     above: InsertPass
     in_files: bool
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Store the rows of one writer, and pass on what tasks reported."""
+        """Process one partition."""
         reports: list[bytes] = []
         yield from self.above(gathered(received_pages(_without_reports(batches, reports), in_files=self.in_files)))
         for report in reports:

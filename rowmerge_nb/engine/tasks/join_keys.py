@@ -1,4 +1,4 @@
-"""The join keys of one side: computed on its pages, before they are indexed or looked up."""
+"""Computation of the join keys of one side."""
 
 from __future__ import annotations
 
@@ -18,21 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JoinKeys:
-    """The join keys of one side.
-
-    Args:
-        columns: the keys: columns of the page, or expressions over it.
-        nulls_meet: for each key, whether NULL is equal to NULL (IS NOT DISTINCT FROM).
-    """
+    """The join keys of one side; `nulls_meet` is true for IS NOT DISTINCT FROM."""
 
     columns: tuple[AssignedColumn, ...]
     nulls_meet: tuple[bool, ...]
 
     def values(self, page: Page, evaluator: PageEvaluator) -> list[pa.Array]:
-        """Return the columns by which the rows of a page are compared; a row with a NULL in one of them meets no other.
+        """Return the columns by which rows are compared; a row with a NULL in one of them matches nothing.
 
         Raises:
-            ExecutionError: a key cannot be computed for a row; with Trino's code and the place of ON.
+            ExecutionError: a key cannot be computed; with Trino's code and the position of ON.
         """
         computed = zip(evaluator.values_of(self.columns, page), self.nulls_meet, strict=True)
         return list(chain.from_iterable(key_parts(values, nulls_meet=nulls_meet) for values, nulls_meet in computed))

@@ -1,4 +1,4 @@
-"""Rows of two pages, paired: what a join within a task gives, and what conditions and values are computed of."""
+"""Pairs of rows of two pages: the result of a join within a task."""
 
 from __future__ import annotations
 
@@ -16,49 +16,43 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
 
 NO_ROW = -1
-"""Stands for the row of a side that has none."""
+"""The index of a missing row."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """The rows of one side of a join.
-
-    Args:
-        page: the side's page; its channels have the names of the plan's symbols.
-        rows: which row of the page stands in each joined row, ``NO_ROW`` where none does; None for all rows in their order.
-    """
+    """One side of a join: its page, and the page row of each joined row, ``NO_ROW`` if missing; None for all rows in order."""
 
     page: Page
     rows: npt.NDArray[np.int64] | None = None
 
     @property
     def is_there(self) -> npt.NDArray[np.bool_]:
-        """Of each joined row whether it has a row of this side."""
+        """Whether each joined row has a row of this side."""
         return np.ones(self.page.num_rows, bool) if self.rows is None else self.rows != NO_ROW
 
     def column(self, name: str) -> pa.Array:
-        """Return a channel's values for the joined rows; NULL where this side has no row."""
+        """Return a channel's values for the joined rows; NULL if this side has no row."""
         return self.taken(self.page.column(name))
 
     def taken(self, values: pa.Array) -> pa.Array:
-        """Return, of values for every row of the page, those of the joined rows."""
+        """Select from values per page row those of the joined rows."""
         if self.rows is None:
             return values
         absent = self.rows == NO_ROW
         return values.take(pa.array(self.rows, mask=absent if absent.any() else None))
 
     def picked(self, positions: npt.NDArray[np.int64]) -> Side:
-        """Return this side of some of the joined rows."""
+        """Select some of the joined rows."""
         return Side(self.page, positions if self.rows is None else self.rows[positions])
 
 
 @dataclass(frozen=True)
 class JoinedRows:
-    """Joined rows; a channel's values are gathered when they are first asked for.
+    """Joined rows, whose channels are gathered lazily.
 
     Args:
-        count: how many there are.
-        sides: the target's side, and the source's where there is one. No symbol is on both.
+        sides: the target's side, and the source's if there is one. Their symbols are disjoint.
 
     >>> target = pa.RecordBatch.from_pydict({"id": [7, 8]})
     >>> source = pa.RecordBatch.from_pydict({"new": ["a", "b"]})
@@ -78,7 +72,7 @@ class JoinedRows:
 
     @property
     def partners(self) -> npt.NDArray[np.int64]:
-        """Which rows of the source's page stand in these rows, each as often as it does."""
+        """The indexes of the matched rows of the source's page, with repetitions."""
         rows = self.sides[1].rows
         return np.arange(self.count) if rows is None else rows[rows != NO_ROW]
 
@@ -90,22 +84,22 @@ class JoinedRows:
         return self._gathered[name]
 
     def page(self, names: Iterable[str]) -> Page:
-        """Return some channels as a page, which has a row for each joined row."""
-        wanted = list(names)
-        if not wanted:
+        """Return channels as a page with one row per joined row."""
+        channels = list(names)
+        if not channels:
             # A page without channels would have no rows.
             return pa.RecordBatch.from_arrays([pa.nulls(self.count)], names=[""])
-        return pa.RecordBatch.from_arrays([self.column(name) for name in wanted], names=wanted)
+        return pa.RecordBatch.from_arrays([self.column(name) for name in channels], names=channels)
 
     def row(self, position: int, names: Iterable[str]) -> Page:
-        """Return one row with those of some channels that there are, for an error to name it."""
-        there = {name for side in self.sides for name in side.page.schema.names}
-        return self.picked(np.array([position])).page(name for name in names if name in there)
+        """Return one row with those of the named channels that exist, for an error message."""
+        existing = {name for side in self.sides for name in side.page.schema.names}
+        return self.picked(np.array([position])).page(name for name in names if name in existing)
 
     def picked(self, positions: npt.NDArray[np.int64]) -> JoinedRows:
-        """Return some of the rows, in the order of their positions."""
+        """Select rows by position, in that order."""
         if len(positions) == self.count and (positions == np.arange(self.count)).all():
             return self
-        chosen = pa.array(positions)
-        gathered = {name: values.take(chosen) for name, values in self._gathered.items()}
+        indexes = pa.array(positions)
+        gathered = {name: values.take(indexes) for name, values in self._gathered.items()}
         return JoinedRows(len(positions), tuple(side.picked(positions) for side in self.sides), gathered)

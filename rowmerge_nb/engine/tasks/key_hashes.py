@@ -1,4 +1,4 @@
-"""Hashes of join keys, alike in all processes of one byte order. They exclude rows; only a comparison of the values includes them."""
+"""Hashes of join keys, equal in all processes of one byte order. They only exclude rows; a match compares values."""
 
 from __future__ import annotations
 
@@ -20,15 +20,11 @@ _SEED: Final = np.uint64(0x6A09E667F3BCC909)
 _FACTORS: Final = (np.uint64(0x9E3779B185EBCA87), np.uint64(0xC2B2AE3D27D4EB4F))
 _WORD: Final = 8
 _MASKS: Final = np.array([(1 << 8 * count) - 1 for count in range(_WORD + 1)], np.uint64)
-"""By a number of bytes: the bits of the first bytes of a word."""
+"""Bit masks of the first n bytes of a word."""
 
 
 def key_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
-    """Return a hash for the keys of each row. Equal keys have equal hashes. A row with a NULL has any hash.
-
-    Args:
-        columns: the key columns, in the types of `comparable`.
-        rows: the number of rows.
+    """Return a hash of the keys of each row; that of a row with a NULL is arbitrary.
 
     >>> columns = [pa.array([7, 7, 8]), pa.array(["a", "a", "a"])]
     >>> first, second, third = key_hashes(columns, 3).tolist()
@@ -55,7 +51,7 @@ def _with_column(hashes: Hashes, column: pa.Array) -> Hashes:
 
 
 def _numbers(column: pa.Array) -> Hashes | None:
-    """Return the values of a type of fixed width as words; None for other types."""
+    """Return the values of a fixed-width type as words; None for other types."""
     sql_type = column.type
     if pa.types.is_boolean(sql_type):
         column = column.cast(pa.int64())
@@ -71,7 +67,7 @@ def _numbers(column: pa.Array) -> Hashes | None:
 
 
 def _with_texts(hashes: Hashes, column: pa.Array) -> Hashes:
-    """Add texts word by word, each word in one pass over all rows that are so long."""
+    """Add texts word by word, in one pass per word over all rows that are long enough."""
     wide = np.int64 if pa.types.is_large_binary(column.type) else np.int32
     offsets = np.frombuffer(column.buffers()[1], wide)[column.offset : column.offset + len(column) + 1].astype(np.int64)
     if not len(column):
@@ -96,24 +92,24 @@ def _with_texts(hashes: Hashes, column: pa.Array) -> Hashes:
 
 
 def _with_equally_long(hashes: Hashes, text: npt.NDArray[np.uint8], length: int) -> Hashes:
-    """Add texts of one length, which need no positions and no masks. The hashes are those that texts of many lengths have."""
+    """Add texts of equal length, which need no masks. The hashes equal those of `_with_texts`."""
     whole = length // _WORD * _WORD
     for at in range(0, whole, _WORD):
         hashes = _mixed(hashes ^ _words(text, len(hashes), at, length))
     if length > whole:
-        # The last word begins before the rest of the text: the bytes that were added before are shifted out.
+        # The last word overlaps the previous one: shift out the bytes that were already added.
         last = _words(text, len(hashes), length - _WORD, length) >> np.uint64(8 * (whole + _WORD - length))
         hashes = _mixed(hashes ^ last)
     return hashes
 
 
 def _words(text: npt.NDArray[np.uint8], count: int, start: int, stride: int) -> Hashes:
-    """Return words that begin at any byte, without a copy."""
+    """Return unaligned words without a copy."""
     return np.ndarray((count,), np.uint64, text.data, start, (stride,))
 
 
 def _mixed(words: Hashes) -> Hashes:
-    """Spread each bit over the whole word, above all over the highest bits. The input is a temporary array."""
+    """Mix each bit into the whole word, above all into the highest bits. The input must be a temporary array."""
     words *= _FACTORS[0]
     words ^= words >> np.uint64(32)
     words *= _FACTORS[1]

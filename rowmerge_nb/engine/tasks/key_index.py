@@ -1,7 +1,7 @@
-"""The source rows by their keys: a task builds the index once, and looks the keys of each target page up in it.
+"""The index of source rows by key, which a task builds once and probes with each target page.
 
-A look-up has three steps, each for fewer rows than the one before. A table of bits excludes most rows without a partner. A directory and a
-sorted list give the source rows with the same hash. A comparison of the values decides. No step depends on the size of the source.
+A bit table excludes most rows without a match, a directory of a sorted list yields the source rows with equal hashes, and a comparison of
+the values decides. No step depends on the size of the source.
 """
 
 from __future__ import annotations
@@ -25,35 +25,29 @@ if TYPE_CHECKING:
     Rows = npt.NDArray[np.int64]
 
 MOST_PAIRS: Final = 1 << 18
-"""A piece of matches has about this many pairs of rows at most."""
+"""Approximate maximum number of pairs in a piece of matches."""
 
 _WORD: Final = 64
 _FILTER_BITS: Final = 4
-"""The table of bits has 2 to the power of this many bits for each entry of the directory."""
+"""Log2 of the bits per directory entry in the bit table."""
 _PART_ROWS: Final = 1 << 16
 _EVEN: Final = 16
-"""Whole numbers are ordered by value if no part of the directory has more different numbers than this."""
+"""Integers are ordered by value if no directory entry has more distinct numbers than this."""
 
 
 @dataclass(frozen=True)
 class _Offsets:
-    """Orders whole numbers by their distance from the smallest: a sorted target then reads the index from front to back.
-
-    Args:
-        low: the smallest number.
-        span: the distance from the smallest number to the largest.
-    """
+    """Orders integers by their distance from the smallest, so that a sorted target reads the index sequentially."""
 
     low: int
     span: int
 
     @property
     def bits(self) -> int:
-        """The number of bits of the longest distance."""
         return max(self.span.bit_length(), 1)
 
     def hashes(self, column: pa.Array) -> tuple[Hashes, npt.NDArray[np.bool_]]:
-        """Return the distances, shifted up to the highest bits, and which numbers lie between the smallest and the largest."""
+        """Return the distances, shifted to the highest bits, and which numbers lie within the span."""
         distances: Hashes = _whole_numbers(column).view(np.uint64) - np.uint64(self.low % (1 << _WORD))
         inside = distances <= np.uint64(self.span)
         distances <<= np.uint64(_WORD - self.bits)
@@ -61,12 +55,11 @@ class _Offsets:
 
 
 class _Table:
-    """Rows by their hashes: one word for each, with the first bits of the hash and the number of the row, in order.
+    """A sorted list of words: the first bits of the hash, then the row number.
 
     Args:
-        hashes: the hashes; their memory becomes that of the words.
-        rows: the numbers of the rows; None for all.
-        count: the number of rows of the source.
+        hashes: overwritten with the words.
+        rows: the row numbers; None for all.
     """
 
     def __init__(self, hashes: Hashes, rows: Rows | None, count: int) -> None:
@@ -80,7 +73,6 @@ class _Table:
         self._set_directory(max(len(hashes) - 1, 1).bit_length())
 
     def _set_runs(self) -> None:
-        """Count the rows of each hash; without repeated hashes there is nothing to keep."""
         keys = self._words & ~self._row_mask
         is_start = np.ones(len(keys), bool)
         np.not_equal(keys[1:], keys[:-1], out=is_start[1:])
@@ -93,15 +85,15 @@ class _Table:
             self._runs[starts] = np.diff(starts, append=len(keys))
 
     def _set_directory(self, bits: int) -> None:
-        """Mark where the words of each beginning start, and set the bits of the filter."""
+        """Set the start of the words of each prefix, and the bits of the filter."""
         self._shift = np.uint64(_WORD - bits)
-        places = (self._starts >> self._shift).view(np.int64)
-        self.longest = int(np.bincount(places).max(initial=0))
+        indexes = (self._starts >> self._shift).view(np.int64)
+        self.longest = int(np.bincount(indexes).max(initial=0))
         if self._runs is not None:
-            places = (self._words >> self._shift).view(np.int64)
+            indexes = (self._words >> self._shift).view(np.int64)
         width = np.int32 if len(self._words) < 1 << 31 else np.int64
         self._directory: npt.NDArray[np.signedinteger] = np.zeros((1 << bits) + 1, width)
-        np.cumsum(np.bincount(places, minlength=1 << bits), out=self._directory[1:])
+        np.cumsum(np.bincount(indexes, minlength=1 << bits), out=self._directory[1:])
         self._filter_shift = np.uint64(_WORD - bits - _FILTER_BITS)
         positions = self._starts >> self._filter_shift
         del self._starts
@@ -113,20 +105,19 @@ class _Table:
             self._filter[positions[first].view(np.int64)] = np.bitwise_or.reduceat(flags, first)
 
     def passes(self, hashes: Hashes) -> npt.NDArray[np.uint8]:
-        """Return 1 for each hash that may occur, 0 for each that does not."""
-        places = hashes >> self._filter_shift
-        bits = places.astype(np.uint8) & np.uint8(7)
-        places >>= np.uint64(3)
-        flags = self._filter[places.view(np.int64)]
+        indexes = hashes >> self._filter_shift
+        bits = indexes.astype(np.uint8) & np.uint8(7)
+        indexes >>= np.uint64(3)
+        flags = self._filter[indexes.view(np.int64)]
         flags >>= bits
         flags &= np.uint8(1)
         return flags
 
     def runs(self, hashes: Hashes) -> tuple[Rows, Rows, Rows | None]:
-        """Return which hashes occur, where their rows start, and how many they are; None if each has one."""
+        """Return which hashes occur, the starts of their rows, and their counts; None if each has one row."""
         keys = hashes & ~self._row_mask
-        places = (keys >> self._shift).view(np.int64)
-        at, ends = self._directory[places].astype(np.int64), self._directory[places + 1].astype(np.int64)
+        indexes = (keys >> self._shift).view(np.int64)
+        at, ends = self._directory[indexes].astype(np.int64), self._directory[indexes + 1].astype(np.int64)
         active = np.flatnonzero(at < ends)
         hits = np.zeros(len(keys), bool)
         while len(active):
@@ -141,22 +132,20 @@ class _Table:
         return occurring, starts, None if self._runs is None else self._runs[starts].astype(np.int64)
 
     def rows(self, at: Rows) -> Rows:
-        """Return the rows at positions of the sorted list."""
         rows: Rows = (self._words[at] & self._row_mask).view(np.int64)
         return rows
 
     @property
     def nbytes(self) -> int:
-        """The memory that is held."""
         runs = 0 if self._runs is None else self._runs.nbytes
         return self._words.nbytes + self._directory.nbytes + self._filter.nbytes + runs
 
 
 class KeyIndex:
-    """The rows of a source by their keys.
+    """The rows of a source by key.
 
     Args:
-        columns: the key columns, an array each. A row with a NULL among its keys is equal to nothing.
+        columns: one array per key column. A row with a NULL key matches nothing.
 
     >>> index = KeyIndex([pa.array([7, 5, None, 7]), pa.array(["a", "b", "c", "a"])])
     >>> [(rows.tolist(), partners.tolist()) for rows, partners in index.matches([pa.array([5, 7, 9]), pa.array(["b", "a", "a"])])]
@@ -169,16 +158,16 @@ class KeyIndex:
         valid = _valid(self._columns)
         rows = None if valid is None else np.flatnonzero(valid)
         self._offsets = _offsets_of(self._columns)
-        self._table = self._built(rows, count)
+        self._table = self._build_table(rows, count)
         if self._offsets is not None and self._table.longest > _EVEN:
             self._offsets = None
-            self._table = self._built(rows, count)
-        # The words of the table then hold the whole of each distance.
+            self._table = self._build_table(rows, count)
+        # The words of the table then contain each distance in full.
         self._exact = self._offsets is not None and self._offsets.bits + self._table.row_bits <= _WORD
 
-    def _built(self, rows: Rows | None, count: int) -> _Table:
+    def _build_table(self, rows: Rows | None, count: int) -> _Table:
         hashes = np.empty(count, np.uint64)
-        # A part fits into the processor's cache, and so does what is computed on the way.
+        # A part and its intermediate results fit into the processor's cache.
         for start in range(0, count, _PART_ROWS):
             part = [column.slice(start, _PART_ROWS) for column in self._columns]
             hashes[start : start + _PART_ROWS] = self._hashes(part)[0]
@@ -186,18 +175,14 @@ class KeyIndex:
 
     @property
     def nbytes(self) -> int:
-        """The memory that the index holds beside the keys."""
+        """The memory of the index without the keys."""
         return self._table.nbytes
 
     def matches(self, columns: Sequence[pa.Array], most: int = MOST_PAIRS) -> Iterator[tuple[Rows, Rows]]:
-        """Yield the pairs of rows with equal keys, in pieces if they are many. All pairs of a row of the page are in one piece.
-
-        Args:
-            columns: the key columns of a page.
-            most: about the number of pairs of a piece, unless a single row has more.
+        """Yield the pairs of rows with equal keys, in pieces of about `most`. All pairs of a page row are in one piece.
 
         Returns:
-            For each piece the rows of the page in their order, each as often as it has partners, and the partners. There is always a piece.
+            Per piece the page rows in order, repeated per match, and the matching source rows. There is at least one piece.
         """
         keys = self._conformed(columns)
         rows, starts, counts = self._candidates(keys)
@@ -213,18 +198,14 @@ class KeyIndex:
             yield self._equal(keys, np.repeat(rows[first:last], repeated), partners)
 
     def counts(self, columns: Sequence[pa.Array]) -> Rows:
-        """Return for each row of a page how many source rows have the same hash.
-
-        Args:
-            columns: the key columns of the page.
-        """
+        """Return for each row of a page the number of source rows with the same hash."""
         rows, _, counts = self._candidates(self._conformed(columns))
         every = np.zeros(len(columns[0]), np.int64)
         every[rows] = 1 if counts is None else counts
         return every
 
     def occurs(self, column: pa.Array) -> npt.NDArray[np.bool_]:
-        """Return which values of a page's only key column have a partner.
+        """Return which values of a page's only key column have a match.
 
         >>> KeyIndex([pa.array(["a", "b"])]).occurs(pa.array(["b", None, "c"])).tolist()
         [True, False, False]
@@ -235,12 +216,11 @@ class KeyIndex:
         return mask
 
     def _conformed(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
-        """Return a page's keys in the types of the source's."""
         pairs = zip(map(comparable, columns), self._columns, strict=True)
         return [column if column.type == own.type else column.cast(own.type) for column, own in pairs]
 
     def _hashes(self, columns: Sequence[pa.Array]) -> tuple[Hashes, npt.NDArray[np.bool_] | None]:
-        """Return the hashes of rows, and which rows can occur at all; None for all."""
+        """Return the hashes of rows, and which rows can match; None for all."""
         if self._offsets is None:
             return key_hashes(columns, len(columns[0])), _valid(columns)
         hashes, inside = self._offsets.hashes(columns[0])
@@ -248,7 +228,7 @@ class KeyIndex:
         return hashes, inside if valid is None else inside & valid
 
     def _candidates(self, keys: Sequence[pa.Array]) -> tuple[Rows, Rows, Rows | None]:
-        """Return the rows of a page whose hash occurs, where the rows of that hash start, and how many they are."""
+        """Return the page rows whose hash occurs, and the start and number of source rows of that hash."""
         hashes, possible = self._hashes(keys)
         passes = self._table.passes(hashes).view(bool)
         rows = np.flatnonzero(passes if possible is None else passes & possible)
@@ -256,25 +236,20 @@ class KeyIndex:
         return rows[hits], starts, counts
 
     def _equal(self, keys: Sequence[pa.Array], rows: Rows, partners: Rows) -> tuple[Rows, Rows]:
-        """Return the pairs whose keys are equal."""
         if self._exact:
             return rows, partners
         for column, own in zip(keys, self._columns, strict=True):
             if pa.types.is_int64(column.type):
                 equal = _whole_numbers(column)[rows] == _whole_numbers(own)[partners]
             else:
-                taken = column.take(pa.array(rows)), own.take(pa.array(partners))
-                equal = pc.equal(*taken).to_numpy(zero_copy_only=False)
+                equal = pc.equal(column.take(pa.array(rows)), own.take(pa.array(partners))).to_numpy(zero_copy_only=False)
             if not equal.all():
                 rows, partners = rows[equal], partners[equal]
         return rows, partners
 
 
 class SetsIndex:
-    """The rows of a source by several sets of keys: a row of a page meets those that are equal to it in one of the sets.
-
-    Args:
-        sets: the key columns of each set.
+    """An index by several sets of keys: rows match if they are equal in one of the sets.
 
     >>> index = SetsIndex([[pa.array([7, 5, None])], [pa.array(["a", "b", "c"])]])
     >>> [(rows.tolist(), partners.tolist()) for rows, partners in index.matches([[pa.array([5, 9])], [pa.array(["c", "a"])]])]
@@ -286,12 +261,7 @@ class SetsIndex:
         self._count = max(len(sets[0][0]), 1)
 
     def matches(self, sets: Sequence[Sequence[pa.Array]], most: int = MOST_PAIRS) -> Iterator[tuple[Rows, Rows]]:
-        """Yield the pairs of rows, each once; see `KeyIndex.matches`.
-
-        Args:
-            sets: the key columns of a page, for each set.
-            most: about the number of pairs of a piece, unless a single row has more.
-        """
+        """Yield each pair of rows once; see `KeyIndex.matches`."""
         if len(self._indexes) == 1:
             yield from self._indexes[0].matches(sets[0], most)
             return
@@ -303,26 +273,24 @@ class SetsIndex:
                 for index, columns in zip(self._indexes, sets, strict=True)
                 for piece in index.matches([column.slice(first, last - first) for column in columns])
             )
-            # One number for each pair.
+            # One number per pair.
             pairs = [(rows + first) * self._count + partners for rows, partners in pieces]
             every = np.unique(np.concatenate(pairs))
             yield every // self._count, every % self._count
 
 
 def _whole_numbers(column: pa.Array) -> Rows:
-    """Return the numbers without a copy; NULLs have any number."""
+    """Return the numbers without a copy; those of NULLs are arbitrary."""
     numbers: Rows = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column)]
     return numbers
 
 
 def _valid(columns: Sequence[pa.Array]) -> npt.NDArray[np.bool_] | None:
-    """Return which rows have all of their keys; None for all."""
     masks = [column.is_valid().to_numpy(zero_copy_only=False) for column in columns if column.null_count]
     return np.logical_and.reduce(masks) if masks else None
 
 
 def _offsets_of(columns: Sequence[pa.Array]) -> _Offsets | None:
-    """Return the order by value if there is one key column, of whole numbers."""
     if len(columns) > 1 or not pa.types.is_int64(columns[0].type) or columns[0].null_count == len(columns[0]):
         return None
     bounds = pc.min_max(columns[0]).as_py()

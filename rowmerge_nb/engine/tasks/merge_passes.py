@@ -1,9 +1,7 @@
-"""What runs in the tasks above a scan: checking and transforming merge rows, feeding sinks.
+"""Passes above a scan: they check and transform merge rows, and feed sinks.
 
-Each pass is a picklable callable from Arrow batches to Arrow batches, as Spark's ``mapInArrow`` wants it. A pass may be run more than
-once for one partition, and its input may simply end when something fails on Spark's side; so nothing it does is visible before
-the driver's ``finish_merge``. A Python error is not raised in the task: it is sent to the driver as a record, so that the failed
-statement's trace survives.
+A pass is a picklable callable for Spark's ``mapInArrow``. It may run twice per partition, and its input may end early after a failure,
+so nothing is visible before the driver's ``finish_merge``. Errors are sent to the driver as records, which preserves the statement's trace.
 """
 
 from __future__ import annotations
@@ -37,32 +35,22 @@ if TYPE_CHECKING:
 
 WITNESSED_ROWS = 100
 MOST_CHECKED: Final = 1_000_000
-"""A task that has checked more joined rows ends at the next target row that fails; until then it looks for all of them."""
+"""Joined rows after which a task stops at the next failing target row; until then it collects all of them."""
 
 
 @dataclass(frozen=True)
 class MergePass:
-    """From joined rows to rows to store: MarkDistinct, DuplicateCheck and MergeProcessor; fused, the writer too.
+    """Turns joined rows into rows to store: MarkDistinct, DuplicateCheck, MergeProcessor and, without an exchange, the writer.
+
+    Input channels: those of the page with ``unique_id`` for ``is_distinct``, then `source_present` and `returning`, then the witness.
 
     Args:
-        layout: where the channels lie.
-        columns: the table's columns in table order and, last, the row id.
-        paradigm: the connector's paradigm; None where there is no processor.
-        rule: which repeated matches end the statement; None where no row can be matched twice.
-        updates: the case numbers of UPDATE clauses, and ``deletes`` those of DELETE clauses.
-        source_present: the position of the channel that marks rows with a source row; None unless the join is a FULL one.
-        returning: the position of the channel with the row of RETURNING; None without one.
-        witness: the type of the hidden witness channel, None if rows do not carry it.
-        per_clause: how many rows per clause are sampled.
-        placing: how rows find their writer; None without an exchange.
-        sinks: makes sinks when the writer is in this pass; None behind an exchange.
-        grouped: a target row has all of its joined rows in one batch, so that each batch is checked and stored as it comes; otherwise
-            those of the whole partition are held until all have come.
-        keeping: which pages are kept of those that the sink gets.
-        chooser: chooses the rows that are sampled, in place of so many per clause; None without one.
-
-    Its input channels are those of the page with ``unique_id`` in the place of ``is_distinct``, then those two, and last the witness if
-    there is one.
+        rule: the rule on repeated matches; None if no row can be matched twice.
+        placing: selects the writers of rows; None without an exchange.
+        sinks: creates sinks if the writer is in this pass.
+        source_present: the channel that marks rows with a source row (FULL join).
+        returning: the channel with the row of RETURNING.
+        grouped: batches contain all joined rows of a target row, so they are processed one by one.
     """
 
     layout: PageLayout
@@ -93,16 +81,16 @@ class MergePass:
 
     @property
     def exchanged(self) -> pa.Schema:
-        """The channels that go into the exchange, in Spark's types: the transformed page, the bucket, and the record."""
+        """The channels of the exchange in Spark's types: the transformed page, the bucket, and the record."""
         data = [pa.field(f"c{i}", for_spark(field.type)) for i, field in enumerate(self.output_schema)]
         return pa.schema([*data, pa.field(BUCKET, pa.int32()), pa.field(RECORD, pa.binary())])
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Work on the partition of this task."""
+        """Process one partition."""
         yield from self.work(batches, task_partition())
 
     def work(self, batches: Batches, partition: int) -> Iterator[pa.RecordBatch]:
-        """Work on one partition; its number is also that of its writer."""
+        """Process one partition; its number is also that of its writer."""
         recorder = Recorder(partition, self.per_clause, keeping=self.keeping, chooser=self.chooser)
         pages = self._checked((batch for batch in batches if batch.num_rows), recorder)
         if self.sinks is not None:
@@ -123,26 +111,26 @@ class MergePass:
             yield self._record_batch(record)
 
     def _checked(self, arriving: Iterator[pa.RecordBatch], recorder: Recorder) -> Iterator[tuple[Page, Page | None]]:
-        """Mark and check all rows of the partition; give the input pages with their witnesses, up to the first row that fails.
+        """Mark and check all rows; yield the input pages with their witnesses, up to the first failing row.
 
-        What fails, here or below, is in the record when the last page has been given: what was stored until then is to be dropped.
+        After a failure recorded later, rows stored until then must be dropped.
         """
-        seen: set[int] = set()
+        seen_cases: set[int] = set()
         try:
             for batches in ([batch] for batch in arriving) if self.grouped else [list(arriving)]:
                 if batches:
-                    distinct = self._check(batches, recorder, seen)
-                    # After a row that fails the others are checked as well, since errors name several.
+                    distinct = self._check(batches, recorder, seen_cases)
+                    # Rows after a failing one are checked as well, because the error lists several.
                     if not recorder.record.failing:
                         yield from self._input_pages(batches, distinct, recorder)
                     elif sum(recorder.record.clause_rows.values()) > MOST_CHECKED:
                         recorder.record.is_cut = True
                         return
-        except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
+        except Exception as error:  # noqa: BLE001 - reported to the driver as a record
             recorder.failed(error, "MarkDistinct")
 
-    def _check(self, batches: list[pa.RecordBatch], recorder: Recorder, seen: set[int]) -> pa.Array:
-        """Check target rows that have all of their joined rows here, and give the channel ``is_distinct``."""
+    def _check(self, batches: list[pa.RecordBatch], recorder: Recorder, seen_cases: set[int]) -> pa.Array:
+        """Check target rows whose joined rows are all here; return the channel ``is_distinct``."""
         if self.rule is None:
             raise ValueError("Rows that can be matched twice need a rule")
         record = recorder.record
@@ -150,9 +138,9 @@ class MergePass:
         cases = pa.chunked_array([batch.column(self.layout.before.case_number) for batch in batches]).combine_chunks()
         record.matched += len(unique_id) - unique_id.null_count
         if self.source_present is not None:
-            alone = sum(batch.column(self.source_present).null_count for batch in batches)
-            record.alone += alone
-            record.matched -= alone
+            target_only = sum(batch.column(self.source_present).null_count for batch in batches)
+            record.alone += target_only
+            record.matched -= target_only
         numbers, counts = np.unique(pc.fill_null(cases, NO_CLAUSE).to_numpy(zero_copy_only=False), return_counts=True)
         for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
             record.clause_rows[number] = record.clause_rows.get(number, 0) + count
@@ -161,20 +149,22 @@ class MergePass:
             for pattern, count in patterns.items():
                 record.patterns[pattern] = record.patterns.get(pattern, 0) + count
             self._note_duplicates(self.rule.check(unique_id, cases), batches, recorder)
-        return mark_distinct(unique_id, cases, self.layout.era, seen)
+        return mark_distinct(unique_id, cases, self.layout.era, seen_cases)
 
-    def _note_duplicates(self, found: Duplicates, batches: list[pa.RecordBatch], recorder: Recorder) -> None:
-        """Keep which target rows fail, and the rows of the first of them; while none fails those that deserve a warning."""
+    def _note_duplicates(self, duplicates: Duplicates, batches: list[pa.RecordBatch], recorder: Recorder) -> None:
+        """Record failing target rows and the joined rows of the first of them, or those for a warning."""
         record = recorder.record
-        if found.failing.size and not record.failing:
+        if duplicates.failing.size and not record.failing:
             record.witnesses = None
-        told = record.failing if found.failing.size or record.failing else record.warning
-        wanted = (found.failing if told is record.failing else found.warning)[: max(WITNESSED_ROWS - len(told), 0)]
-        if wanted.size:
-            rows = self._witnesses(batches, wanted)
+        recorded_ids = record.failing if duplicates.failing.size or record.failing else record.warning
+        new_ids = (duplicates.failing if recorded_ids is record.failing else duplicates.warning)[
+            : max(WITNESSED_ROWS - len(recorded_ids), 0)
+        ]
+        if new_ids.size:
+            rows = self._witnesses(batches, new_ids)
             record.witnesses = rows if record.witnesses is None else pa.concat_batches([record.witnesses, rows])
-        record.failing += found.failing.tolist()
-        record.warning += found.warning.tolist()[: max(WITNESSED_ROWS - len(record.warning), 0)]
+        record.failing += duplicates.failing.tolist()
+        record.warning += duplicates.warning.tolist()[: max(WITNESSED_ROWS - len(record.warning), 0)]
 
     @property
     def _unique_id(self) -> int:
@@ -187,13 +177,12 @@ class MergePass:
         while batches:
             batch = batches.pop(0)
             if self.returning is not None:
-                recorder.give_back(batch.column(self.returning))
+                recorder.add_returned(batch.column(self.returning))
             marks = distinct.slice(start, batch.num_rows)
             start += batch.num_rows
             yield self._input_page(batch, marks), self._witness(batch)
 
     def _input_page(self, batch: pa.RecordBatch, distinct: pa.Array) -> Page:
-        """Return the page before ``transform_page``: what arrives, and ``is_distinct``."""
         arrays = [conform(batch.column(i), self.input_schema.field(i).type) for i in range(self.layout.before.is_distinct)]
         return pa.RecordBatch.from_arrays([*arrays, distinct], schema=self.input_schema)
 
@@ -203,17 +192,17 @@ class MergePass:
         return pa.RecordBatch.from_struct_array(conform(last_channel(batch), self.witness))
 
     def _witnesses(self, batches: list[pa.RecordBatch], ids: npt.NDArray[np.int64]) -> Page:
-        """Take the rows of some target rows: unique_id, case_number, row_id, witness."""
+        """Return the rows of some target rows: unique_id, case_number, row_id, witness."""
         before = self.layout.before
-        wanted, taken = pa.array(ids), []
+        id_values, selected_rows = pa.array(ids), []
         for batch in batches:
-            rows = batch.filter(pc.is_in(batch.column(self._unique_id), value_set=wanted))
+            rows = batch.filter(pc.is_in(batch.column(self._unique_id), value_set=id_values))
             row_id = conform(rows.column(before.row_id), self.input_schema.field(before.row_id).type)
             arrays = {"unique_id": rows.column(self._unique_id), "case_number": rows.column(before.case_number), "row_id": row_id}
             if self.witness is not None:
                 arrays["witness"] = conform(last_channel(rows), self.witness)
-            taken.append(pa.RecordBatch.from_pydict(arrays))
-        return pa.concat_batches(taken)
+            selected_rows.append(pa.RecordBatch.from_pydict(arrays))
+        return pa.concat_batches(selected_rows)
 
     def _transformed(self, pages: Iterable[tuple[Page, Page | None]], recorder: Recorder) -> Iterator[Page]:
         if self.paradigm is None:
@@ -236,5 +225,4 @@ class MergePass:
         return pa.RecordBatch.from_arrays([*data, buckets, pa.nulls(count, pa.binary())], schema=schema)
 
     def _record_batch(self, record: TaskRecord) -> pa.RecordBatch:
-        known = {BUCKET: 0, RECORD: pickle.dumps(record)}
-        return pa.RecordBatch.from_pylist([known], schema=self.exchanged)
+        return pa.RecordBatch.from_pylist([{BUCKET: 0, RECORD: pickle.dumps(record)}], schema=self.exchanged)

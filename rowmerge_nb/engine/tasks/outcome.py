@@ -1,4 +1,4 @@
-"""What a task gives back: fragments and records, as rows."""
+"""The output rows of tasks: fragments and records."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Final
 import pyarrow as pa
 
 OUTCOME: Final = pa.schema([("kind", pa.int8()), ("writer", pa.int32()), ("payload", pa.binary())])
-"""What the last pass of a statement gives the driver: records and fragments."""
+"""The output of a statement's last pass."""
 RECORD_ROW, FRAGMENT_ROW = 0, 1
-"""The kinds of its rows."""
+"""Values of its column ``kind``."""
 MATCHED_ROW, PIECE_ROW, ANSWERS_ROW = 2, 3, 4
-"""Kinds of rows that go to the stage of unmatched source rows, and no further: which rows of a piece have met a target row, as bits; a row
-that has the piece itself joined to it; and the answers of subqueries. Their writer is the number of the piece, or of the task that gets them."""
+"""Rows for the stage of unmatched source rows only: a bitmap of the matched rows of a piece; a row to which the piece is joined; and the
+answers of subqueries. ``writer`` is the number of the piece, or of the receiving task."""
 RECORD: Final = "$record"
-"""The column by which a record passes an exchange."""
+"""The column of records in an exchange."""
 
 
 def outcome(rows: list[tuple[int, int, bytes]]) -> pa.RecordBatch:
-    """Return records and fragments in the form of ``OUTCOME``: kind, writer, payload."""
+    """Build a batch of ``OUTCOME`` from tuples (kind, writer, payload)."""
     kinds, writers, payloads = zip(*rows, strict=True)
     arrays = [pa.array(kinds, pa.int8()), pa.array(writers, pa.int32()), pa.array(payloads, pa.binary())]
     return pa.RecordBatch.from_arrays(arrays, schema=OUTCOME)

@@ -1,4 +1,4 @@
-"""The join of target and source on pages: by equal keys, and by what else ON asks for."""
+"""The join of target and source on pages: by equal keys, and by the rest of ON."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KeyJoin:
-    """How the rows of both sides meet.
+    """The join condition.
 
     Args:
-        keys: sets of keys, each of the target and as many of the source. Rows meet if those of one set are equal; without any set, all do.
-        rest: what ON asks for beside that; None for nothing.
-        full: target rows without a source row stay.
+        keys: sets of target keys and source keys. Rows match if the keys of one set are equal; without sets, all rows match.
+        full: retain target rows without a source row.
     """
 
     keys: tuple[tuple[JoinKeys, JoinKeys], ...]
@@ -38,13 +37,12 @@ class KeyJoin:
     full: bool
 
     def joined(self, target: Page, source: Page, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
-        """Join two pages: source row by source row, and last the target rows without one if they stay.
+        """Join two pages in the order of the source; unmatched target rows come last, if `full`.
 
-        Where very many rows meet, target row by target row instead, in pieces, and last the source rows without one. Either way a target
-        row has all that it meets in one piece.
+        With very many matches, the order is that of the target, in pieces. All matches of a target row are in one piece.
 
         Raises:
-            ExecutionError: ON cannot be computed for a pair whose keys are equal; with its place.
+            ExecutionError: ON cannot be computed for a pair with equal keys; with its position.
         """
         pieces = self._pairs(target, source, evaluator)
         rows, partners = next(pieces)
@@ -55,10 +53,10 @@ class KeyJoin:
             pairs = JoinedRows(len(rows), (Side(target, partners), Side(source, rows)))
             true = evaluator.rows_where(self.rest, pairs.page(sorted(self.rest.reads)), pairs)
             rows, partners = rows[true], partners[true]
-        alone = np.setdiff1d(np.arange(source.num_rows), rows)
-        order = np.argsort(np.concatenate([rows, alone]), kind="stable")
-        rows = np.concatenate([rows, alone])[order]
-        partners = np.concatenate([partners, np.full(len(alone), NO_ROW)])[order]
+        unmatched_source = np.setdiff1d(np.arange(source.num_rows), rows)
+        order = np.argsort(np.concatenate([rows, unmatched_source]), kind="stable")
+        rows = np.concatenate([rows, unmatched_source])[order]
+        partners = np.concatenate([partners, np.full(len(unmatched_source), NO_ROW)])[order]
         if self.full:
             unmatched = np.setdiff1d(np.arange(target.num_rows), partners)
             rows, partners = np.concatenate([rows, np.full(len(unmatched), NO_ROW)]), np.concatenate([partners, unmatched])
@@ -66,45 +64,37 @@ class KeyJoin:
             yield JoinedRows(len(rows), (Side(target, partners), Side(source, rows)))
 
     def by_target(self, pages: Iterable[Page], schema: pa.Schema, source: Page, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
-        """Join pages of the target with the source, and last give the source rows without a partner.
-
-        Args:
-            pages: all of the target.
-            schema: the target's channels.
-            source: all of the source.
-            evaluator: computes what else ON asks for.
+        """Join target pages with the source; unmatched source rows come last.
 
         Raises:
-            ExecutionError: as `matches` does.
+            ExecutionError: see `matches`.
         """
         matched = np.zeros(source.num_rows, bool)
         for rows in self.matches(pages, source, self.index(source, evaluator), evaluator):
             matched[rows.partners] = True
             yield rows
-        alone = np.flatnonzero(~matched)
-        if len(alone):
-            yield without_target(schema, source, alone)
+        unmatched = np.flatnonzero(~matched)
+        if len(unmatched):
+            yield without_target(schema, source, unmatched)
 
     def index(self, source: Page, evaluator: PageEvaluator) -> SetsIndex:
-        """Return what finds the source rows of a page's keys.
+        """Build the index of the source rows.
 
         Raises:
-            ExecutionError: a key cannot be computed for a source row; with its place.
+            ExecutionError: a key cannot be computed for a source row; with its position.
         """
         return SetsIndex([keys.values(source, evaluator) for _, keys in self.keys])
 
     def matches(self, pages: Iterable[Page], source: Page, index: SetsIndex, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
-        """Join pages of the target with the source; the source's rows without a partner are left out.
-
-        Small pages are put together.
+        """Join target pages with the source, without unmatched source rows.
 
         Raises:
-            ExecutionError: a key cannot be computed for a row, or ON for a pair whose keys are equal; with its place.
+            ExecutionError: a key or ON cannot be computed; with its position.
         """
         waiting: list[tuple[Page, npt.NDArray[np.int64]]] = []
         count = size = 0
         for page in pages:
-            for part, rows in self._met(page, index, evaluator):
+            for part, rows in self._with_partners(page, index, evaluator):
                 waiting.append((part, rows))
                 count, size = count + len(rows), size + part.nbytes
                 if count >= GATHERED_ROWS or size >= GATHERED_BYTES:
@@ -113,49 +103,50 @@ class KeyJoin:
         if waiting:
             yield from self._checked(waiting, source, evaluator)
 
-    def _met(self, page: Page, index: SetsIndex, evaluator: PageEvaluator) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
-        """Yield what is kept of a page, a row for each of its partners, and these."""
-        kept = np.zeros(page.num_rows, bool)
+    def _with_partners(
+        self, page: Page, index: SetsIndex, evaluator: PageEvaluator
+    ) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
+        """Yield the retained rows of a page, repeated per match, and the matching source rows."""
+        is_matched = np.zeros(page.num_rows, bool)
         for partners, rows in index.matches([keys.values(page, evaluator) for keys, _ in self.keys]):
-            kept[partners] = True
+            is_matched[partners] = True
             if len(rows):
                 whole = len(rows) == page.num_rows and bool((partners == np.arange(page.num_rows)).all())
                 yield page if whole else page.take(pa.array(partners)), rows
-        if self.full and not kept.all():
-            alone = np.flatnonzero(~kept)
-            yield page.take(pa.array(alone)), np.full(len(alone), NO_ROW)
+        if self.full and not is_matched.all():
+            unmatched = np.flatnonzero(~is_matched)
+            yield page.take(pa.array(unmatched)), np.full(len(unmatched), NO_ROW)
 
     def _checked(
         self, parts: Sequence[tuple[Page, npt.NDArray[np.int64]]], source: Page, evaluator: PageEvaluator
     ) -> Iterator[JoinedRows]:
-        """Yield the pairs for which the rest of ON is true, too."""
         target, rows = pa.concat_batches([page for page, _ in parts]), np.concatenate([rows for _, rows in parts])
         pairs = JoinedRows(len(rows), (Side(target), Side(source, rows)))
         if self.rest is not None:
-            met = np.flatnonzero(rows != NO_ROW)
-            asked = pairs.picked(met)
-            true = met[evaluator.rows_where(self.rest, asked.page(sorted(self.rest.reads)), asked)]
-            pairs = self._with_the_rest(pairs, true) if self.full else pairs.picked(true)
+            matched = np.flatnonzero(rows != NO_ROW)
+            matched_pairs = pairs.picked(matched)
+            true = matched[evaluator.rows_where(self.rest, matched_pairs.page(sorted(self.rest.reads)), matched_pairs)]
+            pairs = self._with_unmatched(pairs, true) if self.full else pairs.picked(true)
         if pairs.count:
             yield pairs
 
-    def _with_the_rest(self, pairs: JoinedRows, true: npt.NDArray[np.int64]) -> JoinedRows:
-        """Keep of a FULL join each target row without a true pair, once and without a partner."""
+    def _with_unmatched(self, pairs: JoinedRows, true: npt.NDArray[np.int64]) -> JoinedRows:
+        """For a FULL join, retain target rows without a true pair, once and without a partner."""
         target, source = pairs.sides
         rows = source.rows
         assert rows is not None
         positions = target.page.column(POSITION).to_numpy()
-        left = np.setdiff1d(positions, positions[true])
+        unmatched = np.setdiff1d(positions, positions[true])
         _, first = np.unique(positions, return_index=True)
-        alone = first[np.isin(positions[first], left)]
-        kept = np.concatenate([true, alone])
-        partners = np.concatenate([rows[true], np.full(len(alone), NO_ROW)])
-        return JoinedRows(len(kept), (target.picked(kept), Side(source.page, partners)))
+        target_only = first[np.isin(positions[first], unmatched)]
+        retained = np.concatenate([true, target_only])
+        partners = np.concatenate([rows[true], np.full(len(target_only), NO_ROW)])
+        return JoinedRows(len(retained), (target.picked(retained), Side(source.page, partners)))
 
     def _pairs(
         self, target: Page, source: Page, evaluator: PageEvaluator
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-        """Yield the pairs with equal keys, in pieces: rows of the source, rows of the target."""
+        """Yield the pairs with equal keys, in pieces: source rows, target rows."""
         if not self.keys:
             every = np.repeat(np.arange(source.num_rows), target.num_rows)
             yield every, np.tile(np.arange(target.num_rows), source.num_rows)
@@ -165,19 +156,13 @@ class KeyJoin:
 
 
 def without_target(schema: pa.Schema, source: Page, rows: npt.NDArray[np.int64]) -> JoinedRows:
-    """Return source rows that have met no target row: all channels of the target are NULL.
-
-    Args:
-        schema: the target's channels.
-        source: the source.
-        rows: which rows of it.
-    """
+    """Build joined rows of unmatched source rows, with NULL in all target channels."""
     nothing = pa.RecordBatch.from_pylist([], schema=schema)
     return JoinedRows(len(rows), (Side(nothing, np.full(len(rows), NO_ROW)), Side(source, rows)))
 
 
 def numbered(source: Page, first: int = 0) -> tuple[pa.Array, Page]:
-    """Return the numbers of a source's rows and its other channels: a table's rows have a position, others are counted."""
+    """Return the numbers of a source's rows (the positions of a table, otherwise a count from `first`) and its other channels."""
     names = source.schema.names
     if POSITION in names:
         return source.column(POSITION), source.select([name for name in names if name != POSITION])

@@ -1,4 +1,4 @@
-"""Filtering and projecting a page within a task: DuckDB over Arrow, errors under Trino's names."""
+"""Filter and projection of pages within a task: DuckDB over Arrow, with errors under Trino's names."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span
 
 FILTERED_ROWS: Final = 1 << 19
-"""Of so many rows no more are waited for before a condition is computed: asking DuckDB has its price, however few rows it is for."""
+"""Rows to gather before a condition is computed: each DuckDB query has a fixed cost."""
 INSTALL: Final = "Run: pip install 'duckdb>=1.4'"
 _ROW: Final = "$row"
-"""What the number of a row is called, unless a channel has that name."""
+"""The column of row numbers; extended if a channel has that name."""
 _SETTINGS: Final = (
-    # Rewriting may drop what fails: x + 1 = 5 becomes x = 4. Terms would be looked at in another order.
+    # Optimizations may drop failing terms (x + 1 = 5 becomes x = 4) or reorder them.
     "PRAGMA disable_optimizer",
     "SET threads = 1",
     "SET autoinstall_known_extensions = false",
@@ -47,7 +47,7 @@ def require_duckdb() -> Any:
     """Import DuckDB.
 
     Raises:
-        SetupError: it is not installed, or too old; the hint names the command.
+        SetupError: it is missing or too old; the hint has the command to install it.
     """
     try:
         import duckdb
@@ -64,14 +64,12 @@ class PageExpression:
 
     Args:
         text: DuckDB SQL over the page's channels.
-        span: where it was written; None of what was not, which cannot fail.
-        words: where that is, for people: ``in the WHERE condition``.
-        reads: the names of the channels that it reads.
-        is_plain: it is a channel as it is, or where it reads none NULL; that needs no DuckDB.
-        names: what people call the channels by which a row is named that it cannot be computed for, those that it reads and those that
-            tell which row it is, as far as the page has them; without, no row is looked for.
-        lists: the long lists that values are looked up in, by the names of the tables that they are in the text.
-        lookups: the symbols of the correlated subqueries that it reads as columns.
+        span: its position in the statement; None for generated expressions, which cannot fail.
+        words: a description of that position: ``in the WHERE condition``.
+        is_plain: it is a single channel or NULL; DuckDB is not needed.
+        names: display names of the channels that identify a failing row; if empty, no row is searched for.
+        lists: long lists for lookups, by their table names in the text.
+        lookups: symbols of the subqueries that it reads as columns, looked up for each row.
     """
 
     text: str
@@ -85,13 +83,13 @@ class PageExpression:
 
     @property
     def is_null(self) -> bool:
-        """It is NULL as it stands."""
+        """Whether it is the literal NULL."""
         return self.is_plain and not self.reads
 
 
 @dataclass(frozen=True)
 class AssignedColumn:
-    """A column that is assigned: its name, its type, the value, and where it refuses NULL the code and the message of that."""
+    """An assignment to a column. `refusal` is the code and message of the error that rejects NULL."""
 
     name: str
     type: pa.DataType
@@ -126,7 +124,7 @@ class PageQuery:
         return pa.array([], pa.struct([*fields, pa.field("value", self.type)]))
 
     def answer(self, column: pa.Array) -> pa.Array:
-        """Take the answer out of a column that has it in every row: one value, the values of a list, or rows of keys and values.
+        """Extract the result from a column that repeats it in every row: a value, a list, or rows of keys and values.
 
         >>> PageQuery("$q0", "scalar", pa.int64()).answer(pa.array([7, 7], pa.int32())).to_pylist()
         [7]
@@ -141,13 +139,11 @@ class PageQuery:
 
 @dataclass(frozen=True)
 class PageProgram:
-    """What is done to a page between ``get_next_page`` and ``delete_rows`` or ``update_rows``.
+    """The operations on a page between ``get_next_page`` and ``delete_rows`` or ``update_rows``.
 
     Args:
-        where: which rows are kept; None for all.
-        assigned: the values that are computed, in the order of the projected page.
-        queries: answers that travel to the tasks.
-        checks: the table's CHECK constraints, over the page's channels with the assigned values in the place of the old ones.
+        assigned: the computed values, in the order of the projected page.
+        checks: CHECK constraints, with assigned values in place of old ones.
     """
 
     where: PageExpression | None = None
@@ -156,10 +152,7 @@ class PageProgram:
     queries: tuple[PageQuery, ...] = ()
 
     def evaluator(self, row: pa.RecordBatch | None) -> PageEvaluator:
-        """Return what runs it.
-
-        Args:
-            row: has the answers of the queries in its first row, each in a column of the query's symbol; None where there are none.
+        """Build the evaluator; the first row of `row` has the results of queries, named by their symbols.
 
         >>> program = PageProgram(queries=(PageQuery("$q0", "scalar", pa.int64()),))
         >>> program.evaluator(pa.RecordBatch.from_pydict({"id": [0], "$q0": [7]})).answers[0].to_pylist()
@@ -170,12 +163,7 @@ class PageProgram:
 
 @dataclass
 class PageEvaluator:
-    """Runs a program on pages, one after the other.
-
-    Args:
-        program: the program.
-        answers: per query of the program its answer: an array of one value, or of the values of a list.
-    """
+    """Runs a program on pages; `answers` has the result of each query: one value, or the values of a list."""
 
     program: PageProgram
     answers: Sequence[pa.Array] = ()
@@ -183,28 +171,22 @@ class PageEvaluator:
     _registered: list[str] = field(default_factory=list, repr=False)
 
     def filter(self, page: Page) -> Page:
-        """Keep the rows for which the condition is true, in their order.
+        """Return the rows that satisfy the condition.
 
         Raises:
-            ExecutionError: the condition cannot be computed for a row; with Trino's code and the condition's place.
+            ExecutionError: the condition cannot be computed for a row; with Trino's code and the condition's position.
         """
         where = self.program.where
         if where is None or not page.num_rows:
             return page
-        kept = self.rows_where(where, page)
-        return page if len(kept) == page.num_rows else page.take(pa.array(kept))
+        rows = self.rows_where(where, page)
+        return page if len(rows) == page.num_rows else page.take(pa.array(rows))
 
     def filtered(self, pages: Iterable[Page]) -> Iterator[Page]:
-        """Keep the rows of several pages for which the condition is true; it is asked for the rows of many pages at once.
-
-        Args:
-            pages: the pages; those without rows are left out.
-
-        Returns:
-            What each page keeps, in their order.
+        """Filter many pages, several per query; yield the rest of each page. Empty pages are dropped.
 
         Raises:
-            ExecutionError: the condition cannot be computed for a row; with Trino's code and the condition's place.
+            ExecutionError: see `filter`.
         """
         where = self.program.where
         if where is None:
@@ -212,32 +194,27 @@ class PageEvaluator:
             return
         for several in together(pages, FILTERED_ROWS):
             read = [name for name in several[0].schema.names if name in where.reads or name in where.names]
-            kept = self.rows_where(where, pa.Table.from_batches([page.select(read) for page in several]))
+            positions = self.rows_where(where, pa.Table.from_batches([page.select(read) for page in several]))
             ends = np.cumsum([page.num_rows for page in several])
-            parts = np.split(kept, np.searchsorted(kept, ends[:-1]))
+            parts = np.split(positions, np.searchsorted(positions, ends[:-1]))
             for page, end, rows in zip(several, ends, parts, strict=True):
                 yield page if rows.size == page.num_rows else page.take(pa.array(rows - (end - page.num_rows)))
 
     def rows_where(self, where: PageExpression, page: Page | pa.Table, rows: JoinedRows | None = None) -> npt.NDArray[np.int64]:
-        """Return the positions of the rows for which a condition is true, in their order.
-
-        Args:
-            where: the condition.
-            page: the channels that it reads.
-            rows: the rows with all of their channels, by which an error names one; None where the page has all.
+        """Return the ascending positions of rows that satisfy a condition; see `values_of` for `rows`.
 
         Raises:
-            ExecutionError: the condition cannot be computed for a row; with Trino's code and the condition's place.
+            ExecutionError: see `filter`.
         """
         if where.is_null:
             return np.zeros(0, np.int64)
         return np.sort(self._run(page, where=where, rows=rows).column(0).to_numpy())
 
     def project(self, page: Page) -> list[pa.Array]:
-        """Compute the assigned columns for all rows of a page.
+        """Compute the assigned columns.
 
         Raises:
-            ExecutionError: a value cannot be computed, or is NULL where the column refuses it; with the value's place.
+            ExecutionError: see `values_of`.
         """
         return self.values_of(self.program.assigned, page)
 
@@ -247,29 +224,31 @@ class PageEvaluator:
         Args:
             assigned: the columns.
             page: the channels that they read.
-            rows: the rows with all of their channels, by which an error names one; None where the page has all.
+            rows: the rows with all channels, for error messages.
 
         Raises:
-            ExecutionError: a value cannot be computed, or is NULL where the column refuses it; with the value's place.
+            ExecutionError: a value cannot be computed, or is NULL in a column that rejects it; with the value's position.
         """
         plain = _plain(assigned, page)
         values = iter(
-            self._computed([column for column, known in zip(assigned, plain, strict=True) if known is None], page, rows)
+            self._computed(
+                [column for column, plain_values in zip(assigned, plain, strict=True) if plain_values is None], page, rows
+            )
         )
-        arrays = [known if known is not None else next(values) for known in plain]
+        arrays = [plain_values if plain_values is not None else next(values) for plain_values in plain]
         for column, array in zip(assigned, arrays, strict=True):
             if column.refusal is not None and array.null_count:
                 code, msg = column.refusal
-                refused = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+                position = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
                 error = ExecutionError(msg, code=code, step="Project")
-                raise _placed(error, column.expression, _row(column.expression, refused, page, rows))
+                raise _placed(error, column.expression, _row(column.expression, position, page, rows))
         return arrays
 
     def check(self, page: Page) -> None:
-        """Check that DuckDB can parse all expressions, on a page without rows.
+        """Check that DuckDB can parse all expressions, on an empty page.
 
         Raises:
-            ConnectorError: NOT_SUPPORTED where it does not take one; then nothing has begun yet.
+            ConnectorError: NOT_SUPPORTED, before anything has begun.
         """
         where = self.program.where
         try:
@@ -277,16 +256,18 @@ class PageEvaluator:
                 self._run(page, where=where)
             for columns in (self.program.assigned, self.program.checks):
                 plain = _plain(columns, page)
-                self._computed([column for column, known in zip(columns, plain, strict=True) if known is None], page)
+                self._computed(
+                    [column for column, plain_values in zip(columns, plain, strict=True) if plain_values is None], page
+                )
         except ExecutionError as error:
-            refused = ConnectorError(
+            unsupported = ConnectorError(
                 f"The flow 'updatable' cannot compute this: {error.message}", code="NOT_SUPPORTED", hint=MERGE_FLOW
             )
-            refused.line, refused.column, refused.length = error.line, error.column, error.length
-            raise refused from error
+            unsupported.line, unsupported.column, unsupported.length = error.line, error.column, error.length
+            raise unsupported from error
 
     def close(self) -> None:
-        """Take the answers of queries back from the connection, which the next evaluator uses."""
+        """Unregister the results of queries from the connection, which the next evaluator reuses."""
         while self._registered:
             _connection().unregister(self._registered.pop())
 
@@ -294,17 +275,17 @@ class PageEvaluator:
         if not columns:
             return []
         try:
-            found = self._run(page, [column.expression for column in columns], rows=rows)
+            table = self._run(page, [column.expression for column in columns], rows=rows)
         except ExecutionError:
             if len(columns) > 1:
-                # One by one, to say which of them it is.
+                # One by one, to find the failing expression.
                 for column in columns:
                     self._computed([column], page, rows)
             raise
-        order = found.column(0).to_numpy()
+        order = table.column(0).to_numpy()
         if (np.diff(order) < 0).any():
-            found = found.take(pa.array(np.argsort(order)))
-        arrays = [found.column(index).combine_chunks() for index in range(1, found.num_columns)]
+            table = table.take(pa.array(np.argsort(order)))
+        arrays = [table.column(index).combine_chunks() for index in range(1, table.num_columns)]
         return [conform(_whole(array), column.type) for array, column in zip(arrays, columns, strict=True)]
 
     def _run(
@@ -314,7 +295,7 @@ class PageEvaluator:
         where: PageExpression | None = None,
         rows: JoinedRows | None = None,
     ) -> pa.Table:
-        """Compute values for the rows of a page that satisfy a condition; the rows' numbers come first."""
+        """Compute values for the rows that satisfy a condition; the first column is the row number."""
         connection = self._connected()
         number = _ROW
         while number in page.schema.names:
@@ -323,7 +304,7 @@ class PageEvaluator:
         texts = "".join(f", {value.text} AS v{index}" for index, value in enumerate(values))
         sql = f"SELECT {quoted(number)}{texts} FROM page WHERE {'true' if where is None else where.text}"
         needed = {name for expression in expressions for name in expression.reads}
-        read = [index for index, known in enumerate(page.schema.names) if known in needed]
+        read = [index for index, name in enumerate(page.schema.names) if name in needed]
         arrays = [page.column(channel) for channel in read] + [pa.array(np.arange(page.num_rows))]
         names = [page.schema.names[channel] for channel in read] + [number]
         for query, answer in zip(self.program.queries, self.answers, strict=True):
@@ -341,7 +322,7 @@ class PageEvaluator:
             with _with_lists(connection, lists):
                 return _answer(connection, sql, table)
         except duckdb.Error as error:
-            # Of several expressions nobody knows yet which one it is: they are computed one by one then.
+            # With several expressions the failing one is unknown: the caller then computes them one by one.
             row = None
             if len(expressions) == 1 and expressions[0].names:
                 with _with_lists(connection, lists):
@@ -373,7 +354,6 @@ class PageEvaluator:
 
 @contextmanager
 def _with_lists(connection: Any, lists: Mapping[str, pa.Array]) -> Iterator[None]:
-    """Let a query speak of lists."""
     for name, values in lists.items():
         connection.register(name, pa.table([values], names=["v"]))
     try:
@@ -392,7 +372,7 @@ def _answer(connection: Any, sql: str, table: pa.Table) -> pa.Table:
 
 
 def _failing_row(connection: Any, sql: str, table: pa.Table) -> int:
-    """Find the first row that a query fails for, by halves: all in all no more is computed than the page twice."""
+    """Find the first failing row by bisection; this computes at most twice the page."""
     low, high = 0, table.num_rows
     while high - low > 1:
         middle = (low + high) // 2
@@ -405,13 +385,13 @@ def _failing_row(connection: Any, sql: str, table: pa.Table) -> int:
 
 
 _connections: Final[dict[tuple[int, int], Any]] = {}
-"""By process and thread. Not a `threading.local`: a fork frees those of the threads that it does not have, and with them what they hold."""
+"""By process and thread. Not a `threading.local`: after a fork, those of missing threads would be freed, and their connections closed."""
 
 
 def _connection() -> Any:
-    """Return this thread's connection to a DuckDB of this process: making one takes longer than computing a page.
+    """Return this thread's DuckDB connection.
 
-    That of a parent process, or of a thread that has ended, is kept: closing it would wait for threads that a fork does not have.
+    Connections of a parent process or an ended thread are not closed: closing would wait for threads that a fork lacks.
     """
     me = (os.getpid(), threading.get_ident())
     if me not in _connections:
@@ -423,11 +403,11 @@ def _connection() -> Any:
 
 
 def _plain(assigned: Sequence[AssignedColumn], page: Page) -> list[pa.Array | None]:
-    """Return, per assigned column, the values that need no computing: NULL, or another column's as they are."""
-    return [_as_it_is(column, page) if column.expression.is_plain else None for column in assigned]
+    """Return per assigned column the values that need no computation (NULL or another column), otherwise None."""
+    return [_copied_values(column, page) if column.expression.is_plain else None for column in assigned]
 
 
-def _as_it_is(column: AssignedColumn, page: Page) -> pa.Array:
+def _copied_values(column: AssignedColumn, page: Page) -> pa.Array:
     for name in column.expression.reads:
         return conform(page.column(page.schema.names.index(name)), column.type)
     return pa.nulls(page.num_rows, column.type)
@@ -438,12 +418,11 @@ def _whole(array: Any) -> pa.Array:
 
 
 def _row(expression: PageExpression, position: int, page: Page | pa.Table, rows: JoinedRows | None) -> pa.Table | pa.RecordBatch:
-    """Return a row of a page with what is told of it."""
     return page.slice(position, 1) if rows is None else rows.row(position, expression.names)
 
 
 def _placed(error: ExecutionError, expression: PageExpression, row: pa.Table | pa.RecordBatch | None = None) -> ExecutionError:
-    """Return where an error happened, and for a row with which values."""
+    """Add the position of an expression to an error, and the values of the row."""
     if expression.span is not None:
         values = (
             {}
@@ -467,7 +446,7 @@ _RANGE: Final = "NUMERIC_VALUE_OUT_OF_RANGE"
 
 
 def translated(message: str) -> ExecutionError:
-    """Return the error in Trino's words for one of DuckDB's.
+    """Translate an error message of DuckDB into Trino's words.
 
     >>> error = translated("Out of Range Error: Overflow in addition of INT32 (20 + 2147483647)!")
     >>> error.code, error.message
@@ -482,13 +461,13 @@ def translated(message: str) -> ExecutionError:
         word, bits, operands = overflow.groups()
         return ExecutionError(f"{_BITS[bits]} {word} overflow: {operands}", code=_RANGE, step="Project")
     if quotient := _QUOTIENT.search(text):
-        kind = next(kind for bits, kind in _BITS.items() if int(quotient[1]) >= -(2 ** (int(bits) - 1)))
-        return ExecutionError(f"{kind} division overflow: {quotient[1]} / -1", code=_RANGE, step="Project")
+        sql_type = next(sql_type for bits, sql_type in _BITS.items() if int(quotient[1]) >= -(2 ** (int(bits) - 1)))
+        return ExecutionError(f"{sql_type} division overflow: {quotient[1]} / -1", code=_RANGE, step="Project")
     if "DECIMAL" in text and ("Overflow" in text or "out of range" in text or "Could not cast" in text):
         return ExecutionError("Decimal overflow", code=_RANGE, step="Project")
     if re.search(r"(?i)(date|timestamp).*out of range|out of range.*(date|timestamp)|not in timestamp range", text):
         return ExecutionError("Timestamp out of range", code=_RANGE, step="Project")
     if "out of range" in text.lower() or "Overflow in" in text:
         return ExecutionError("A number is out of the range of its type", code=_RANGE, step="Project")
-    said = text.partition("\n")[0]
-    return ExecutionError(f"The page could not be computed: {said}", step="Project", hint=MERGE_FLOW)
+    first_line = text.partition("\n")[0]
+    return ExecutionError(f"The page could not be computed: {first_line}", step="Project", hint=MERGE_FLOW)

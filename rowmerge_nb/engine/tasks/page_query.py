@@ -1,4 +1,4 @@
-"""A query of one table, computed on its pages within tasks: which rows it keeps, and the values of its columns."""
+"""A query of one table, computed on its pages within tasks."""
 
 from __future__ import annotations
 
@@ -20,23 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QueryRows:
-    """Computes the rows of a query.
-
-    Args:
-        program: which rows of the table are kept.
-        schema: the columns of the query.
-        values: their values.
-    """
+    """Computes the rows of a query."""
 
     program: PageProgram
     schema: pa.Schema
     values: tuple[AssignedColumn, ...]
 
     def of(self, pages: Iterable[Page]) -> Iterator[Page]:
-        """Yield the rows of the query.
-
-        Args:
-            pages: the rows of the table.
+        """Yield the rows of the query over pages of its table.
 
         Raises:
             ExecutionError: the condition or a value cannot be computed; with Trino's code and the position in the statement.
@@ -48,24 +39,19 @@ class QueryRows:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryScan(ScanPass):
-    """Reads the rows of a query as if they were those of a table; they have no position.
-
-    Args:
-        table_scan: reads the table.
-        query: computes the rows.
-    """
+    """Reads the rows of a query like those of a table, without positions."""
 
     table_scan: ScanPass
     query: QueryRows
 
     @classmethod
     def over(cls, table_scan: ScanPass, query: QueryRows) -> QueryScan:
-        """Return what reads a query over the splits of its table."""
+        """Build the scan of a query over the splits of its table."""
         own = {field.name: getattr(table_scan, field.name) for field in fields(ScanPass)}
         return cls(**{**own, "schema": query.schema}, table_scan=table_scan, query=query)
 
     def read(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the query over the splits with these numbers.
+        """Yield the rows of the query over numbered splits.
 
         Raises:
             ExecutionError: the connector cannot read them, or the query cannot be computed.

@@ -1,7 +1,6 @@
-"""The whole of a row change in the task that reads the target: scan, join, CASE and processor, on Arrow pages, without Spark in between.
+"""Row changes within the task that reads the target: scan, join, CASE and processor on Arrow pages, without Spark.
 
-The passes above the join are those that Spark's form has, so what they check, record, sample and store is the same. Here are an UPDATE, a
-DELETE and a MERGE of which one task has all; where many tasks have a MERGE's source, it is `rowmerge_nb.engine.tasks.replicated`.
+The passes above the join are those of the Spark form. For MERGE in many tasks, see `rowmerge_nb.engine.tasks.replicated`.
 """
 
 from __future__ import annotations
@@ -28,15 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowTask:
-    """UPDATE and DELETE: the rows of the tasks whose numbers arrive, filtered and changed.
+    """UPDATE and DELETE of the tasks whose numbers arrive.
 
     Args:
-        target: reads the target.
-        tasks: how many tasks there are; see `ScanPass.share`.
-        program: the condition, and the subqueries of condition and values, whose answers arrive beside the numbers.
-        channels: makes of rows what the pass above takes.
-        above: the pass of the processor.
-        exchange: sends the rows to their writers within this task; None where that is Spark's business, or nobody's.
+        program: the condition and the subqueries, whose results arrive with the numbers.
+        exchange: sends rows to their writers within this task, if necessary.
     """
 
     target: ScanPass
@@ -47,31 +42,26 @@ class RowTask:
     exchange: LocalExchange | None = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Work on the splits of a task."""
-        given = self.above(rows for batch in batches for rows in self._changed(batch))
-        yield from given if self.exchange is None else self.exchange(given)
+        """Process one partition."""
+        changed = self.above(rows for batch in batches for rows in self._changed(batch))
+        yield from changed if self.exchange is None else self.exchange(changed)
 
     def _changed(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         numbers = (split for task in batch.column(0).to_pylist() for split in self.target.share(task, self.tasks))
         with closing(self.program.evaluator(batch)) as evaluator:
-            for kept in gathered(evaluator.filtered(self.target.read(numbers))):
-                yield self.channels.batch(JoinedRows(kept.num_rows, (Side(kept),)), evaluator)
+            for page in gathered(evaluator.filtered(self.target.read(numbers))):
+                yield self.channels.batch(JoinedRows(page.num_rows, (Side(page),)), evaluator)
 
 
 @dataclass(frozen=True)
 class JoinTask:
-    """MERGE that one task does.
+    """MERGE in one task.
 
     Args:
-        paged: the target is gone through page by page; else it is held as a whole, and rows come in the order of the source.
-        target: reads the target.
-        source: reads the source; None where its rows arrive, and one that is none of its, as the last channel says.
-        source_schema: the channels of the source that arrive, by the plan's symbols.
-        join: how the rows meet.
-        program: the subqueries of the statement; their answers arrive in the one row that is none of the source's.
-        channels: makes of joined rows what the pass above takes.
-        above: the passes from MarkDistinct to the processor.
-        exchange: sends the rows to their writers within this task; None where there is nothing between processor and writer.
+        paged: process the target page by page; otherwise hold it, and join in the order of the source.
+        source: reads the source; None if its rows arrive with one further row, as the last channel indicates.
+        program: the subqueries, whose results arrive in that further row.
+        exchange: sends rows to their writers within this task; None without an exchange.
     """
 
     paged: bool
@@ -85,24 +75,24 @@ class JoinTask:
     exchange: LocalExchange | None = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Work on both tables."""
-        given = self.above(self._joined(batches))
-        yield from given if self.exchange is None else self.exchange(given)
+        """Process one partition."""
+        changed = self.above(self._joined(batches))
+        yield from changed if self.exchange is None else self.exchange(changed)
 
     def _joined(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        # All that arrives is taken, also where it says nothing: a worker that leaves rows behind is not used again.
+        # The input is always exhausted: Spark does not reuse a worker that leaves rows unread.
         arrived = list(batches)
         if self.source is None:
-            kept = (batch.filter(last_channel(batch)) for batch in arrived)
-            source = whole_page([page_in(batch, self.source_schema) for batch in kept], self.source_schema)
+            source_batches = (batch.filter(last_channel(batch)) for batch in arrived)
+            source = whole_page([page_in(batch, self.source_schema) for batch in source_batches], self.source_schema)
             arrived = [batch.filter(pc.invert(last_channel(batch))) for batch in arrived]
         else:
             source = whole_page(self.source.pages(), self.source.schema)
         own = next((batch for batch in arrived if batch.num_rows), None)
         if own is None:
-            # Spark has failed below, and throws away what comes out of this.
+            # Spark has failed below, and discards the output.
             return
-        # Both scans have a position; the target's is the one that is asked for by its name.
+        # Both scans have a position; the name refers to the target's.
         numbers, source = numbered(source)
         schema = self.target.schema
         with closing(self.program.evaluator(own)) as evaluator:

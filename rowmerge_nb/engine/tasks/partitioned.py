@@ -1,6 +1,6 @@
-"""A MERGE whose source no task can have as a whole: both sides go, page by page, to the tasks of their keys, which join them.
+"""A MERGE whose source is too large for one task: pages of both sides go to the tasks of their keys, which join them.
 
-Spark sees neither a row nor a value of what it sends: a cell holds the rows of a page that one task is to get, as an Arrow stream.
+Spark sees no rows: a cell contains the rows of a page for one task, as an Arrow stream.
 """
 
 from __future__ import annotations
@@ -32,34 +32,30 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
 
 SOURCE, TARGET = 0, 1
-"""The sides of the join, in the order in which their rows come to a task."""
+"""The sides of the join, in order of arrival."""
 _ANSWERS: Final = -1
-"""Stands in the place of a side where a cell has the answers of subqueries; they come first."""
+"""The side of cells with the results of subqueries, which come first."""
 CELLS: Final = pa.schema(
     [("partition", pa.int32()), ("side", pa.int32()), ("cell", pa.binary()), ("sender", pa.int32()), ("number", pa.int32())]
 )
-"""What is sent: to which task, of which side, the rows, and by which task as its how many-th page."""
+"""The receiving task, the side, the rows, the sending task, and the number of its page."""
 IN_ORDER: Final = ("side", "sender", "number")
-"""By these a task gets its cells in the same order, whoever sends first: an attempt that is made again stores the same rows in the same place."""
+"""Sort order of a task's cells: a repeated attempt stores the same rows in the same order."""
 _SENT_ROWS: Final = 1 << 18
-"""So many rows are parted at once, if there are: the more there are, the fewer and larger are the cells."""
+"""Rows partitioned at once: more rows mean fewer, larger cells."""
 _ROW_NUMBERS: Final = 33
-"""Rows of a query are counted within each of its partitions, whose number stands above so many bits, as Spark does it."""
+"""Bits of a row's number within its partition; the partition number is above them, as in Spark."""
 
 
 @dataclass(frozen=True)
 class PartitionedOutputPass:
-    """Parts the rows of one side by the hash of their keys.
+    """Partitions the rows of one side by the hash of their keys.
 
     Args:
-        side: ``SOURCE`` or ``TARGET``.
-        scan: reads the side; None where its rows arrive.
-        tasks: how many tasks read it; see `ScanPass.share`.
-        schema: the side's channels, by the plan's symbols, and last the position.
-        keys: the keys.
-        partitions: how many tasks join.
-        on: the number of the ON condition, in errors of a key; None if the keys cannot fail.
-        alone: rows with a NULL among their keys, which meet no other, go along; they are spread over the tasks.
+        scan: reads the side; None if its rows arrive.
+        schema: the side's channels, then the position.
+        on: the number of the ON condition, for errors of a key.
+        alone: send rows with a NULL key, which match nothing, spread over the tasks; otherwise drop them.
     """
 
     side: int
@@ -72,7 +68,7 @@ class PartitionedOutputPass:
     alone: bool
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Yield the cells of the rows that one task has of this side."""
+        """Yield the cells of one task."""
         pages = self._read(batches) if self.scan is not None else self._counted(batches)
         with closing(PageProgram().evaluator(None)) as evaluator:
             for number, page in enumerate(gathered(pages, _SENT_ROWS)):
@@ -86,7 +82,6 @@ class PartitionedOutputPass:
                     yield page.select(self.schema.names)
 
     def _counted(self, batches: Batches) -> Iterator[Page]:
-        """Yield arriving rows a position."""
         channels = pa.schema(list(self.schema)[:-1])
         start = task_partition() << _ROW_NUMBERS
         for batch in batches:
@@ -106,40 +101,38 @@ class PartitionedOutputPass:
         try:
             return self.keys.values(page, evaluator)
         except ExecutionError as error:
-            # A cell carries no record. The driver reads the mark, and knows the place of ON by its number.
+            # A cell carries no record. The driver parses the mark, and maps the number to the position of ON.
             number = "" if self.on is None else f"@{self.on}"
             raise RuntimeError(f"[[{error.code}{number}]] {' '.join(error.message.split())}") from error
 
     def _parted(self, page: Page, evaluator: PageEvaluator) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the rows that are sent, task by task, and how many each task gets."""
+        """Return the rows to send, ordered by task, and the number of rows per task."""
         keys = self._keys(page, evaluator)
         to = (key_hashes(keys, page.num_rows) % np.uint64(self.partitions)).astype(np.int32)
         order = np.arange(page.num_rows)
         if any(key.null_count for key in keys):
-            known = np.logical_and.reduce([key.is_valid().to_numpy(zero_copy_only=False) for key in keys])
+            has_keys = np.logical_and.reduce([key.is_valid().to_numpy(zero_copy_only=False) for key in keys])
             if self.alone:
                 spread = page.column(POSITION).to_numpy() % self.partitions
-                to = np.where(known, to, spread.astype(np.int32))
+                to = np.where(has_keys, to, spread.astype(np.int32))
             else:
-                order = np.flatnonzero(known)
+                order = np.flatnonzero(has_keys)
                 to = to[order]
-        # Of few small numbers a stable sort counts them.
+        # A stable sort of 16-bit numbers is a radix sort.
         sort = to.astype(np.uint16) if self.partitions < 1 << 16 else to
         return order[np.argsort(sort, kind="stable")], np.bincount(to, minlength=self.partitions)
 
 
 def _sent(cell: pa.Array, partition: int, side: int, sender: int, number: int) -> pa.RecordBatch:
-    to, of, by, place = (pa.array([value], pa.int32()) for value in (partition, side, sender, number))
-    return pa.RecordBatch.from_arrays([to, of, cell, by, place], schema=CELLS)
+    receiver, side_number, sending_task, page_number = (
+        pa.array([value], pa.int32()) for value in (partition, side, sender, number)
+    )
+    return pa.RecordBatch.from_arrays([receiver, side_number, cell, sending_task, page_number], schema=CELLS)
 
 
 @dataclass(frozen=True)
 class AnswersOutputPass:
-    """Sends the answers of subqueries, which arrive in one row, to every task that joins.
-
-    Args:
-        partitions: how many there are.
-    """
+    """Sends the results of subqueries, which arrive in one row, to every joining task."""
 
     partitions: int
 
@@ -153,16 +146,9 @@ class AnswersOutputPass:
 
 @dataclass(frozen=True)
 class PartitionedJoinTask:
-    """MERGE of those rows of both sides that come to a task: all of a target row's matches are among them.
+    """MERGE of the rows of both sides with some key hashes, which include all matches of a target row.
 
-    The source's rows come first, and are held with an index of their keys; those of the target go through page by page.
-
-    Args:
-        target: the target's channels, and ``source`` the source's; both have a position.
-        join: how the rows meet.
-        program: the subqueries of the statement.
-        channels: makes of joined rows what the pass above takes.
-        above: the passes from MarkDistinct to the sink, or to the exchange.
+    The source's rows come first, and are indexed in memory; the target's are processed page by page.
     """
 
     target: pa.Schema
@@ -173,23 +159,23 @@ class PartitionedJoinTask:
     above: MergePass
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Work on the rows of one task."""
+        """Process one partition."""
         yield from self.above(self._joined(batches))
 
     def _joined(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        sides = itertools.groupby(_arrived(batches), key=lambda arrived: arrived[0])
+        sides = itertools.groupby(_arrived(batches), key=lambda cell: cell[0])
         pages: Iterator[Page] = iter(())
-        held: list[Page] = []
+        source_pages: list[Page] = []
         answers = None
-        for side, arrived in sides:
-            pages = (page for _, page in arrived)
+        for side, cells in sides:
+            pages = (page for _, page in cells)
             if side == TARGET:
                 break
             if side == SOURCE:
-                held = list(pages)
+                source_pages = list(pages)
             else:
                 answers = next(pages)
-        numbers, source = numbered(whole_page(held, self.source))
+        numbers, source = numbered(whole_page(source_pages, self.source))
         with closing(self.program.evaluator(answers)) as evaluator:
             for rows in self.join.by_target(pages, self.target, source, evaluator):
                 yield self.channels.batch(rows, evaluator, numbers)

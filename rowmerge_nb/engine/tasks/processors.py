@@ -1,7 +1,6 @@
-"""Row change processors: what the engine does between the CASE and the sinks.
+"""Row change processors, between the CASE and the sinks.
 
-Seed document "Supporting MERGE", section "RowChangeProcessor implementation for MERGE". Both processors work on whole
-columns; nothing here knows Spark.
+See the design document "Supporting MERGE", section "RowChangeProcessor implementation for MERGE".
 """
 
 from __future__ import annotations
@@ -22,14 +21,7 @@ if TYPE_CHECKING:
 
 
 class RowChangeProcessor(ABC):
-    """Turns merge rows into rows to store.
-
-    The connector never sees the processor; it chooses one by its paradigm.
-
-    Args:
-        layout: where the channels lie.
-        columns: the table's columns in table order and, last, the row id.
-    """
+    """Turns merge rows into rows to store. The connector selects a processor by its paradigm."""
 
     def __init__(self, layout: PageLayout, columns: pa.Schema) -> None:
         self.layout = layout
@@ -40,17 +32,17 @@ class RowChangeProcessor(ABC):
     def transform_page(self, page: Page) -> Page:
         """Turn a page of ``input_schema`` into one of ``output_schema``.
 
-        Rows with operation -1 (in the current era: with a NULL merge row) do not leave. The output may be empty.
+        Rows with operation -1 (current era: with a NULL merge row) are dropped. The output may be empty.
 
         Raises:
-            ValueError: the page is empty, has other channels, or an operation number that cannot be; the message has the numbers.
+            ValueError: the page is empty, or its channels or operation numbers are invalid.
         """
 
     def operations(self, page: Page) -> npt.NDArray[np.int8]:
-        """Return the operation of every row, -1 where the merge row is NULL.
+        """Return the operation of every row, -1 for a NULL merge row.
 
         Raises:
-            ValueError: another number than 1, 2, 3 and -1, or a NULL merge row in the era of the documents.
+            ValueError: a number other than 1, 2, 3 and -1, or a NULL merge row in the era of the documents.
         """
         self._check_channels(page)
         merge_row = page.column(self.layout.before.merge_row)
@@ -58,9 +50,9 @@ class RowChangeProcessor(ABC):
             raise ValueError(f"The merge row may not be NULL; {merge_row.null_count} of {len(merge_row)} are")
         flat = merge_row.flatten()[self.layout.merge_row.operation]
         operation: npt.NDArray[np.int8] = pc.fill_null(flat, int(Operation.NONE)).to_numpy(zero_copy_only=False)
-        strange = np.setdiff1d(operation, _INPUT_OPERATIONS)
-        if strange.size:
-            raise ValueError(f"Operation numbers {strange.tolist()} cannot reach transform_page; it takes 1, 2, 3 and -1")
+        invalid = np.setdiff1d(operation, _INPUT_OPERATIONS)
+        if invalid.size:
+            raise ValueError(f"Operation numbers {invalid.tolist()} cannot reach transform_page; it takes 1, 2, 3 and -1")
         return operation
 
     def _check_channels(self, page: Page) -> None:
@@ -73,13 +65,13 @@ class RowChangeProcessor(ABC):
             raise ValueError("transform_page does not take empty pages")
 
     def rows_produced(self, page: Page) -> npt.NDArray[np.int64]:
-        """Return, per input row, how many rows of the output it becomes: 0, 1 or 2."""
+        """Return the number of output rows per input row: 0, 1 or 2."""
         operation = self.operations(page)
         return np.where(operation == Operation.NONE, 0, 1)
 
 
 class ChangeOnlyUpdatedColumnsMergeProcessor(RowChangeProcessor):
-    """For connectors that update columns of rows in place: an UPDATE stays one row with operation 3 and all columns filled.
+    """For connectors that update columns in place: an UPDATE remains one row with operation 3 and all columns.
 
     >>> from rowmerge_nb.spi.page import PageLayout
     >>> processor = ChangeOnlyUpdatedColumnsMergeProcessor(PageLayout(column_count=1), pa.schema([("v", "int64"), ("row_id", "int64")]))
@@ -91,7 +83,7 @@ class ChangeOnlyUpdatedColumnsMergeProcessor(RowChangeProcessor):
     """
 
     def transform_page(self, page: Page) -> Page:
-        """Take the columns out of the merge row and drop the rows where nothing fired."""
+        """Extract the columns of the merge row and drop rows without an operation."""
         operation = self.operations(page)
         before, merge_row = self.layout.before, self.layout.merge_row
         fields = page.column(before.merge_row).flatten()
@@ -108,10 +100,10 @@ class ChangeOnlyUpdatedColumnsMergeProcessor(RowChangeProcessor):
 
 
 class DeleteAndInsertMergeProcessor(RowChangeProcessor):
-    """For connectors that delete and insert: an UPDATE becomes two rows, the DELETE half first.
+    """For connectors that delete and insert: an UPDATE becomes two rows, DELETE first.
 
-    The DELETE half carries the old values of the redistribution columns and nulls elsewhere, the INSERT half the new row; so
-    each can be sent to the writer of its own partition.
+    The DELETE row has the old values of the redistribution columns and NULL elsewhere, the INSERT row the new values; each can be sent
+    to the writer of its own partition.
 
     >>> from rowmerge_nb.spi.page import PageLayout
     >>> processor = DeleteAndInsertMergeProcessor(PageLayout(column_count=1), pa.schema([("v", "int64"), ("row_id", "int64")]))
@@ -125,16 +117,16 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
     """
 
     def transform_page(self, page: Page) -> Page:
-        """Split updates in two, keep the old location of what is deleted, and drop the rows where nothing fired."""
+        """Split updates, retain the old location of deleted rows, and drop rows without an operation."""
         operation = self.operations(page)
         produced = _produced(operation)
         origin = np.repeat(np.arange(len(operation)), produced)
         from_update = operation[origin] == Operation.UPDATE
-        # Rows of one input row stand together, so the second one is where its origin repeats.
+        # Output rows of one input row are adjacent, so a repeated origin marks the second one.
         second_half = np.zeros(len(origin), bool)
         second_half[1:] = origin[1:] == origin[:-1]
         deletes = (operation[origin] == Operation.DELETE) | (from_update & ~second_half)
-        counts = {kind: int(np.count_nonzero(operation == kind)) for kind in _INPUT_OPERATIONS}
+        counts = {number: int(np.count_nonzero(operation == number)) for number in _INPUT_OPERATIONS}
         if len(origin) != counts[Operation.INSERT] + counts[Operation.DELETE] + 2 * counts[Operation.UPDATE]:
             raise AssertionError(f"{len(origin)} rows came out of {counts}")
         arrays = [
@@ -147,19 +139,19 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
         return pa.RecordBatch.from_arrays(arrays, schema=self.output_schema)
 
     def rows_produced(self, page: Page) -> npt.NDArray[np.int64]:
-        """Return, per input row, how many rows of the output it becomes: an UPDATE becomes 2."""
+        """Return the number of output rows per input row: 2 for an UPDATE."""
         return _produced(self.operations(page))
 
     def _data(self, page: Page, origin: npt.NDArray[np.int64], deletes: npt.NDArray[np.bool_]) -> list[pa.Array]:
         before = self.layout.before
         fields = page.column(before.merge_row).flatten()
-        kept = dict(zip(self.layout.redistribution_columns, before.write_redistribution_columns, strict=True))
+        old_channels = dict(zip(self.layout.redistribution_columns, before.write_redistribution_columns, strict=True))
         inserted = pa.array(origin, mask=deletes)
         both = pa.array(np.where(deletes, origin, origin + page.num_rows))
         data = []
         for index in self.layout.merge_row.columns:
-            if index in kept:
-                data.append(pa.concat_arrays([page.column(kept[index]), fields[index]]).take(both))
+            if index in old_channels:
+                data.append(pa.concat_arrays([page.column(old_channels[index]), fields[index]]).take(both))
             else:
                 data.append(fields[index].take(inserted))
         return data
@@ -173,12 +165,7 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
 
 
 def create_processor(paradigm: RowChangeParadigm, layout: PageLayout, columns: pa.Schema) -> RowChangeProcessor:
-    """Make the processor of a paradigm.
-
-    Args:
-        paradigm: the connector's paradigm.
-        layout: where the channels lie.
-        columns: the table's columns in table order and, last, the row id.
+    """Build the processor of a paradigm.
 
     >>> from rowmerge_nb.spi.page import PageLayout
     >>> columns = pa.schema([("v", "int64"), ("row_id", "int64")])

@@ -1,6 +1,6 @@
-"""What a task records, and how the records of all tasks become one account of the statement.
+"""The records of tasks, which the driver merges into the account of the statement.
 
-A record travels to the driver as a row of the statement's one Spark action, so only successful attempts are counted.
+A record travels as a row of the statement's one Spark action, so only successful attempts count.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 
 EVERY_ROW: Final = 1 << 30
-"""As a number of rows for each clause: all of them are sampled, however large they are."""
+"""The `per_clause` value that samples all rows, regardless of size."""
 SAMPLED_BYTES: Final = 1 << 24
-"""Otherwise a task samples rows of about this size before and after ``transform_page`` together, and stored rows of the same size."""
+"""Approximate limit of a task's samples otherwise: before and after ``transform_page`` together, and again for stored rows."""
 
 
 @dataclass
 class Sampled:
-    """Sampled rows of one page before and after ``transform_page``; ``transformed`` is False where there was none, and they are the same.
+    """Sampled rows of one page before and after ``transform_page``, which are equal if not ``transformed``.
 
-    ``numbers`` are those by which an exchange finds the writers of the rows after it; None without one.
+    An exchange selects the writers of the rows by ``numbers``.
     """
 
     layout: PageLayout
@@ -59,31 +59,21 @@ class Sampled:
 
 @dataclass
 class TaskRecord:
-    """What one task has to tell.
+    """The record of one task.
 
     Args:
-        partition: the partition it worked on; of a writer behind an exchange its number.
+        partition: the partition of the task, or the number of the writer behind an exchange.
         clause_rows: joined rows per case number.
-        matched: joined rows with both sides, and ``alone`` those with the target's alone.
-        before: rows into ``transform_page``; ``after`` rows out of it.
-        sampled: the sampled rows.
-        stored: the first rows that the sink got, or that the page source got back; ``stored_layout`` is where their channels lie, None of
-            what a page source got back.
-        operations: rows stored per operation.
-        pages: pages the sink got.
-        counted: rows changed.
-        fragments: size of every fragment.
-        calls: contract calls made in the task.
-        failing: unique ids of target rows that fail the check, and ``warning`` those that only deserve a warning.
-        witnesses: the rows of those target rows: unique_id, case_number, row_id and, where rows carry it, the witness.
-        patterns: how target rows with more than one match were matched.
-        error: what ended the task.
-        returned: rows of RETURNING as an Arrow stream; such a record tells nothing else.
-        read: rows that an updatable page source gave.
-        handed: the pages that were handed to the connector, as an Arrow stream, where they are kept.
-        left_out: how many of them are not among those.
-        raised: what the connector's code raised, in order.
-        is_cut: rows fail the check, and the task has not looked at all rows.
+        matched: joined rows with both sides.
+        stored: the first rows that the sink or page source received.
+        failing: unique ids of target rows that fail the check.
+        warning: unique ids of target rows that deserve a warning.
+        witnesses: their joined rows: unique_id, case_number, row_id and optionally the witness.
+        alone: joined rows with the target's side only.
+        returned: rows of RETURNING as an Arrow stream; such a record has no other data.
+        read: rows from an updatable page source.
+        handed: retained pages, as an Arrow stream.
+        is_cut: rows fail the check, and not all rows were checked.
     """
 
     partition: int
@@ -115,29 +105,26 @@ class TaskRecord:
 
 
 class CallNote(list[bytes]):
-    """What is noted of a call while it is made: the fragments that it gave, or in a few words something else, and a page."""
+    """The result of a call: its fragments, or a short description and a page."""
 
     gave = ""
     page: Page | None = None
 
-    def tell(self, gave: str, page: Page | None) -> None:
-        """Report what the call gave, and which page that was."""
+    def describe_result(self, gave: str, page: Page | None) -> None:
+        """Record a description of the result, and the page."""
         self.gave, self.page = gave, page
 
 
 class Recorder:
-    """Keeps a task's record while it works.
+    """Builds a task's record.
 
     Args:
-        partition: the task's partition.
-        per_clause: how many rows per clause are sampled, 0 for none; fewer if they are large, unless it is `EVERY_ROW`.
-        caller: what the partition is called in the log of calls.
-        keeping: which pages are kept of those that are handed to the connector.
-        chooser: chooses the rows that are sampled in place of that; None without one.
-        handle: the handle that the connector is given, which is told beside an error of its code.
+        per_clause: the number of rows per clause to sample; fewer if they are large, unless it is `EVERY_ROW`.
+        caller: the name of the partition in the call log.
+        handle: reported with an error of the connector's code.
 
     Attributes:
-        returned: the records that carry the rows of RETURNING, a page of them each.
+        returned: records with one page of RETURNING rows each.
     """
 
     def __init__(
@@ -157,20 +144,14 @@ class Recorder:
         self._handed = HandedPages(self._keeping)
         self.returned: list[TaskRecord] = []
         self._per_clause = per_clause
-        self._left: dict[int, int] = {}
+        self._remaining: dict[int, int] = {}
         self._room = {"sampled": SAMPLED_BYTES, "stored": SAMPLED_BYTES}
         self._positions: pa.Array | None = None
         self._started = time.perf_counter()
 
     @contextmanager
-    def call(self, method: str, given: str = "", page: Page | None = None) -> Iterator[CallNote]:
-        """Record one contract call; what the caller puts into the yielded list is counted as its fragments.
-
-        Args:
-            method: its name.
-            given: what it is called with, in a few words.
-            page: the page that it is called with; None where it is called with none.
-        """
+    def call(self, method: str, arguments: str = "", page: Page | None = None) -> Iterator[CallNote]:
+        """Record one contract call; the caller appends its fragments to the yielded list."""
         started = time.perf_counter()
         note = CallNote()
         error: str | None = None
@@ -192,7 +173,7 @@ class Recorder:
                     0,
                     self._caller,
                     method,
-                    given,
+                    arguments,
                     gave,
                     rows,
                     size,
@@ -205,7 +186,6 @@ class Recorder:
             )
 
     def _note_raised(self, error: BaseException, method: str, page: Page | None) -> None:
-        """Keep an error of the connector's own code."""
         record = self.record
         before = sum(call.method == method for call in record.calls)
         raised = raised_by(
@@ -223,11 +203,11 @@ class Recorder:
         cases: npt.NDArray[np.int32],
         witness: Page | None,
     ) -> None:
-        """Count a transformed page, and sample it."""
+        """Count and sample a transformed page."""
         self._sample(Sampled(layout, True, before, after, produced, witness), cases)
 
-    def handed_on(self, layout: PageLayout, page: Page, case_number: int, witness: Page | None) -> None:
-        """Count a page that goes to the store as it is, without ``transform_page``, and sample it; one clause took all of its rows."""
+    def passed_through(self, layout: PageLayout, page: Page, case_number: int, witness: Page | None) -> None:
+        """Count and sample a page of one clause that is stored without ``transform_page``."""
         each, cases = np.ones(page.num_rows, np.int64), np.full(page.num_rows, case_number, np.int32)
         self._sample(Sampled(layout, False, page, page, each, witness), cases)
 
@@ -239,35 +219,31 @@ class Recorder:
         self._positions = None
         if self._chooser is None:
             size = before.nbytes + (after.nbytes if page.transformed else 0) + (0 if witness is None else witness.nbytes)
-            chosen = self._choose(cases, np.unique(cases), self._rows_in("sampled", size, before.num_rows))
-            self._room["sampled"] -= size * len(chosen) // max(before.num_rows, 1)
+            after_positions = self._choose(cases, np.unique(cases), self._rows_in("sampled", size, before.num_rows))
+            self._room["sampled"] -= size * len(after_positions) // max(before.num_rows, 1)
         else:
-            chosen = self._chooser.rows(page.layout, (before, after), produced, witness, transformed=page.transformed)
-        if chosen.size:
-            sizes = produced[chosen]
-            positions = self._positions = pa.array(spans(np.cumsum(produced)[chosen] - sizes, sizes))
-            taken = witness.take(pa.array(chosen)) if witness is not None else None
+            after_positions = self._chooser.rows(page.layout, (before, after), produced, witness, transformed=page.transformed)
+        if after_positions.size:
+            sizes = produced[after_positions]
+            after_positions = self._positions = pa.array(spans(np.cumsum(produced)[after_positions] - sizes, sizes))
+            witness_rows = witness.take(pa.array(after_positions)) if witness is not None else None
             record.sampled.append(
                 replace(
                     page,
-                    before=before.take(pa.array(chosen)),
-                    after=after.take(positions),
-                    produced=produced[chosen],
-                    witness=taken,
+                    before=before.take(pa.array(after_positions)),
+                    after=after.take(after_positions),
+                    produced=produced[after_positions],
+                    witness=witness_rows,
                 )
             )
 
     def placed(self, numbers: Callable[[pa.Array], pa.Array]) -> None:
-        """Keep by which numbers the exchange finds the writers of the sampled rows of the last page.
-
-        Args:
-            numbers: gives those of some rows of the page after ``transform_page``, by their places in it.
-        """
+        """Record the numbers by which the exchange selects the writers of sampled rows."""
         if self._positions is not None:
             self.record.sampled[-1].numbers = numbers(self._positions)
 
-    def give_back(self, rows: pa.StructArray) -> None:
-        """Keep a page's rows of RETURNING; those are NULL for which no clause changes anything."""
+    def add_returned(self, rows: pa.StructArray) -> None:
+        """Add a page's rows of RETURNING; NULL rows were not changed."""
         changed = rows.drop_null()
         if len(changed):
             names = [f"f{index}" for index in range(changed.type.num_fields)]
@@ -278,59 +254,56 @@ class Recorder:
             self.returned.append(TaskRecord(self.record.partition, returned=sink.getvalue().to_pybytes()))
 
     def _rows_in(self, room: str, size: int, rows: int) -> int:
-        """Return how many rows of a page there is room for.
-
-        Args:
-            room: what they are for.
-            size: the size of the page in bytes.
-            rows: its rows.
-        """
         if self._per_clause >= EVERY_ROW:
             return EVERY_ROW
         return max(self._room[room], 0) * rows // max(size, 1)
 
     def _choose(self, cases: npt.NDArray[np.int32], numbers: npt.NDArray[np.int32], most: int) -> npt.NDArray[np.int64]:
-        """Return the first rows of each clause, and about as many of each as there is room for."""
-        chosen = [np.zeros(0, np.int64)]
+        """Return the first rows of each clause, up to about `most` in total."""
+        samples = [np.zeros(0, np.int64)]
         for number in numbers.tolist():
-            is_new = number not in self._left
-            left = self._left.setdefault(number, self._per_clause)
-            if left > 0:
-                # One row of each clause is always sampled.
-                first = np.flatnonzero(cases == number)[: min(left, max(most // len(numbers), int(is_new)))]
-                self._left[number] = left - len(first)
-                chosen.append(first)
-        return np.sort(np.concatenate(chosen))
+            is_new = number not in self._remaining
+            remaining = self._remaining.setdefault(number, self._per_clause)
+            if remaining > 0:
+                # At least one row of each clause is sampled.
+                first = np.flatnonzero(cases == number)[: min(remaining, max(most // len(numbers), int(is_new)))]
+                self._remaining[number] = remaining - len(first)
+                samples.append(first)
+        return np.sort(np.concatenate(samples))
 
     def stored(self, layout: PageLayout | None, page: Page, operations: pa.Array, counted: int) -> None:
-        """Count a page that a sink took, or that an updatable page source took back, and keep the first rows."""
+        """Count a page that was stored, and retain the first rows."""
         record = self.record
         record.pages += 1
         record.counted += counted
         for entry in pc.value_counts(operations).to_pylist():
             record.operations[entry["values"]] = record.operations.get(entry["values"], 0) + entry["counts"]
-        kept = record.stored.num_rows if record.stored is not None else 0
-        wanted = min(self._per_clause - kept, page.num_rows, max(self._rows_in("stored", page.nbytes, page.num_rows), not kept))
-        if wanted > 0:
-            self._room["stored"] -= page.nbytes * wanted // page.num_rows
-            # Not a slice: that would take the whole page along to the driver.
-            more = page.take(pa.array(np.arange(wanted)))
+        stored_rows = record.stored.num_rows if record.stored is not None else 0
+        new_rows = min(
+            self._per_clause - stored_rows,
+            page.num_rows,
+            max(self._rows_in("stored", page.nbytes, page.num_rows), not stored_rows),
+        )
+        if new_rows > 0:
+            self._room["stored"] -= page.nbytes * new_rows // page.num_rows
+            # A slice would pickle the whole page.
+            more = page.take(pa.array(np.arange(new_rows)))
             record.stored = more if record.stored is None else pa.concat_batches([record.stored, more])
             record.stored_layout = layout
 
-    def handing(self, page: Page) -> None:
-        """Keep a page that is about to be handed to the connector, if there is room for it."""
+    def retain(self, page: Page) -> None:
+        """Retain a page before it is passed to the connector, if there is room."""
         self._handed.note(page)
 
-    def told(self) -> bytes:
-        """Return the record as it goes to the driver, with the pages that are kept."""
+    def serialize(self) -> bytes:
+        """Return the pickled record with the retained pages."""
         record = self.record
         if self._keeping.always or record.error is not None:
             record.handed, record.left_out = self._handed.kept()
         return pickle.dumps(record)
 
     def failed(self, error: Exception | SystemExit, step: str) -> None:
-        """Note what ended the task; errors that are not ours are told with their type."""
+        """Record the error that ended the task."""
         if not isinstance(error, RowMergeError):
             error = ExecutionError(f"{step} failed: {error_text(error)}", step=step)
         elif isinstance(error, ExecutionError) and not error.step:
@@ -339,7 +312,7 @@ class Recorder:
 
 
 def operation_text(operations: pa.Array) -> str:
-    """Return how many rows of which operation a page holds.
+    """Return the number of rows per operation as text.
 
     >>> operation_text(pa.array([2, 2, 1], pa.int8()))
     'D 2, I 1'

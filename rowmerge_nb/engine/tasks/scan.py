@@ -1,4 +1,4 @@
-"""Reading splits in the tasks."""
+"""Reading of splits in tasks."""
 
 from __future__ import annotations
 
@@ -31,10 +31,8 @@ class ScanPass:
     """Reads the splits whose numbers arrive.
 
     Args:
-        splits: all splits of the table.
-        columns: the columns to read.
-        schema: the channels to give, in Spark's types; the last one is the position, unique over all splits.
-        keys: leaves out rows, if given; those that stay have the position that they have in the whole split.
+        schema: the output channels in Spark's types; the last is the position, unique over all splits.
+        keys: filters rows, which retain their position.
     """
 
     provider: ConnectorPageSourceProvider
@@ -48,54 +46,49 @@ class ScanPass:
 
     @property
     def is_repeatable(self) -> bool:
-        """It gives the same rows in the same order whenever it reads."""
+        """Whether every read yields the same rows in the same order."""
         return all(getattr(split, "is_repeatable", False) for split in self.splits)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the splits."""
+        """Process one partition."""
         yield from self.marked(number for batch in batches for number in batch.column(0).to_pylist())
 
     def marked(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the splits with these numbers; where no record can travel, an error is one of Spark's own."""
+        """Yield the rows of numbered splits; raise errors as text for Spark, for stages without records."""
         try:
             yield from self.read(numbers)
         except RowMergeError as error:
-            # Spark passes on no more than the text of an error; the mark in it is what the driver reads.
+            # Spark preserves only the text of an error; the driver parses the mark in it.
             raise RuntimeError(
                 "\n".join([f"[[{error.code}]] {' '.join(error.message.split())}", *map(as_text, error.raised)])
             ) from error
 
     def read(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the splits with these numbers.
+        """Yield the rows of numbered splits.
 
         Raises:
-            ExecutionError: the connector cannot read them; with its code, and the call that failed.
+            ExecutionError: the connector cannot read them; with its code and the failed call.
         """
         for number in numbers:
             yield from self._read(number)
 
     def share(self, task: int, tasks: int) -> range:
-        """Return the numbers of the splits that one of several tasks reads: neighbours, since those of one file are, and so are its deletes.
-
-        Args:
-            task: the task's number.
-            tasks: how many there are.
-        """
+        """Return the splits of one of several tasks: a contiguous range, because neighbors share files and deletes."""
         count = len(self.splits)
         return range(count * task // tasks, count * (task + 1) // tasks)
 
     def pages(self) -> list[pa.RecordBatch]:
-        """Return the pages of all splits, read where this is called."""
+        """Read the pages of all splits."""
         return list(self.read(range(len(self.splits))))
 
     def rows(self) -> pa.Table:
-        """Return the rows of all splits, read where this is called."""
+        """Read the rows of all splits."""
         pages = self.pages()
-        # One page at least: Spark cannot take a nested column, as a row id may be, that consists of no pieces at all.
+        # Spark cannot read a nested column (possibly the row id) without chunks, so there is at least one page.
         return pa.Table.from_batches(pages or [pa.RecordBatch.from_pylist([], schema=self.schema)], schema=self.schema)
 
     def _read(self, number: int) -> Iterator[pa.RecordBatch]:
-        step, given = "create_page_source", 0
+        step, page_count = "create_page_source", 0
         source = None
         position = number << 40
         try:
@@ -106,7 +99,7 @@ class ScanPass:
             pages = self._pages(source)
             matching = self.keys.pages(pages) if self.keys is not None else _numbered(pages)
             for page, positions in matching:
-                given += 1
+                page_count += 1
                 self._check_types(page)
                 arrays = [conform(page.column(i), self.schema.field(i).type) for i in range(len(self.columns))]
                 arrays.append(pa.array(positions + position))
@@ -116,7 +109,7 @@ class ScanPass:
             if isinstance(error, RowMergeError):
                 code, text, hint = error.code, error.message, error.hint
             ours = ExecutionError(f"{step} failed: {text}", code=code, step=step, hint=hint)
-            raised = raised_by(error, step, caller="split", number=number, call=given + 1, handle=self.table)
+            raised = raised_by(error, step, caller="split", number=number, call=page_count + 1, handle=self.table)
             ours.raised = (raised,) if raised is not None else ()
             raise ours from error
         finally:
@@ -124,12 +117,12 @@ class ScanPass:
                 source.close()
 
     def _check_types(self, page: Page) -> None:
-        """Check that channels have values of the kind that their handles say: what a cast would make of others is nobody's row id."""
+        """Check that channels have the types of their handles: a cast could corrupt row ids."""
         for index, column in enumerate(self.columns):
-            given, wanted = page.column(index).type, column.type.arrow
-            if not is_of_kind(given, wanted):
+            actual, expected = page.column(index).type, column.type.arrow
+            if not is_of_kind(actual, expected):
                 raise ExecutionError(
-                    f"channel {index} ('{column.name}') has values of type {given}, and its handle says {column.type}",
+                    f"channel {index} ('{column.name}') has values of type {actual}, and its handle says {column.type}",
                     step="get_next_page",
                 )
 
@@ -140,7 +133,7 @@ class ScanPass:
 
 @dataclass(frozen=True)
 class CellPass:
-    """Yields pages that were read elsewhere, and arrive as Arrow streams beside their numbers."""
+    """Yields pages that were read elsewhere, and arrive as numbered Arrow streams."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the pages."""
@@ -151,7 +144,7 @@ class CellPass:
 
 
 def cell_of(page: pa.RecordBatch) -> bytes:
-    """Return a page as an Arrow stream.
+    """Serialize a page as an Arrow stream.
 
     >>> [cell] = pa.array([cell_of(pa.record_batch({"a": [1, 2]}))])
     >>> batch = pa.record_batch({"id": [0], "cell": pa.array([cell.as_py()])})
@@ -165,7 +158,6 @@ def cell_of(page: pa.RecordBatch) -> bytes:
 
 
 def _numbered(pages: Iterable[Page]) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
-    """Yield pages with the positions of their rows, counted over all pages."""
     start = 0
     for page in pages:
         yield page, np.arange(start, start + page.num_rows)

@@ -1,4 +1,4 @@
-"""The searched CASE that makes the merge row, computed on pages within a task: clause by clause, each for the rows that reach it."""
+"""The searched CASE of the merge row, computed on pages: each clause on the rows that reach it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PageBranch:
-    """One branch of the CASE, ELSE included.
+    """One branch of the CASE, or ELSE.
 
     Args:
-        number: the case number; -1 of ELSE.
-        operation: what it asks for.
-        sides: which sides a row must have for it: of the target and of the source True, False or, where it does not matter, None.
-        condition: its AND condition; None without one.
-        values: the table's columns in the merge row; none at all stand for a NULL row.
-        checks: the table's CHECK constraints over these values, each refusing a row for which it is false.
+        number: the case number; -1 for ELSE.
+        sides: whether a row must have a target row and a source row; None if either is possible.
+        values: the table's columns in the merge row; empty for a NULL row.
     """
 
     number: int
@@ -39,58 +36,52 @@ class PageBranch:
     values: tuple[AssignedColumn, ...] = ()
     checks: tuple[AssignedColumn, ...] = ()
 
-    def reached(self, rows: JoinedRows, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return those of the rows that no branch has taken yet which have the sides that this one is about."""
-        fits = np.ones(len(left), bool)
-        for side, wanted in zip(rows.sides, self.sides, strict=False):
-            if wanted is not None:
-                fits &= side.is_there[left] == wanted
-        return left[fits]
+    def reached(self, rows: JoinedRows, remaining: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the remaining rows that have the sides of this branch."""
+        fits = np.ones(len(remaining), bool)
+        for side, required in zip(rows.sides, self.sides, strict=False):
+            if required is not None:
+                fits &= side.is_there[remaining] == required
+        return remaining[fits]
 
 
 @dataclass(frozen=True)
 class PageCase:
-    """The CASE.
-
-    Args:
-        branches: its branches in their order.
-        otherwise: the branch of rows that no other takes.
-        type: the type of the merge row.
-    """
+    """The CASE; `otherwise` is the ELSE branch."""
 
     branches: tuple[PageBranch, ...]
     otherwise: PageBranch
     type: pa.StructType
 
     def merge_rows(self, rows: JoinedRows, evaluator: PageEvaluator) -> pa.StructArray:
-        """Make the merge row of every joined row.
+        """Compute the merge row of every joined row.
 
         Raises:
-            ExecutionError: a condition or a value cannot be computed for a row that reaches it, or breaks a CHECK constraint; with its place.
+            ExecutionError: a condition or value cannot be computed for a row, or violates a CHECK constraint; with its position.
         """
-        taken = self._taken(rows, evaluator)
-        made = [(branch, positions, rows.picked(positions)) for branch, positions in taken if len(positions)]
-        values = [_values(branch, some, evaluator) for branch, _, some in made]
-        if not made:
+        rows_by_branch = self._rows_by_branch(rows, evaluator)
+        parts = [(branch, positions, rows.picked(positions)) for branch, positions in rows_by_branch if len(positions)]
+        values = [_values(branch, some, evaluator) for branch, _, some in parts]
+        if not parts:
             return pa.array([], self.type)
-        order = np.concatenate([positions for _, positions, _ in made])
-        as_they_come = len(made) == 1
-        inverse = None if as_they_come else pa.array(np.argsort(order, kind="stable"))
+        order = np.concatenate([positions for _, positions, _ in parts])
+        has_one_part = len(parts) == 1
+        inverse = None if has_one_part else pa.array(np.argsort(order, kind="stable"))
 
-        def gathered(parts: Sequence[pa.Array]) -> pa.Array:
-            return parts[0] if inverse is None else pa.concat_arrays(parts).take(inverse)
+        def in_order(arrays: Sequence[pa.Array]) -> pa.Array:
+            return arrays[0] if inverse is None else pa.concat_arrays(arrays).take(inverse)
 
         columns = []
         for index in range(self.type.num_fields - 3):
-            kind = self.type.field(index).type
-            parts = [
-                found[index] if found else pa.nulls(len(positions), kind)
-                for found, (_, positions, _) in zip(values, made, strict=True)
+            arrow_type = self.type.field(index).type
+            arrays = [
+                branch_values[index] if branch_values else pa.nulls(len(positions), arrow_type)
+                for branch_values, (_, positions, _) in zip(values, parts, strict=True)
             ]
-            columns.append(gathered(parts))
+            columns.append(in_order(arrays))
         numbers, operations = np.empty(rows.count, np.int32), np.empty(rows.count, np.int8)
         absent = np.zeros(rows.count, bool)
-        for branch, positions, _ in made:
+        for branch, positions, _ in parts:
             numbers[positions], operations[positions] = branch.number, branch.operation
             absent[positions] = not branch.values
         control = [pa.array(rows.target.is_there), pa.array(operations), pa.array(numbers)]
@@ -98,21 +89,19 @@ class PageCase:
             [*columns, *control], fields=list(self.type), mask=pa.array(absent) if absent.any() else None
         )
 
-    def _taken(self, rows: JoinedRows, evaluator: PageEvaluator) -> list[tuple[PageBranch, npt.NDArray[np.int64]]]:
-        """Return which rows each branch takes."""
-        left, found = np.arange(rows.count), []
+    def _rows_by_branch(self, rows: JoinedRows, evaluator: PageEvaluator) -> list[tuple[PageBranch, npt.NDArray[np.int64]]]:
+        remaining, rows_by_branch = np.arange(rows.count), []
         for branch in self.branches:
-            fired = branch.reached(rows, left)
+            fired = branch.reached(rows, remaining)
             if branch.condition is not None and len(fired):
-                asked = rows.picked(fired)
-                fired = fired[evaluator.rows_where(branch.condition, asked.page(sorted(branch.condition.reads)), asked)]
-            found.append((branch, fired))
-            left = np.setdiff1d(left, fired, assume_unique=True)
-        return [*found, (self.otherwise, left)]
+                candidates = rows.picked(fired)
+                fired = fired[evaluator.rows_where(branch.condition, candidates.page(sorted(branch.condition.reads)), candidates)]
+            rows_by_branch.append((branch, fired))
+            remaining = np.setdiff1d(remaining, fired, assume_unique=True)
+        return [*rows_by_branch, (self.otherwise, remaining)]
 
 
 def _values(branch: PageBranch, rows: JoinedRows, evaluator: PageEvaluator) -> list[pa.Array]:
-    """Compute the columns of the rows that a branch takes, and have them checked."""
     values = evaluator.values_of(branch.values, rows.page(read_by(branch.values)), rows)
     if branch.checks:
         evaluator.values_of(branch.checks, pa.RecordBatch.from_arrays(values, names=[column.name for column in branch.values]))

@@ -1,4 +1,4 @@
-"""How pages travel from one stage of tasks to the next: in a file that both can read, or else as bytes in Spark's rows."""
+"""Transfer of pages between stages of tasks: in files if both stages can read them, otherwise in Spark's rows."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 
 
 class SentPages:
-    """Sends the pages of one attempt of a task; a context, at whose end the file is complete.
+    """Sends the pages of one attempt of a task; leaving the context completes the file.
 
-    Rows of Spark are copied several times on their way through Java, and compressed. A file is written once and mapped by the receivers.
+    Files are faster than Spark's rows, which are copied and compressed several times.
 
     Args:
-        folder: a folder that all tasks reach; None if there is none, and pages travel as bytes.
-        schema: the channels of the pages.
+        folder: a folder that all tasks can access; None to send pages as bytes.
 
     >>> import tempfile
     >>> page = pa.record_batch({"a": [1, 2]})
@@ -43,15 +42,13 @@ class SentPages:
         self._count = 0
 
     def __enter__(self) -> SentPages:
-        """Return the sender itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Complete the file."""
         self.close()
 
     def cell(self, page: Page) -> bytes:
-        """Send a page, and return what a receiver needs to have it.
+        """Send a page, and return the cell for the receiver.
 
         Raises:
             SetupError: the file cannot be written.
@@ -67,7 +64,7 @@ class SentPages:
         return f"{self._count - 1} {self._path}".encode()
 
     def close(self) -> None:
-        """Complete the file; nothing more if it is called again."""
+        """Complete the file; further calls do nothing."""
         with needs_temporary_space():
             self._open.close()
 
@@ -76,8 +73,8 @@ def received_pages(batches: Iterable[pa.RecordBatch], *, in_files: bool) -> Iter
     """Yield pages that were sent.
 
     Args:
-        batches: rows whose second channel has the cells.
-        in_files: the cells name pages of files.
+        batches: rows with cells in the second channel.
+        in_files: the cells refer to pages in files.
     """
     if not in_files:
         yield from CellPass()(batches)

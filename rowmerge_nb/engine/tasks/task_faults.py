@@ -1,6 +1,6 @@
-"""Faults on purpose, as they strike in tasks: what a connector gives is wrapped, and travels so; each call is noted in a diary.
+"""Injected faults: wrappers around a connector's objects, also in tasks, that log each call.
 
-The diary is a file that driver and workers share, so that calls are counted over all processes.
+The log is a file shared by driver and workers, so that calls are counted over all processes.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class InjectedFault(Exception):
-    """What a fault raises that a statement was given: no error of the connector's."""
+    """The error of a fault that was requested for a statement."""
 
 
 class _Unset(Enum):
-    """Stands for "nothing"; an enumeration, because its member is itself again in another process."""
+    """A sentinel for "nothing"; an enumeration keeps its identity when pickled."""
 
     UNSET = 0
 
@@ -39,19 +39,16 @@ UNSET: Final = _Unset.UNSET
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong, and when.
+    """A fault, and the call that it affects.
 
     Args:
-        step: the contract's method that goes wrong: ``begin_merge``, ``store_merged_rows``, ``get_next_page``, ``commit``, ...
-        call: which of its calls, counted from 1 over all processes; None for each of them.
-        after: the connector does its work before it goes wrong.
-        error: makes what is raised out of the message.
-        message: the message.
-        gives: what the step gives instead of raising.
-        exits: the process dies, as a worker does that runs out of memory; a call on the driver is refused instead.
-        seconds: the call takes so much longer, and nothing else goes wrong.
-        twice: the call is made twice, and the second answer counts; a page that is read has its rows twice.
-        text: how it was written, where it was; for messages.
+        step: the contract's method: ``begin_merge``, ``get_next_page``, ``commit``, ...
+        call: the number of the call over all processes, from 1; None for each call.
+        gives: a return value to use instead of raising.
+        exits: kill the process; refused on the driver.
+        seconds: delay the call instead of raising.
+        twice: make the call twice and return the second result; a page that is read has its rows twice.
+        text: the fault as the user wrote it.
 
     >>> Fault("finish", call=2).strikes("finish", 2), Fault("finish", call=2).strikes("finish", 3)
     (True, False)
@@ -72,12 +69,12 @@ class Fault:
     text: str = ""
 
     def strikes(self, step: str, number: int) -> bool:
-        """Return whether this call is the one that goes wrong."""
+        """Return whether the fault affects this call."""
         return step == self.step and self.call in {None, number}
 
     @property
     def what(self) -> str:
-        """What goes wrong, as a sentence without its full stop.
+        """A description of the fault.
 
         >>> Fault("finish", call=2, after=True).what, Fault("commit", twice=True).what
         ('call 2 of finish raised an error after its work', 'every call of commit was made twice')
@@ -85,48 +82,42 @@ class Fault:
         call = f"call {self.call} of {self.step}" if self.call else f"every call of {self.step}"
         if self.twice:
             return f"{call} was made twice" if self.step != READING else f"{call} gave its rows twice"
-        does = "raised an error"
+        effect = "raised an error"
         if self.exits:
-            does = "killed its worker"
+            effect = "killed its worker"
         elif self.seconds:
-            does = f"waited {self.seconds:g} s"
+            effect = f"waited {self.seconds:g} s"
         elif self.gives is not UNSET:
-            does = "gave something else"
-        again = "; Spark runs such a task again" if self.exits else ""
-        return f"{call} {does} {'after' if self.after else 'before'} its work{again}"
+            effect = "gave something else"
+        note = "; Spark runs such a task again" if self.exits else ""
+        return f"{call} {effect} {'after' if self.after else 'before'} its work{note}"
 
-    def around(self, make: Callable[[], Any], tell: Callable[[], object]) -> Any:
-        """Make the call that goes wrong.
-
-        Args:
-            make: makes it.
-            tell: is called when it goes wrong.
-        """
+    def around(self, make: Callable[[], Any], on_strike: Callable[[], object]) -> Any:
+        """Make the affected call."""
         if self.twice:
-            given = make()
-            tell()
+            result = make()
+            on_strike()
             if self.step != READING:
                 return make()
-            return given if given is None else pa.concat_batches([given, given])
-        given = make() if self.after else UNSET
-        tell()
+            return result if result is None else pa.concat_batches([result, result])
+        result = make() if self.after else UNSET
+        on_strike()
         if self.exits:
             _die()
         if self.seconds:
             time.sleep(self.seconds)
-            return given if self.after else make()
+            return result if self.after else make()
         if self.gives is UNSET:
             raise self.error(self.message)
         return self.gives
 
 
 READING: Final = "get_next_page"
-"""The step that gives rows: made twice it would lose a page, so that the same rows are given twice instead."""
+"""The step that reads rows: calling it twice would lose a page, so its rows are repeated instead."""
 
 
 def _die() -> None:
-    """End this process, which is a worker."""
-    # Who runs no Spark at all has made the process to be killed, as tests of locks do.
+    # Without Spark, the process was created to be killed, for example by tests of locks.
     pyspark = sys.modules.get("pyspark")
     if pyspark is not None and pyspark.TaskContext.get() is None:
         raise ConnectorError(
@@ -141,19 +132,19 @@ _unwatched: Final = ContextVar("unwatched", default=False)
 
 
 def noted() -> str:
-    """Return what of faults has struck in this process since this was asked last and raised nothing; ``""`` for nothing.
+    """Return and clear the faults without an error that have struck in this process.
 
     >>> noted()
     ''
     """
-    told = ", ".join(_noted)
+    faults = ", ".join(_noted)
     _noted.clear()
-    return told
+    return faults
 
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """Let calls pass that are none of the statement's: they are not counted, and no fault strikes them."""
+    """Exempt internal calls: they are neither counted nor affected."""
     token = _unwatched.set(True)
     try:
         yield
@@ -163,45 +154,44 @@ def unwatched() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Watch:
-    """What all wrapped objects share; travels to tasks.
+    """The shared state of all wrapped objects; picklable.
 
     Args:
-        diary: the path of the file in which calls are noted.
-        fault: what goes wrong, if anything does.
+        diary: the path of the call log.
     """
 
     diary: str
     fault: Fault | None
 
     def call(self, step: str, function: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
-        """Note a call, make it, or go wrong."""
+        """Log a call and make it, with the fault if it applies."""
         make = partial(function, *arguments, **more)
         if _unwatched.get():
             return make()
         number = self._note(step)
         if self.fault is None or not self.fault.strikes(step, number):
-            given = make()
+            result = make()
         else:
-            given = self.fault.around(make, self._strike)
-            if given is self.fault.gives:
-                return given
-        return _Watched(given, self) if step in _MAKERS and given is not None else given
+            result = self.fault.around(make, self._strike)
+            if result is self.fault.gives:
+                return result
+        return _Watched(result, self) if step in _MAKERS and result is not None else result
 
     @property
     def strikes(self) -> Path:
-        """The file that has a line for each time the fault has struck."""
+        """The file with a line per strike of the fault."""
         return Path(f"{self.diary}-strikes")
 
     def _strike(self) -> None:
-        """Note that the fault strikes, before anything comes of it: the process may be about to die."""
+        """Log the strike first: the process may be about to die."""
         with self.strikes.open("ab", buffering=0) as file:
             file.write(b"struck\n")
         if self.fault is not None and (self.fault.twice or self.fault.seconds):
             _noted.append(self.fault.text or self.fault.what)
 
     def _note(self, step: str) -> int:
-        """Write a line into the diary; give the number of this call among those of the same step."""
-        # One short write to a file opened for appending stays in one piece, whoever else writes.
+        """Log a call; return its number among those of the same step."""
+        # A short append is atomic, even with concurrent writers.
         with Path(self.diary).open("ab", buffering=0) as file:
             file.write(f"{step}\n".encode())
             end = file.tell()
@@ -210,7 +200,7 @@ class Watch:
 
 
 class _Watched:
-    """Passes every call on, by way of the watch; for ``isinstance`` it is what it is wrapped around."""
+    """Forwards calls through the watch; `isinstance` sees the wrapped object."""
 
     def __init__(self, inner: Any, watch: Watch) -> None:
         self._inner = inner
@@ -249,4 +239,4 @@ _MAKERS: Final = frozenset(
         "create_merge_sink",
     }
 )
-"""Steps whose result is wrapped in its turn."""
+"""Steps whose results are wrapped as well."""

@@ -1,4 +1,4 @@
-"""What runs in the tasks of the older flow: one updatable page source per split reads pages, and gets the rows to change back."""
+"""The tasks of the older flow: one updatable page source per split reads pages, and receives the rows to change."""
 
 from __future__ import annotations
 
@@ -32,19 +32,13 @@ ONLY_CASE: Final = 0
 
 @dataclass(frozen=True)
 class SplitPass:
-    """Works on the splits whose numbers arrive; beside the number of a split come the answers of subqueries.
+    """Processes the splits whose numbers arrive, with the results of subqueries.
 
     Args:
-        splits: all splits of the table.
-        carried: there are none in ``splits``; each arrives, pickled, beside its number.
-        keeping: which pages are kept of those that the page source gets back.
-        columns: the columns that are read, the row id last.
-        symbols: what expressions call them; the row id is not among them.
-        program: what is done to a page.
-        channels: of an UPDATE the page channel of every updated column in table order, and of the row id; empty for a DELETE.
-        table_columns: all columns of the table: name and type.
-        per_clause: how many rows per split are sampled.
-        witness: the changed rows' old values are recorded.
+        columns: the columns to read, the row id last.
+        symbols: their names in expressions, without the row id.
+        channels: for an UPDATE, the page channel of every updated column in table order, and of the row id.
+        carried: `splits` is empty; each split arrives pickled with its number.
     """
 
     provider: ConnectorPageSourceProvider
@@ -68,28 +62,28 @@ class SplitPass:
             first = 2 if self.carried else 1
             answers = [query.answer(batch.column(first + index)) for index, query in enumerate(self.program.queries)]
             for row, number in enumerate(batch.column(0).to_pylist()):
-                # The driver has pickled it.
+                # Pickled by the driver.
                 split = pickle.loads(batch.column(1)[row].as_py()) if self.carried else self.splits[number]  # noqa: S301
                 yield from SplitRun(self, number, split, answers).run()
 
     @property
     def data_columns(self) -> tuple[ColumnHandle, ...]:
-        """The columns that are read, without the row id."""
+        """The columns to read without the row id."""
         return self.columns[:-1]
 
     @property
     def row_id_column(self) -> ColumnHandle:
-        """The column of the row id."""
+        """The row id column."""
         return self.columns[-1]
 
     @property
     def operation(self) -> Operation:
-        """What is done to the rows."""
+        """UPDATE or DELETE."""
         return Operation.UPDATE if self.channels else Operation.DELETE
 
 
 class SplitRun:
-    """One split, from its page source to its fragments."""
+    """The processing of one split, from its page source to its fragments."""
 
     def __init__(self, task: SplitPass, number: int, split: Any, answers: Sequence[pa.Array]) -> None:
         self.task = task
@@ -101,26 +95,26 @@ class SplitRun:
         self.step = "create_page_source"
 
     def run(self) -> Iterator[pa.RecordBatch]:
-        """Run all of it; after a failure yield the record only."""
+        """Process the split; yield fragments and record, or only the record after a failure."""
         fragments: list[bytes] = []
         try:
             source = self._opened()
             while (page := self._next(source)) is not None:
                 self._changed(source, page)
             fragments = self._finish(source)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - reported to the driver as a record
             self._failed(error)
         self.evaluator.close()
         self._close()
         if self.recorder.record.error is not None:
             fragments = []
         rows = [(FRAGMENT_ROW, self.number, fragment) for fragment in fragments]
-        for row in [*rows, (RECORD_ROW, self.number, self.recorder.told())]:
+        for row in [*rows, (RECORD_ROW, self.number, self.recorder.serialize())]:
             yield outcome([row])
 
     def _opened(self) -> UpdatablePageSource:
         task = self.task
-        # Which split it is: whatever the source writes must differ from what others write.
+        # The split number makes the names of written files unique.
         session = replace(task.session, writer=self.number)
         with self.recorder.call("create_page_source"):
             source = task.provider.create_page_source(task.transaction, session, self.split, task.table, list(task.columns))
@@ -136,17 +130,16 @@ class SplitRun:
     def _next(self, source: UpdatablePageSource) -> Page | None:
         self.step = "get_next_page"
         with self.recorder.call("get_next_page") as call:
-            given = source.get_next_page()
-            page = None if given is None else page_of(given, len(self.task.columns), type(source).__name__)
-            call.tell("end" if page is None else "", page)
+            result = source.get_next_page()
+            page = None if result is None else page_of(result, len(self.task.columns), type(source).__name__)
+            call.describe_result("end" if page is None else "", page)
         return page
 
     def _changed(self, source: UpdatablePageSource, page: Page) -> None:
-        """Filter and project a page, and give it back to the source that has read it."""
         task, record = self.task, self.recorder.record
         record.read += page.num_rows
         arrays = [conform(page.column(index), column.type.arrow) for index, column in enumerate(task.data_columns)]
-        # Nobody but the source looks into its row ids: it gets them back as it gave them.
+        # Row ids are opaque: the source gets them back unchanged.
         arrays.append(row_ids_of(page))
         named = pa.RecordBatch.from_arrays(arrays, names=[*task.symbols, ROW_ID])
         self.step = "Filter"
@@ -164,19 +157,18 @@ class SplitRun:
             names = [ROW_ID, *(column.name for column in task.program.assigned)]
             projected = pa.RecordBatch.from_arrays([row_ids, *values], names=names)
             self.step = "update_rows"
-            self.recorder.handing(projected)
+            self.recorder.retain(projected)
             with self.recorder.call("update_rows", f"U {data.num_rows}, channels {list(task.channels)}", projected):
                 source.update_rows(projected, list(task.channels))
         else:
             self.step = "delete_rows"
             deleted = pa.RecordBatch.from_arrays([row_ids], names=[ROW_ID])
-            self.recorder.handing(deleted)
+            self.recorder.retain(deleted)
             with self.recorder.call("delete_rows", f"D {data.num_rows}", deleted):
                 source.delete_rows(row_ids)
         self._recorded(data, values, conform(row_ids, task.row_id_column.type.arrow))
 
     def _new_rows(self, data: Page, values: list[pa.Array]) -> Page:
-        """Return the columns that were read, with the assigned values in the place of the old ones."""
         task = self.task
         new = {column.name: value for column, value in zip(task.program.assigned, values, strict=True)}
         arrays = [new.get(column.name, data.column(index)) for index, column in enumerate(task.data_columns)]
@@ -188,14 +180,14 @@ class SplitRun:
         names = [ROW_ID, *(column.name for column in task.program.assigned)]
         self.recorder.stored(None, pa.RecordBatch.from_arrays([row_ids, *values], names=names), operations, data.num_rows)
         if not task.per_clause or (task.channels and len(task.columns) <= len(task.table_columns)):
-            # Of an update whose other columns were not read nobody can say what the rows are now.
+            # Without the other columns, the new rows of an update are unknown.
             return
         old = {column.name: data.column(index) for index, column in enumerate(task.data_columns)}
         new = {column.name: value for column, value in zip(task.program.assigned, values, strict=True)}
-        known = {**old, **new} if task.channels else {}
+        new_values = {**old, **new} if task.channels else {}
         after = pa.RecordBatch.from_arrays(
             [
-                *(known.get(f.name, pa.nulls(data.num_rows, f.type)) for f in task.table_columns),
+                *(new_values.get(f.name, pa.nulls(data.num_rows, f.type)) for f in task.table_columns),
                 operations,
                 row_ids,
                 pa.array(np.zeros(data.num_rows, np.int8)),
@@ -206,13 +198,13 @@ class SplitRun:
         if task.witness and len(old) == len(task.table_columns):
             target = pa.StructArray.from_arrays([old[f.name] for f in task.table_columns], fields=list(task.table_columns))
             witness = pa.RecordBatch.from_arrays([pa.nulls(len(target), pa.int64()), target], names=["source_row", "target"])
-        self.recorder.handed_on(PageLayout(len(task.table_columns)), after, ONLY_CASE, witness)
+        self.recorder.passed_through(PageLayout(len(task.table_columns)), after, ONLY_CASE, witness)
 
     def _finish(self, source: UpdatablePageSource) -> list[bytes]:
         self.step = "finish"
-        with self.recorder.call("finish") as given:
+        with self.recorder.call("finish") as call:
             fragments = fragments_of(source.finish(), type(source).__name__)
-            given.extend(fragments)
+            call.extend(fragments)
         self.recorder.record.fragments = [len(fragment) for fragment in fragments]
         return fragments
 
@@ -222,12 +214,12 @@ class SplitRun:
             abort(self.opened, self.recorder)
 
     def _close(self) -> None:
-        """Close the source; where that fails, so has the split, unless it has before."""
+        """Close the source; an error fails the split, unless it has failed already."""
         if self.opened is None:
             return
         try:
             self.opened.close()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - it goes to the driver as a record, too
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - reported to the driver as a record
             self.step = "close"
             if self.recorder.record.error is None:
                 self._failed(error)

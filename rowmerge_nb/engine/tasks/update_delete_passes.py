@@ -1,7 +1,4 @@
-"""The passes of UPDATE and DELETE statements: those of MERGE without what only a join makes necessary.
-
-No row can be matched twice, so nothing is marked or checked, and pages go through one by one as they come.
-"""
+"""The passes of UPDATE and DELETE: no row can be matched twice, so pages are not marked or checked, and stream through."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ ONLY_CASE = 0
 
 
 class _StreamingPass(MergePass):
-    """Its input channels are those of a page, then the witness if there is one."""
+    """Its input channels are those of a page, then the witness, if any."""
 
     def _checked(self, arriving: Iterator[pa.RecordBatch], recorder: Recorder) -> Iterator[tuple[Page, Page | None]]:
         record = recorder.record
@@ -37,15 +34,14 @@ class _StreamingPass(MergePass):
 
 
 class UpdatePass(_StreamingPass):
-    """From merge rows to rows to store: the processor with a constant ``is_distinct``; fused, the writer too."""
+    """Turns merge rows into rows to store, with a constant ``is_distinct``; includes the writer if there is no exchange."""
 
     def _checked(self, arriving: Iterator[pa.RecordBatch], recorder: Recorder) -> Iterator[tuple[Page, Page | None]]:
-        yield from super()._checked((self._given_back(batch, recorder) for batch in arriving), recorder)
+        yield from super()._checked((self._with_returned(batch, recorder) for batch in arriving), recorder)
 
-    def _given_back(self, batch: pa.RecordBatch, recorder: Recorder) -> pa.RecordBatch:
-        """Keep the rows of RETURNING, if there are such."""
+    def _with_returned(self, batch: pa.RecordBatch, recorder: Recorder) -> pa.RecordBatch:
         if self.returning is not None:
-            recorder.give_back(batch.column(self.returning))
+            recorder.add_returned(batch.column(self.returning))
         return batch
 
     def _page(self, batch: pa.RecordBatch) -> Page:
@@ -53,7 +49,7 @@ class UpdatePass(_StreamingPass):
 
 
 class DeletePass(_StreamingPass):
-    """Rows to delete go to the writer as they are: there is no processor."""
+    """Passes rows to delete to the writer, without a processor."""
 
     def _page(self, batch: pa.RecordBatch) -> Page:
         arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.output_schema)]
@@ -61,5 +57,5 @@ class DeletePass(_StreamingPass):
 
     def _transformed(self, pages: Iterable[tuple[Page, Page | None]], recorder: Recorder) -> Iterator[Page]:
         for page, witness in pages:
-            recorder.handed_on(self.layout, page, ONLY_CASE, witness)
+            recorder.passed_through(self.layout, page, ONLY_CASE, witness)
             yield page

@@ -1,4 +1,4 @@
-"""How tasks come by their sinks: each is told which of the statement's writers it is."""
+"""Passes that write: each task creates a sink with the number of its writer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SinkFactory:
-    """Makes the merge sink of a task."""
+    """Creates the merge sink of a task."""
 
     provider: Any
     transaction: ConnectorTransactionHandle
@@ -37,7 +37,7 @@ class SinkFactory:
     handle: Any
 
     def __call__(self, writer: int) -> ConnectorMergeSink:
-        """Make the sink of a writer."""
+        """Create the sink of a writer."""
         session = replace(self.session, writer=writer)
         sink: ConnectorMergeSink = self.provider.create_merge_sink(self.transaction, session, self.handle)
         return sink
@@ -45,7 +45,7 @@ class SinkFactory:
 
 @dataclass(frozen=True)
 class PageSinkFactory:
-    """Makes the page sink of a task."""
+    """Creates the page sink of a task."""
 
     provider: Any
     transaction: ConnectorTransactionHandle
@@ -53,14 +53,14 @@ class PageSinkFactory:
     handle: Any
 
     def __call__(self) -> ConnectorPageSink:
-        """Make a sink."""
+        """Create a sink."""
         session = replace(self.session, writer=task_partition())
         sink: ConnectorPageSink = self.provider.create_page_sink(self.transaction, session, self.handle)
         return sink
 
 
 def task_partition() -> int:
-    """Return the number of the partition that this task works on; 0 outside of a task."""
+    """Return the partition number of this task; 0 outside of a task."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -69,15 +69,7 @@ def task_partition() -> int:
 
 @dataclass(frozen=True)
 class WriterPass:
-    """The writer behind an exchange: hands pages to a sink, and passes on the records that travelled through the exchange.
-
-    Args:
-        layout: where the channels lie.
-        columns: the table's columns in table order and, last, the row id.
-        sinks: makes the sink.
-        per_clause: how many rows are kept.
-        keeping: which pages are kept of those that the sink gets.
-    """
+    """The writer behind an exchange: passes pages to a sink, and forwards the records of the previous stage."""
 
     layout: PageLayout
     columns: pa.Schema
@@ -86,26 +78,26 @@ class WriterPass:
     keeping: Keeping = IN_CASE
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Work on the rows of the writer that this task is."""
+        """Process one partition."""
         yield from self.write(batches, task_partition())
 
     def write(self, batches: Batches, writer: int) -> Iterator[pa.RecordBatch]:
-        """Work on the rows of one writer."""
+        """Process the rows of one writer."""
         recorder = Recorder(writer, self.per_clause, keeping=self.keeping)
-        passed: list[bytes] = []
-        pages = self._pages(batches, passed)
+        records: list[bytes] = []
+        pages = self._pages(batches, records)
         yield from MergeSinkWriter(self.layout, self.sinks, recorder).run(pages)
-        # A writer that failed has stopped taking pages; the records among the rest must still reach the driver.
+        # A failed writer stops reading; the records among the rest must still reach the driver.
         deque(pages, maxlen=0)
-        for record in passed:
+        for record in records:
             yield outcome([(RECORD_ROW, -1, record)])
 
-    def _pages(self, batches: Batches, passed: list[bytes]) -> Iterator[Page]:
+    def _pages(self, batches: Batches, records: list[bytes]) -> Iterator[Page]:
         schema = self.layout.output_schema(self.columns)
         for batch in batches:
-            records = batch.column(RECORD)
-            passed.extend(records.drop_null().to_pylist())
-            rows = batch.filter(records.is_null()) if records.null_count < len(records) else batch
+            channel = batch.column(RECORD)
+            records.extend(channel.drop_null().to_pylist())
+            rows = batch.filter(channel.is_null()) if channel.null_count < len(channel) else batch
             if rows.num_rows:
                 arrays = [conform(rows.column(i), field.type) for i, field in enumerate(schema)]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -122,7 +114,7 @@ class MergeSinkWriter:
         self.sink: ConnectorMergeSink | None = None
 
     def run(self, pages: Iterator[Page]) -> Iterator[pa.RecordBatch]:
-        """Store all pages; give the fragments and the record, or after a failure the record alone."""
+        """Store all pages; yield fragments and record, or only the record after a failure."""
         fragments: list[bytes] = []
         try:
             self._step = "transform_page"
@@ -133,7 +125,7 @@ class MergeSinkWriter:
                     fragments = self._finish(self.sink)
                 else:
                     abort(self.sink, self.recorder)
-        except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
+        except Exception as error:  # noqa: BLE001 - reported to the driver as a record
             self.recorder.failed(error, self._step)
             fragments = []
             if self.sink is not None:
@@ -142,12 +134,12 @@ class MergeSinkWriter:
         for fragment in fragments:
             yield outcome([(FRAGMENT_ROW, writer, fragment)])
         if self.recorder.record != TaskRecord(writer):
-            yield outcome([(RECORD_ROW, writer, self.recorder.told())])
+            yield outcome([(RECORD_ROW, writer, self.recorder.serialize())])
 
     def _store(self, page: Page) -> None:
         recorder = self.recorder
-        stored = self.layout.stored_page(page)
-        recorder.handing(stored)
+        stored_page = self.layout.stored_page(page)
+        recorder.retain(stored_page)
         if self.sink is None:
             self._step = "create_merge_sink"
             with recorder.call("create_merge_sink", "" if recorder.handle is None else type(recorder.handle).__name__):
@@ -155,31 +147,28 @@ class MergeSinkWriter:
         operations = page.column(self.layout.after.operation)
         from_updates = pc.sum(page.column(self.layout.after.insert_from_update)).as_py() or 0
         self._step = "store_merged_rows"
-        with recorder.call("store_merged_rows", operation_text(operations), stored):
-            self.sink.store_merged_rows(stored)
-        recorder.stored(self.layout, stored, operations, page.num_rows - from_updates)
+        with recorder.call("store_merged_rows", operation_text(operations), stored_page):
+            self.sink.store_merged_rows(stored_page)
+        recorder.stored(self.layout, stored_page, operations, page.num_rows - from_updates)
         self._step = "transform_page"
 
     def _finish(self, sink: ConnectorMergeSink) -> list[bytes]:
         self._step = "finish"
-        with self.recorder.call("finish") as given:
+        with self.recorder.call("finish") as call:
             fragments = fragments_of(sink.finish(), type(sink).__name__)
-            given.extend(fragments)
+            call.extend(fragments)
         self.recorder.record.fragments = [len(fragment) for fragment in fragments]
         return fragments
 
 
 @dataclass(frozen=True)
 class InsertPass:
-    """The writer of INSERT and CREATE TABLE AS: hands pages to a page sink.
+    """The writer of INSERT and CREATE TABLE AS.
 
     Args:
-        schema: the table's columns, as the sink gets them.
-        required: positions of the NOT NULL columns.
-        make_sink: makes the sink.
-        keeping: which pages are kept of those that the sink gets.
-        handle: the handle that sinks are made with, which is told beside an error of the connector's code.
-        returning: the position of the channel with the row of RETURNING; None without one.
+        required: indexes of the NOT NULL columns.
+        handle: the handle of the sink, for errors of the connector's code.
+        returning: the channel with the row of RETURNING.
     """
 
     schema: pa.Schema
@@ -190,11 +179,11 @@ class InsertPass:
     returning: int | None = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Work on the partition of this task."""
+        """Process one partition."""
         yield from self.write(batches, Recorder(task_partition(), 0, keeping=self.keeping, handle=self.handle))
 
     def write(self, batches: Batches, recorder: Recorder) -> Iterator[pa.RecordBatch]:
-        """Work on one partition."""
+        """Process one partition."""
         sink: ConnectorPageSink | None = None
         fragments: list[bytes] = []
         step = "create_page_sink"
@@ -203,7 +192,7 @@ class InsertPass:
                 if not batch.num_rows:
                     continue
                 page = self._page(batch)
-                recorder.handing(page)
+                recorder.retain(page)
                 if sink is None:
                     with recorder.call("create_page_sink"):
                         sink = self.make_sink()
@@ -214,12 +203,12 @@ class InsertPass:
                 recorder.record.counted += page.num_rows
                 recorder.record.operations = {1: recorder.record.counted}
                 if self.returning is not None:
-                    recorder.give_back(batch.column(self.returning))
+                    recorder.add_returned(batch.column(self.returning))
             step = "finish"
             if sink is not None:
-                with recorder.call("finish") as given:
+                with recorder.call("finish") as call:
                     fragments = fragments_of(sink.finish(), type(sink).__name__)
-                    given.extend(fragments)
+                    call.extend(fragments)
                 recorder.record.fragments = [len(fragment) for fragment in fragments]
         except Exception as error:  # noqa: BLE001
             recorder.failed(error, step)
@@ -229,7 +218,7 @@ class InsertPass:
         writer = recorder.record.partition
         rows = [(FRAGMENT_ROW, writer, fragment) for fragment in fragments]
         rows += [(RECORD_ROW, writer, pickle.dumps(record)) for record in recorder.returned]
-        for row in [*rows, (RECORD_ROW, writer, recorder.told())]:
+        for row in [*rows, (RECORD_ROW, writer, recorder.serialize())]:
             yield outcome([row])
 
     def _page(self, batch: pa.RecordBatch) -> Page:
@@ -244,9 +233,9 @@ class InsertPass:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def fragments_of(given: Collection[bytes] | Future[Collection[bytes]], sink: str) -> list[bytes]:
+def fragments_of(result: Collection[bytes] | Future[Collection[bytes]], sink: str) -> list[bytes]:
     """Wait for a sink's fragments and check that they are bytes."""
-    collection: Any = given.result() if isinstance(given, Future) else given
+    collection: Any = result.result() if isinstance(result, Future) else result
     if not isinstance(collection, Collection):
         raise ConnectorError(
             f"{sink}.finish() gave {type(collection).__name__}; it gives a collection of bytes, or a future of one",
@@ -263,7 +252,7 @@ def fragments_of(given: Collection[bytes] | Future[Collection[bytes]], sink: str
 
 
 def abort(writing: ConnectorMergeSink | ConnectorPageSink | UpdatablePageSource, recorder: Recorder) -> None:
-    """Drop what was stored. The error that led here is the one to report; a call that fails is in the log."""
+    """Abort a sink; an error of the call is only logged, because the original error is the one to report."""
     recorder.record.aborted = True
     with suppress(Exception), recorder.call("abort"):
         writing.abort()

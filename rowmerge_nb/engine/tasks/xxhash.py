@@ -1,4 +1,4 @@
-"""Spark's ``xxhash64`` over Arrow arrays, bit for bit: where rows find their writer within a task, Spark's expression does not see them."""
+"""Spark's ``xxhash64`` over Arrow arrays, bit for bit, for rows that are sent to writers without Spark."""
 
 from __future__ import annotations
 
@@ -21,18 +21,14 @@ _P1, _P2, _P3, _P4, _P5 = (
 )
 _STRIPE: Final = 32
 _LONG_DIGITS: Final = 18
-"""A decimal of so many digits is hashed as a long, a wider one by its bytes."""
+"""Maximum digits of a decimal that is hashed as a long; a wider one is hashed by its bytes."""
 
 
 def xxhash64(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
-    """Hash rows by some of their columns; a NULL leaves the hash of the columns before it as it is.
-
-    Args:
-        columns: arrays of plain types, or of rows of them.
-        rows: how many rows there are.
+    """Hash rows by columns; a NULL does not change the hash of the preceding columns.
 
     Raises:
-        TypeError: a column holds arrays or maps, by which no rows are placed.
+        TypeError: a column has arrays or maps, which are not hashed.
 
     >>> xxhash64([pa.array([1, None], pa.int32()), pa.array(["a", "b"])], 2).tolist()
     [8205864924878002737, -6391946315847899181]
@@ -45,46 +41,50 @@ def xxhash64(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
 
 
 def _folded(column: pa.Array, seeds: Words) -> Words:
-    """Return the hash of a column whose rows have these seeds."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
+    arrow_type = column.type
+    if pa.types.is_dictionary(arrow_type):
         return _folded(column.dictionary_decode(), seeds)
-    if pa.types.is_null(kind):
+    if pa.types.is_null(arrow_type):
         return seeds
-    if pa.types.is_struct(kind):
-        made = seeds
+    if pa.types.is_struct(arrow_type):
+        hashes = seeds
         for field in column.flatten():
-            made = _folded(field, made)
-    elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        made = _of_texts(column.cast(pa.large_binary()), seeds)
-    elif pa.types.is_decimal(kind):
-        made = _of_decimals(column, seeds)
+            hashes = _folded(field, hashes)
+    elif (
+        pa.types.is_string(arrow_type)
+        or pa.types.is_large_string(arrow_type)
+        or pa.types.is_binary(arrow_type)
+        or pa.types.is_large_binary(arrow_type)
+    ):
+        hashes = _of_texts(column.cast(pa.large_binary()), seeds)
+    elif pa.types.is_decimal(arrow_type):
+        hashes = _of_decimals(column, seeds)
     else:
-        made = _of_numbers(column, seeds)
+        hashes = _of_numbers(column, seeds)
     if not column.null_count:
-        return made
-    return np.where(column.is_valid().to_numpy(zero_copy_only=False), made, seeds)
+        return hashes
+    return np.where(column.is_valid().to_numpy(zero_copy_only=False), hashes, seeds)
 
 
 def _of_numbers(column: pa.Array, seeds: Words) -> Words:
-    kind = column.type
-    if pa.types.is_floating(kind):
+    arrow_type = column.type
+    if pa.types.is_floating(arrow_type):
         numbers = pc.fill_null(column, 0.0).to_numpy(zero_copy_only=False)
-        # Minus zero is zero, and there is one NaN.
+        # -0.0 equals 0.0, and there is one NaN.
         plain = np.where(numbers == 0, numbers.dtype.type(0), np.where(np.isnan(numbers), numbers.dtype.type("nan"), numbers))
-        if kind.bit_width == 32:
+        if arrow_type.bit_width == 32:
             return _of_ints(plain.view(np.int32), seeds)
         return _of_longs(plain.view(np.int64), seeds)
-    if pa.types.is_timestamp(kind):
-        return _of_longs(_whole(column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())), seeds)
-    if pa.types.is_time(kind):
+    if pa.types.is_timestamp(arrow_type):
+        return _of_longs(_whole(column.cast(pa.timestamp("us", arrow_type.tz)).cast(pa.int64())), seeds)
+    if pa.types.is_time(arrow_type):
         return _of_longs(_whole(column.cast(pa.time64("ns")).cast(pa.int64())), seeds)
-    if pa.types.is_int64(kind):
+    if pa.types.is_int64(arrow_type):
         return _of_longs(_whole(column), seeds)
-    if pa.types.is_date(kind):
+    if pa.types.is_date(arrow_type):
         column = column.cast(pa.int32())
-    if not (pa.types.is_integer(column.type) or pa.types.is_boolean(kind)):
-        raise TypeError(f"No hash is known of {kind}")
+    if not (pa.types.is_integer(column.type) or pa.types.is_boolean(arrow_type)):
+        raise TypeError(f"No hash is known of {arrow_type}")
     return _of_ints(_whole(column.cast(pa.int32())), seeds)
 
 
@@ -103,20 +103,20 @@ def _of_longs(numbers: npt.NDArray[np.int64], seeds: Words) -> Words:
 
 
 def _of_decimals(column: pa.Array, seeds: Words) -> Words:
-    """Hash the unscaled numbers: those of up to 18 digits as longs, others by the fewest bytes that hold them, the highest first."""
+    """Hash unscaled numbers: up to 18 digits as longs, others by their minimal big-endian bytes."""
     wide = column.cast(pa.decimal128(38, column.type.scale))
     words = np.frombuffer(wide.buffers()[1], np.int64)[wide.offset * 2 : (wide.offset + len(wide)) * 2].reshape(-1, 2)
     if column.type.precision <= _LONG_DIGITS:
         return _of_longs(np.where(column.is_valid().to_numpy(zero_copy_only=False), words[:, 0], 0), seeds)
     highest_first = np.ascontiguousarray(words.view(np.uint8).reshape(-1, 16)[:, ::-1])
-    # A byte in front is needed unless it repeats the sign of the one behind it.
+    # A leading byte is dropped if it repeats the sign of the next one.
     sign = np.where(highest_first[:, :1] >= 0x80, 0xFF, 0)
     repeats = (highest_first[:, :-1] == sign) & ((highest_first[:, 1:] ^ sign) < 0x80)
     spare = np.argmin(np.concatenate([repeats, np.zeros((len(repeats), 1), bool)], axis=1), axis=1)
     hashed = seeds.copy()
-    for left_out in np.unique(spare):
-        rows = np.flatnonzero(spare == left_out)
-        hashed[rows] = _of_bytes(highest_first[rows, left_out:], seeds[rows])
+    for dropped in np.unique(spare):
+        rows = np.flatnonzero(spare == dropped)
+        hashed[rows] = _of_bytes(highest_first[rows, dropped:], seeds[rows])
     return hashed
 
 
@@ -133,7 +133,7 @@ def _of_texts(column: pa.LargeBinaryArray, seeds: Words) -> Words:
 
 
 def _of_bytes(texts: npt.NDArray[np.uint8], seeds: Words) -> Words:
-    """Hash texts of one length, a row of bytes each."""
+    """Hash texts of equal length, one row of bytes each."""
     length = texts.shape[1]
     whole = length // 8 * 8
     words: Words = np.ascontiguousarray(texts[:, :whole]).view(np.uint64).reshape(len(texts), whole // 8)
@@ -144,8 +144,8 @@ def _of_bytes(texts: npt.NDArray[np.uint8], seeds: Words) -> Words:
             for lane in range(4):
                 lanes[lane] = _rotated(lanes[lane] + words[:, start + lane] * _P2, 31) * _P1
         hashed = _rotated(lanes[0], 1) + _rotated(lanes[1], 7) + _rotated(lanes[2], 12) + _rotated(lanes[3], 18)
-        for done in lanes:
-            hashed = (hashed ^ _rotated(done * _P2, 31) * _P1) * _P1 + _P4
+        for state in lanes:
+            hashed = (hashed ^ _rotated(state * _P2, 31) * _P1) * _P1 + _P4
     else:
         hashed = seeds + _P5
     hashed = hashed + np.uint64(length)

@@ -151,7 +151,7 @@ def test_the_first_writer_tells_of_unmatched_rows_and_another_one_what_has_gone_
 
 def test_writers_that_were_told_of_two_packings_of_a_source_do_not_take_either() -> None:
     schema = pa.schema([("a", pa.int64())])
-    told = replicated._Told()
+    told = replicated._Messages()
     for number in range(2):
         told.take_matched(0, bytes([number] * 16))
     with pytest.raises(ExecutionError, match="was read twice, and its rows may have been others"):
@@ -160,7 +160,7 @@ def test_writers_that_were_told_of_two_packings_of_a_source_do_not_take_either()
 
 def test_a_task_of_the_next_stage_computes_with_the_answers_that_it_was_told() -> None:
     answers = pa.RecordBatch.from_pydict({"$q0": [3], "$q1": [[{"v": 1}, {"v": 4}]]})
-    told = replicated._Told()
+    told = replicated._Messages()
     told.take_matched(0, bytes(16) + np.packbits([True, False, False, False]).tobytes())
     told.take_piece(0, pa.scalar(bytes(16) + cell_of(SOURCE)))
     told.take_answers(cell_of(answers))

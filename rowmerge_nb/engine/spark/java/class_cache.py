@@ -1,15 +1,14 @@
-"""The cache of the classes that Spark's Java loads: with it Java starts with half the work.
+"""The cache of classes that Spark's Java loads, which halves Java's start time.
 
-Java can write the classes of a run, parsed and verified, into a file that later starts map into their memory: an AOT cache (Java 25 and
-newer) or a shared archive (17 to 24). The file fits one Java, one Spark and one set of options, which its name is made from. A damaged one
-kills Java, so that nothing is named to Java whose length and checksum are not those in the seal beside it, which is written last.
+It is an AOT cache (Java 25 and newer) or a shared archive (17 to 24) of parsed and verified classes. The file fits one Java, one Spark and
+one set of options, which its name is a hash of. A damaged file kills Java, so length and checksum are checked against the seal, which is written last.
 
 ::
 
-    ~/.cache/rowmerge_nb/class-caches/     $XDG_CACHE_HOME, where that is set
-        configuration/                     always empty: Spark's configuration directory, since it stands first on the class path
-        lock                               held by the process that makes a cache
-        NAME/                              one cache, made beside and renamed
+    ~/.cache/rowmerge_nb/class-caches/     or under $XDG_CACHE_HOME
+        configuration/                     always empty: Spark's configuration directory, first on the class path
+        lock                               held while a cache is created
+        NAME/                              one cache, created elsewhere and renamed
             classes                        the file that Java maps
             seal.json                      its name, length, checksum and Spark
 """
@@ -38,13 +37,13 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.spark.java.runtime import Java
 
 VARIABLE: Final = "ROWMERGE_CLASS_CACHE"
-"""The variable that turns caches off."""
+"""The environment variable that disables caches."""
 
 MAKING: Final = "making-"
-"""What the names of unfinished caches begin with."""
+"""The prefix of unfinished caches."""
 
 _FORMAT: Final = 1
-"""A change of what is recorded makes the caches of before caches of something else."""
+"""Incremented when the recorded statements change, to invalidate older caches."""
 
 _AOT_VERSION: Final = 25
 _MOST_CACHES: Final = 3
@@ -62,11 +61,11 @@ _OWN_CACHES: Final = ("-XX:AOT", "-XX:SharedArchiveFile", "-XX:ArchiveClassesAtE
 
 @dataclass(frozen=True)
 class NoClassCache:
-    """Java is started without a cache.
+    """Java starts without a cache.
 
     Args:
-        reason: why, a part of a sentence.
-        advice: what to do for one; ``""`` if nothing.
+        reason: a part of a sentence.
+        advice: what to do for one, or ``""``.
     """
 
     reason: str
@@ -75,11 +74,11 @@ class NoClassCache:
 
 @dataclass(frozen=True)
 class ClassCache:
-    """The cache that one Java may use with one Spark and one set of options; it need not be there.
+    """The cache for one Java, one Spark and one set of options; it may not exist.
 
     Args:
         home: the directory of all caches.
-        name: its name: a hash of everything that it must fit.
+        name: a hash of everything that it must fit.
         java_version: Java's feature version.
         spark: the directory of Spark's jars.
     """
@@ -91,40 +90,40 @@ class ClassCache:
 
     @property
     def directory(self) -> Path:
-        """Where it lies, if it was made."""
+        """The directory of the cache."""
         return self.home / self.name
 
     @property
     def configuration(self) -> Path:
-        """The empty directory that stands first on Spark's class path."""
+        """The empty first directory of Spark's class path."""
         return self.home / "configuration"
 
     @property
     def failure(self) -> Path:
-        """The file that tells why it could not be made, or that Java died of it; as long as it is there, it is made on demand only."""
+        """The log of a failed creation or crash; while it exists, the cache is created on request only."""
         return self.home / f"{self.name}.log"
 
     @property
     def size(self) -> int:
-        """How many bytes it has on disk; 0 where it is not there."""
+        """The size on disk in bytes; 0 if it does not exist."""
         with suppress(OSError):
             return (self.directory / "classes").stat().st_size
         return 0
 
     def use_options(self) -> str:
-        """Return the options of a Java that uses it; what does not fit after all, Java does without, and says nothing."""
+        """Return Java's options to use the cache; Java silently ignores an unsuitable one."""
         silently = "-Xlog:aot*=off" if self.java_version >= _AOT_VERSION else "-Xlog:cds*=off"
-        # What a crash leaves is not for the directory that a user works in.
+        # Keep crash files out of the user's working directory.
         crash = f"-XX:ErrorFile={shlex.quote(str(self.home / 'crash.log'))} -XX:-CreateCoredumpOnCrash"
         return f"{self._read_option(self.directory)} {silently} {crash}"
 
     def record_options(self, directory: Path) -> str:
-        """Return the options of a Java that writes it into a directory when it ends."""
+        """Return the options of a Java that writes the cache when it ends."""
         name = "AOTCacheOutput" if self.java_version >= _AOT_VERSION else "ArchiveClassesAtExit"
         return f"-XX:{name}={_file_in(directory)}"
 
     def prove_options(self, directory: Path) -> str:
-        """Return the options of a Java that does not start unless it can use what is in a directory, and finds no fault with it."""
+        """Return the options of a Java that fails unless the cache is valid."""
         strictly = "-XX:AOTMode=on" if self.java_version >= _AOT_VERSION else "-Xshare:on"
         return f"{self._read_option(directory)} {strictly} -XX:+UnlockDiagnosticVMOptions -XX:+VerifySharedSpaces"
 
@@ -133,11 +132,11 @@ class ClassCache:
         return f"-XX:{name}={_file_in(directory)}"
 
     def trouble(self) -> NoClassCache | None:
-        """Return why it cannot be used; None if it can. It is read as a whole, some hundred megabytes."""
+        """Return why the cache cannot be used, or None. Reads the whole file, some hundred megabytes."""
         try:
             with opened_own_directory(self.home), opened_own_directory(self.directory):
                 seal = _read_seal(self.directory)
-                # Spark's class path begins with it, and a Java whose class path is another one does without the cache.
+                # It is first on the class path, and Java ignores a cache of another class path.
                 if any(self.configuration.iterdir()):
                     return NoClassCache(f"'{self.configuration}' must be empty, and is not", "Remove what is in it.")
                 sound = seal == {**seal, **self._seal_of(self.directory)}
@@ -148,7 +147,7 @@ class ClassCache:
         return None if sound else NoClassCache(f"'{self.directory}' is damaged, or another's")
 
     def seal(self, directory: Path) -> None:
-        """Write the seal of a new cache, which lies in a directory of its own yet; its last file."""
+        """Write the seal of a new cache in its temporary directory, as the last file."""
         made = datetime.now(UTC).isoformat(timespec="seconds")
         seal = {**self._seal_of(directory), "spark": str(self.spark), "made": made}
         with (directory / "classes").open("rb") as classes, (directory / "seal.json").open("x") as file:
@@ -158,16 +157,16 @@ class ClassCache:
             os.fsync(file.fileno())
 
     def made(self) -> str:
-        """Return when it was made, as ISO 8601 has it."""
+        """Return the creation time in ISO 8601."""
         return str(_read_seal(self.directory).get("made", ""))
 
     def mark_used(self) -> None:
-        """Note that it is used now: the caches that were not used for longest are the first to go."""
+        """Record the use: the least recently used caches are removed first."""
         with suppress(OSError):
             os.utime(self.directory / "seal.json")
 
     def remove(self) -> None:
-        """Remove it; a Java that uses it is not disturbed."""
+        """Remove the cache; a running Java is not affected."""
         remove_cache(self.directory)
 
     def _seal_of(self, directory: Path) -> dict[str, object]:
@@ -182,15 +181,10 @@ class ClassCache:
 def class_cache_of(
     java: Java, conf: Mapping[str, str] | None = None, environ: Mapping[str, str] = os.environ
 ) -> ClassCache | NoClassCache:
-    """Find out which cache a Java may use, or why none.
-
-    Args:
-        java: the runtime.
-        conf: a user's settings of Spark.
-        environ: the variables that Java and Spark are started with.
+    """Return the cache that a Java may use, or the reason why none.
 
     Raises:
-        SetupError: INVALID_ARGUMENTS, the variable ROWMERGE_CLASS_CACHE has a value that it cannot have.
+        SetupError: INVALID_ARGUMENTS, ROWMERGE_CLASS_CACHE has an invalid value.
     """
     conf = {name: str(value) for name, value in (conf or {}).items()}
     if refusal := _refusal(java, conf, environ):
@@ -207,7 +201,7 @@ def class_cache_of(
 
 
 def java_settings(conf: Mapping[str, str]) -> dict[str, str]:
-    """Return those of a user's settings that a cache has to fit.
+    """Return the user's settings that a cache must fit.
 
     >>> java_settings({"spark.master": "spark://there", "spark.driver.memory": "4g"})
     {'spark.driver.memory': '4g'}
@@ -245,12 +239,12 @@ def _refusal(java: Java, conf: Mapping[str, str], environ: Mapping[str, str]) ->
             return NoClassCache(f"the variable {name} says that Java is not started here")
     if java.version < _AOT_VERSION and not (java.home / "lib" / "server" / "classes.jsa").is_file():
         return NoClassCache(f"the Java {java.version} of {java.home} has no archive of its own classes", "A Java 25 needs none.")
-    given = [java_options(available_cores(), conf), *(environ.get(name, "") for name in _OPTION_VARIABLES)]
+    option_texts = [java_options(available_cores(), conf), *(environ.get(name, "") for name in _OPTION_VARIABLES)]
     for option in _AGENTS:
-        if any(option in text for text in given):
+        if any(option in text for text in option_texts):
             return NoClassCache(f"Java is started with {option}")
     for option in _OWN_CACHES:
-        if any(option in text for text in given):
+        if any(option in text for text in option_texts):
             return NoClassCache(f"Java is started with {option}, a cache that is not ours")
     for name in _CLASS_PATH_SETTINGS:
         if conf.get(name):
@@ -264,12 +258,12 @@ def _refusal(java: Java, conf: Mapping[str, str], environ: Mapping[str, str]) ->
 
 
 def cache_home(environ: Mapping[str, str] = os.environ) -> Path | NoClassCache:
-    """Return the directory of all caches, which need not be there.
+    """Return the directory of all caches, which may not exist.
 
     >>> cache_home({"XDG_CACHE_HOME": "/var/cache/ann"})
     PosixPath('/var/cache/ann/rowmerge_nb/class-caches')
     """
-    # What is relative is to be ignored, says the specification of these directories.
+    # The XDG specification ignores relative paths.
     base, home = Path(environ.get("XDG_CACHE_HOME", "")), Path(environ.get("HOME", ""))
     if not base.is_absolute():
         if not home.is_absolute():
@@ -281,11 +275,11 @@ def cache_home(environ: Mapping[str, str] = os.environ) -> Path | NoClassCache:
 
 
 def remove_superfluous(home: Path, keep: str) -> None:
-    """Remove what a maker that died has left, caches whose Spark is gone, and those not used for longest beyond three.
+    """Remove unfinished caches, caches of missing Sparks, and the least recently used beyond three.
 
     Args:
         home: the directory of all caches; its lock is held.
-        keep: the name of the cache that stays in any case.
+        keep: the name of the cache to retain.
     """
     used: list[tuple[float, Path]] = []
     for entry in home.iterdir():
@@ -306,7 +300,7 @@ def remove_superfluous(home: Path, keep: str) -> None:
 
 
 def remove_cache(directory: Path) -> None:
-    """Remove a cache's directory: its seal first, so that nobody trusts what is left."""
+    """Remove a cache's directory, its seal first."""
     with suppress(OSError):
         (directory / "seal.json").unlink()
     shutil.rmtree(directory, ignore_errors=True)
@@ -332,7 +326,7 @@ def _jars() -> Path | None:
 
 
 def _bytes(memory: str) -> int:
-    """Read an amount of memory as Spark does; what cannot be read is 0, and Spark will say so.
+    """Parse a Spark memory size; 0 if it is invalid.
 
     >>> _bytes("2g") == 2 << 30, _bytes("512m") == 512 << 20, _bytes("much")
     (True, True, 0)

@@ -1,4 +1,4 @@
-"""What Spark's Java is started with: its memory, its options, and where it logs."""
+"""Memory, options and logs of Spark's Java."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 _PACKAGE_ROOT: Final = Path(__file__).resolve().parents[4]
 
 LAUNCHER_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
-"""Those of the small Java that only writes down how the other one is to be started."""
+"""Options of the launcher's short-lived Java."""
 
-# The parallel collector has the best throughput; deeply nested expressions need a deep stack where Spark reads them.
+# The parallel collector has the best throughput; Spark's parser needs a deep stack for nested expressions.
 _JAVA_OPTIONS: Final = "-XX:+UseParallelGC -XX:-UsePerfData -Xss8m"
-# Measured on two cores: Java's slow compiler takes 10 of the 25 seconds of processor time that a process needs until its first MERGE is
-# done, time that the statement itself then lacks; without it 10 M rows take a third longer. With more cores it works beside the statement.
+# Measured on two cores: the C2 compiler takes 10 of the 25 seconds of processor time up to the end of the first MERGE; without it, 10 M rows
+# take a third longer. With more cores it runs in parallel to the statement.
 _FEW_CORES, _QUICK_COMPILER = 2, "-XX:TieredStopAtLevel=1"
 
 _MOST_CORES: Final = 8
@@ -36,52 +36,52 @@ appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 
 
 def told_cores() -> int | None:
-    """Return what the variable ROWMERGE_CORES says; None where it is not set.
+    """Return ROWMERGE_CORES, or None if it is not set.
 
     Raises:
-        SetupError: INVALID_ARGUMENTS, it is no whole number from 1 on.
+        SetupError: INVALID_ARGUMENTS, it is not a positive integer.
     """
-    told = os.environ.get("ROWMERGE_CORES", "")
-    if not told:
+    text = os.environ.get("ROWMERGE_CORES", "")
+    if not text:
         return None
-    if not (told.isascii() and told.isdecimal() and int(told)):
+    if not (text.isascii() and text.isdecimal() and int(text)):
         raise SetupError(
-            f"The variable ROWMERGE_CORES is '{told}'",
+            f"The variable ROWMERGE_CORES is '{text}'",
             code="INVALID_ARGUMENTS",
             hint="It is a whole number from 1 on; without it the machine's cores are used.",
         )
-    return int(told)
+    return int(text)
 
 
 def available_cores() -> int:
-    """Return the number of cores that this process may use: as it was told, or as the system says, which in a container may be all of the machine.
+    """Return ROWMERGE_CORES, or the number of cores of this process; in a container this may be all of the machine.
 
     Raises:
-        SetupError: as `told_cores`.
+        SetupError: see `told_cores`.
     """
-    if told := told_cores():
-        return told
+    if cores := told_cores():
+        return cores
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def usual_cores() -> int:
-    """Return how many tasks a session of our own runs at the same time where nothing else is asked for.
+    """Return the default number of parallel tasks of our own session.
 
     Raises:
-        SetupError: as `told_cores`.
+        SetupError: see `told_cores`.
     """
     return told_cores() or min(available_cores(), _MOST_CORES)
 
 
 def python_path() -> str:
-    """Return the PYTHONPATH of processes that are started here: they find this package also where it is not installed, as in a checkout."""
+    """Return the PYTHONPATH for child processes, including this package's checkout."""
     return os.pathsep.join(filter(None, [str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH")]))
 
 
 def driver_memory(conf: Mapping[str, str] | None = None) -> str:
-    """Return the memory of a Spark of our own, as Spark writes it: a user's setting, the variable ROWMERGE_DRIVER_MEMORY, or 2g.
+    """Return the driver memory: the user's setting, ROWMERGE_DRIVER_MEMORY, or 2g.
 
     >>> driver_memory({"spark.driver.memory": "6g"})
     '6g'
@@ -90,9 +90,7 @@ def driver_memory(conf: Mapping[str, str] | None = None) -> str:
 
 
 def java_options(cores: int, conf: Mapping[str, str] | None = None) -> str:
-    """Return the options of Spark's Java on a machine with so many cores.
-
-    A user's own come last, so that they have the last word: those of the variable ROWMERGE_JAVA_OPTIONS, and of Spark's setting.
+    """Return the options of Spark's Java; the user's own (ROWMERGE_JAVA_OPTIONS, Spark's setting) come last and win.
 
     >>> java_options(16, {"spark.driver.extraJavaOptions": "-Xss16m"})
     '-XX:+UseParallelGC -XX:-UsePerfData -Xss8m -Xss16m'
@@ -103,7 +101,7 @@ def java_options(cores: int, conf: Mapping[str, str] | None = None) -> str:
 
 
 def write_log_settings(directory: Path) -> Path:
-    """Write the settings of Java's log, which lies beside them; nothing of it is printed."""
+    """Write log settings that send Java's log to a file in the same directory."""
     settings = directory / "log4j2.properties"
     settings.write_text(_LOG_SETTINGS.format(log=directory / "spark.log"))
     return settings

@@ -1,7 +1,7 @@
-"""Makes a class cache: a Java of its own runs statements, writes down what it has loaded, and another one proves that this works.
+"""Creation of class caches: one Java runs statements and records its classes, another one verifies the result.
 
-That takes a minute of processor time. So it is done at once only where somebody asks for it, and otherwise when a process that has run a
-statement was idle for a minute: in a process of low priority that ends with this one, with memory to spare, and never in CI.
+That takes a minute of processor time. It is done at once only on request, otherwise after a minute without statements, in a low-priority
+child process, with memory to spare, and never in CI.
 """
 
 from __future__ import annotations
@@ -37,16 +37,11 @@ _DISK_NEEDED: Final = 1 << 30
 
 
 def make_class_cache(cache: ClassCache, conf: Mapping[str, str], *, gently: bool = False) -> None:
-    """Make a cache, which takes half a minute to two; where a sound one is there already, nothing is done.
-
-    Args:
-        cache: what is to be made.
-        conf: a user's settings of Spark, which the cache fits.
-        gently: at low priority.
+    """Create a cache, in half a minute to two, unless a valid one exists.
 
     Raises:
-        SetupError: it cannot be made, and why: no memory or disk to spare (GENERIC_INSUFFICIENT_RESOURCES), a home that cannot be written
-            (PERMISSION_DENIED), another process that makes one (GENERIC_USER_ERROR), or a Java that fails (GENERIC_INTERNAL_ERROR).
+        SetupError: no memory or disk to spare (GENERIC_INSUFFICIENT_RESOURCES), home not writable
+            (PERMISSION_DENIED), another process creates one (GENERIC_USER_ERROR), or Java fails (GENERIC_INTERNAL_ERROR).
     """
     if cache.trouble() is None:
         return
@@ -84,10 +79,10 @@ def _make_in(directory: Path, cache: ClassCache, conf: Mapping[str, str], *, gen
     cache.failure.unlink(missing_ok=True)
     order = {"directory": str(directory), "name": cache.name, "conf": java_settings(conf), "gently": gently}
     for purpose in ("record", "prove"):
-        said, ended_well = _run({**order, "purpose": purpose})
+        output, ended_well = _run({**order, "purpose": purpose})
         if not ended_well or not (directory / "classes").is_file():
             with suppress(OSError):
-                cache.failure.write_text(said[-_LONGEST_LOG:])
+                cache.failure.write_text(output[-_LONGEST_LOG:])
             raise SetupError(
                 f"The class cache was not made: the Java that was to {purpose} it failed",
                 code="GENERIC_INTERNAL_ERROR",
@@ -99,7 +94,7 @@ def _make_in(directory: Path, cache: ClassCache, conf: Mapping[str, str], *, gen
 
 
 def _run(order: Mapping[str, object]) -> tuple[str, bool]:
-    """Run a process that starts a Java, and wait until that has ended, too; give what they said, and whether they ended well."""
+    """Run a process that starts a Java, and wait for both; return their output, and whether they succeeded."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_GATEWAY_")}
     process = subprocess.Popen(
         [sys.executable, "-m", "rowmerge_nb.recording"],
@@ -119,17 +114,17 @@ def _run(order: Mapping[str, object]) -> tuple[str, bool]:
             with suppress(BrokenPipeError):
                 process.stdin.write(json.dumps(order).encode() + b"\n")
                 process.stdin.flush()
-            said = process.stdout.read().decode("utf-8", "replace")
+            output = process.stdout.read().decode("utf-8", "replace")
         except BaseException:
             _end(process)
             raise
         finally:
             watch.cancel()
-    return said, process.returncode == 0
+    return output, process.returncode == 0
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and its Java, which may live longer than it."""
+    """Kill a process and its Java, which may outlive it."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -171,7 +166,7 @@ def _check_disk(home: Path) -> None:
 
 
 def why_not_in_background(cache: ClassCache) -> str:
-    """Return why a cache that is not there is not made by itself, a part of a sentence; ``""`` where it is."""
+    """Return why a missing cache is not created automatically, as a part of a sentence; ``""`` if it is."""
     if os.environ.get("CI"):
         return "it is not made by itself where the variable CI is set"
     if cache.failure.exists():
@@ -183,10 +178,7 @@ def why_not_in_background(cache: ClassCache) -> str:
 
 
 class IdleMaking:
-    """Makes what is wished for when no statement has run for a while.
-
-    Args:
-        seconds: how long a while is.
+    """Runs a job after `seconds` without statements.
 
     >>> made = threading.Event()
     >>> idle = IdleMaking(seconds=0.01)
@@ -207,13 +199,13 @@ class IdleMaking:
         self._waits = False
 
     def wish(self, make: Callable[[], None]) -> None:
-        """Start making something, once; its errors are not reported here."""
+        """Schedule a job once; its errors are ignored."""
         with self._changed:
             self._wish = make
 
     @contextmanager
     def statement(self) -> Iterator[None]:
-        """Report that a statement runs as long as this lasts."""
+        """Mark a running statement."""
         with self._changed:
             self._running += 1
         try:
@@ -228,8 +220,8 @@ class IdleMaking:
 
     def _wait(self) -> None:
         with self._changed:
-            while self._running or (left := self._since + self._seconds - time.monotonic()) > 0:
-                self._changed.wait(self._seconds if self._running else left)
+            while self._running or (remaining := self._since + self._seconds - time.monotonic()) > 0:
+                self._changed.wait(self._seconds if self._running else remaining)
             make, self._wish, self._waits = self._wish, None, False
         if make is not None:
             with suppress(Exception):
@@ -237,4 +229,4 @@ class IdleMaking:
 
 
 idle_making: Final = IdleMaking()
-"""That of this process, as its Java is one."""
+"""The instance of this process."""

