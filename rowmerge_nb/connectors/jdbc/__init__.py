@@ -1,5 +1,4 @@
-"""Tables of relational databases, through ADBC: Arrow in and out. What Trino calls a JDBC connector.
+"""Tables of relational databases, through ADBC: Arrow in and out. Trino calls this a JDBC connector.
 
-`store` is what a database is to this package; the folders `sqlite` and `postgresql` are the two there are. Reading (`reading`), staging
-(`staging`) and applying (`changes`) are written once for both.
+`database` abstracts from SQLite and PostgreSQL, which have folders of their own. Reading, staging and applying changes are shared.
 """

@@ -1,4 +1,4 @@
-"""What the connector hands to engine and tasks. All of it pickles, and none of it shows a password."""
+"""The handles that engine and tasks get from the connector. They pickle and reveal no password."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """A column as the database has it.
+    """A column of a database.
 
     Args:
-        name: its name, as the database spells it.
-        type: the SQL type that pages carry.
-        declared: the database's own name of the type.
-        nullable: NULL may be given for it: it may hold NULL, or the database puts its default in place of it.
-        default: the expression that stands in for NULL where the column may not hold one; None where nothing does.
-        generated: the database computes it; nobody can write it.
-        always: the database numbers it (GENERATED ALWAYS AS IDENTITY), and takes a given number on special request only.
-        cast: what is written behind a staged value to make it one of this column, for instance ``::uuid``.
-        comment: the comment on it.
-        added: the table does not have it yet: a MERGE adds it along with its changes.
-        numbered: the database puts a number in the place of NULL.
+        name: its name as the database spells it.
+        type: its SQL type in pages.
+        declared: the database's name of the type.
+        nullable: whether NULL may be written: the column may hold it, or the database replaces it by a default.
+        default: the expression that replaces NULL in a NOT NULL column, or None.
+        generated: whether the database computes it; it cannot be written.
+        always: whether it is GENERATED ALWAYS AS IDENTITY, so that a value is accepted only on special request.
+        cast: the suffix that converts a staged value, for instance ``::uuid``.
+        comment: its comment.
+        added: whether a MERGE adds the column along with its changes.
+        numbered: whether the database replaces NULL by a number.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Column:
 
     @property
     def filled(self) -> bool:
-        """The database puts a value of its own where a new row has NULL."""
+        """Whether the database replaces NULL in a new row."""
         return self.numbered or self.generated or self.default is not None
 
 
@@ -62,14 +62,14 @@ class JdbcTableHandle(ConnectorTableHandle):
     """A table or view.
 
     Args:
-        name: its name in lower case, as statements have it.
+        name: its name in lower case, as in statements.
         spelled: schema and table as the database spells them.
         columns: its columns in table order.
-        key: the names of the primary key's columns in the key's order; none for a table without one.
-        kind: ``table`` for what has rows of its own, else the word for what it is: ``view``, ...
-        ranges: large ones can be read in ranges of the database's own row addresses.
-        comment: the comment on it.
-        refusing: what makes a statement fail at a row that breaks a constraint, where the table says to take another row out, or to skip it.
+        key: the primary key's columns in the key's order; empty without one.
+        kind: ``table`` for rows of its own, otherwise the word for it: ``view``, ...
+        ranges: whether it can be read in ranges of row addresses.
+        comment: its comment.
+        refusing: the SQL that makes a statement fail if a row breaks a constraint, for tables that would replace or skip rows.
     """
 
     name: SchemaTableName
@@ -92,14 +92,14 @@ class JdbcTableHandle(ConnectorTableHandle):
 
     @property
     def metadata(self) -> ConnectorTableMetadata:
-        """The table in the words of the contract."""
+        """The table's metadata for the engine."""
         columns = tuple(ColumnMetadata(c.name, c.type, c.nullable, comment=c.comment, filled=c.filled) for c in self.columns)
         return ConnectorTableMetadata(self.name, columns, {"primary_key": self.key} if self.key else {}, self.comment)
 
 
 @dataclass(frozen=True)
 class RowIdColumn(ColumnHandle):
-    """The row id: told by its class, since a table may have a column of any name."""
+    """The row id column, recognized by its class because a data column may have any name."""
 
 
 @dataclass(frozen=True)
@@ -107,12 +107,12 @@ class JdbcSplit(ConnectorSplit):
     """A range of a table's rows.
 
     Args:
-        low: first row address (SQLite: rowid or key, PostgreSQL: block); None for no bound.
-        high: first row address behind the range; None for no bound.
-        address: what a range is one of, in the database's SQL, where that differs between tables.
-        predicate: the condition of rows that matter; ``""`` if all do.
-        snapshot: the database's name of the state that all splits of the statement see; ``""`` where it has none.
-        small: the table is so small that reading it costs less than a task.
+        low: the first row address (SQLite: rowid or key, PostgreSQL: block); None for no bound.
+        high: the first row address after the range; None for no bound.
+        address: the SQL expression of the address, if it differs between tables.
+        predicate: the condition of relevant rows, or ``""``.
+        snapshot: the database's name of the statement's snapshot; ``""`` if it has none.
+        small: the table is so small that the driver can read it faster than a task.
     """
 
     low: int | None = None
@@ -124,21 +124,21 @@ class JdbcSplit(ConnectorSplit):
 
     @property
     def is_repeatable(self) -> bool:
-        """All who read it see one state of the database, if that has a name; SQLite has none."""
+        """Whether all readers see one snapshot; SQLite has no names for snapshots."""
         return bool(self.snapshot)
 
     @property
     def carries_rows(self) -> bool:
-        """Small tables are read at once, where the statement is planned."""
+        """Whether the driver reads the rows itself, as it does for small tables."""
         return self.small
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Where the attempts of one statement put their rows, until the driver applies those that count.
+    """The place of staged rows, until the driver applies those of valid attempts.
 
     Args:
-        area: SQLite: a directory; PostgreSQL: a table, beside the target.
+        area: SQLite: a directory; PostgreSQL: a table next to the target.
         schema: the schema of that table.
     """
 
@@ -148,11 +148,11 @@ class Stage:
 
 @dataclass(frozen=True)
 class JdbcInsertTableHandle(ConnectorInsertTableHandle):
-    """A table that rows are inserted into.
+    """The target of an INSERT.
 
     Args:
-        stage: where the rows are staged.
-        filled: the columns that the statement names; the database puts its defaults into the others.
+        stage: the stage.
+        filled: the columns that the statement names; the database fills the others by their defaults.
     """
 
     table_handle: JdbcTableHandle
@@ -162,11 +162,11 @@ class JdbcInsertTableHandle(ConnectorInsertTableHandle):
 
 @dataclass(frozen=True)
 class JdbcMergeTableHandle(ConnectorMergeTableHandle):
-    """A table that is merged into.
+    """The target of a MERGE.
 
     Args:
-        stage: where the changes are staged.
-        updated: per case number the columns that its UPDATE assigns; None where that is not known (era ``documents``).
+        stage: the stage.
+        updated: by case number, the columns that its UPDATE assigns; None if unknown (era ``documents``).
     """
 
     table_handle: JdbcTableHandle
@@ -175,5 +175,5 @@ class JdbcMergeTableHandle(ConnectorMergeTableHandle):
 
 
 def table_handle_of(handle: ConnectorTableHandle) -> JdbcTableHandle:
-    """Return a handle as one of this connector."""
+    """Return the handle as one of this connector."""
     return own(handle, JdbcTableHandle)

@@ -1,4 +1,4 @@
-"""What the memory connector hands to engine and tasks: tables, transactions, writes, partitionings. All of it pickles."""
+"""The handles that engine and tasks get from the memory connector. They pickle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MemoryTableHandle(ConnectorTableHandle):
         name: the table.
         version: the version that is read.
         metadata: columns and properties.
-        added: columns, the last ones, that a MERGE is to add: they are NULL in all rows of the version, which has none of them.
+        added: the last columns, which a MERGE adds; they are NULL in all rows of the version.
     """
 
     name: SchemaTableName
@@ -39,35 +39,35 @@ class MemoryTableHandle(ConnectorTableHandle):
 
     @property
     def transforms(self) -> tuple[Transform, ...]:
-        """What decides the partition of a row."""
+        """The transforms that determine a row's partition."""
         return parse_transforms(self.columns_of("partitioned_by"), by_name(self.metadata.columns))
 
     @property
     def bucket_count(self) -> int | None:
-        """How many buckets the table has; None if it is not bucketed."""
+        """The number of buckets; None if the table is not bucketed."""
         return self.metadata.properties.get("bucket_count")
 
 
 @dataclass(frozen=True)
 class MemoryInsertTableHandle(ConnectorInsertTableHandle):
-    """A table that rows are appended to."""
+    """The target of an INSERT."""
 
     table_handle: MemoryTableHandle
 
 
 @dataclass(frozen=True)
 class MemoryMergeTableHandle(ConnectorMergeTableHandle):
-    """A table that is merged into; tasks need no more than the handle."""
+    """The target of a MERGE."""
 
 
 @dataclass(frozen=True)
 class MemoryPartitioningHandle(ConnectorPartitioningHandle):
-    """Places: of inserted rows by the hash of their bucket columns or partition values, of changed rows by their row id.
+    """The buckets of inserted rows by the hash of bucket columns or partition values, and of changed rows by their row id.
 
     Args:
-        bucket_count: how many places there are.
-        arguments: positions of the bucket columns among the layout's columns; None for the layout of row ids.
-        transforms: of a table without buckets: what makes the partition values out of which of the layout's columns.
+        bucket_count: the number of buckets.
+        arguments: indexes of the bucket columns in the layout; None for the layout of row ids.
+        transforms: for tables without buckets, the transforms of partition values.
     """
 
     bucket_count: int
@@ -76,7 +76,7 @@ class MemoryPartitioningHandle(ConnectorPartitioningHandle):
 
     @property
     def described(self) -> str:
-        """What EXPLAIN prints of it: the transforms one by one; buckets are left to the engine."""
+        """The partition functions in EXPLAIN; ``""`` for buckets, which the engine describes."""
         functions = (f"{t.name.upper()}{'' if t.width is None else f'[{t.width}]'}({t.column})" for t in self.transforms)
         return f"memory:PartitioningHandle[partitionFunctions=[{', '.join(functions)}]]" if self.transforms else ""
 
