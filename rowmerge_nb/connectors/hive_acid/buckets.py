@@ -31,14 +31,7 @@ _PLAIN: Final = frozenset({"boolean", "tinyint", "smallint", "integer", "bigint"
 
 @dataclass(frozen=True)
 class HivePartitioningHandle(ConnectorPartitioningHandle):
-    """The bucket function for inserted rows.
-
-    Args:
-        bucket_count: the number of buckets.
-        version: the version of Hive's bucket function.
-        types: the types of the bucket columns.
-        arguments: their indexes in the layout.
-    """
+    """The bucket function for inserted rows."""
 
     bucket_count: int
     version: int
@@ -48,7 +41,7 @@ class HivePartitioningHandle(ConnectorPartitioningHandle):
 
 @dataclass(frozen=True)
 class HiveUpdateHandle(ConnectorPartitioningHandle):
-    """The bucket function for deleted rows: the bucket in their row id."""
+    """The bucket function for deleted rows."""
 
     bucket_count: int
 
@@ -73,13 +66,7 @@ def check_bucket_type(name: str, sql_type: Type) -> None:
 
 
 def buckets_of(columns: Sequence[pa.Array], types: Sequence[Type], count: int, version: int) -> npt.NDArray[np.int32]:
-    """Return the bucket of every row.
-
-    Args:
-        columns: the bucket columns in the order of ``bucketed_by``.
-        types: their types; version 1 hashes ``varchar(n)`` and ``varchar`` differently.
-        count: the number of buckets.
-        version: 1 or 2.
+    """Return the bucket of every row; version 1 hashes ``varchar(n)`` and ``varchar`` differently.
 
     >>> from rowmerge_nb.spi.types import BIGINT
     >>> buckets_of([pa.array([0, 9, 1234567890123])], [BIGINT], 1024, 1).tolist()
@@ -141,7 +128,6 @@ def _murmur(data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> npt.
 
 
 def _hash_nested(column: pa.Array, sql_type: Type, version: int) -> npt.NDArray[np.uint32]:
-    """Hash arrays as polynomials of their elements, maps as the sum of their entries. NULL is hashed later."""
     if sql_type.base == "map":
         entries = pa.ListArray.from_arrays(
             column.offsets, pa.StructArray.from_arrays([column.keys, column.items], names=["key", "value"])
@@ -218,7 +204,7 @@ class HivePartitioningProvider(ConnectorNodePartitioningProvider):
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Return the function for the bucket columns or for the row id."""
+        """Return the function for the handle."""
         if isinstance(partitioning_handle, HivePartitioningHandle):
             return HiveBucketFunction(partitioning_handle)
         if isinstance(partitioning_handle, HiveUpdateHandle):

@@ -1,9 +1,8 @@
 """Compaction: many deltas become one directory with the same rows under the same row ids.
 
-A minor compaction joins deltas, and delete deltas likewise; a major one writes a base without deleted rows. Both write into a hidden
-folder, and move the directories when all are finished. With Hive 3's suffix (``_vN``) they become visible when transaction N commits.
-Without it each is visible as soon as it is moved, so each must be correct by itself. Readers that began earlier continue with the old
-directories.
+A minor compaction joins deltas, and delete deltas likewise; a major one writes a base without deleted rows. Directories are written into
+a hidden folder and moved when all are finished. With Hive 3's suffix (``_vN``) they become visible when transaction N commits. Without it
+each is visible as soon as it is moved, so each must be correct by itself.
 """
 
 from __future__ import annotations
@@ -46,16 +45,10 @@ def write_compaction(
 ) -> list[tuple[Path, Path]]:
     """Compact a table, partition by partition, up to the first open write id.
 
-    Args:
-        table: the table.
-        snapshot: its visible partitions and write ids.
-        folder: a hidden folder to write in.
-        suffix: the end of the new names; without one, a base is named after a committed write id and marked as compacted.
-        codec: the compression of files.
-        major: write bases.
+    Without a suffix, a base is named after a committed write id and marked as compacted.
 
     Returns:
-        The finished directories, each with its final path.
+        The finished directories below ``folder``, each with its final path.
     """
     ids = snapshot.write_ids
     last = min(ids.open, default=ids.high_watermark + 1) - 1
@@ -103,7 +96,6 @@ def _major(
 
 
 def _join_all(state: AcidState) -> list[tuple[AcidDirectory, ...]]:
-    """Return all deltas and delete deltas as one group with one range, as in Hive."""
     joined = (*state.deltas, *state.delete_deltas)
     return [joined] if len({(d.lowest, d.highest, d.statement) for d in joined}) > 1 else []
 
@@ -111,7 +103,7 @@ def _join_all(state: AcidState) -> list[tuple[AcidDirectory, ...]]:
 def _runs(state: AcidState) -> list[tuple[AcidDirectory, ...]]:
     """Return runs of deltas of one kind whose range of write ids has no delta of the other kind.
 
-    Readers without the suffix see a directory as soon as it is moved, and treat it as a replacement of both kinds within its range.
+    Without the suffix, readers treat a directory as a replacement of both kinds within its range.
     """
     runs: list[tuple[AcidDirectory, ...]] = []
     for mine, others in ((state.deltas, state.delete_deltas), (state.delete_deltas, state.deltas)):
@@ -179,7 +171,6 @@ def _join_deletes(table: HiveTable, name: str, directories: Sequence[AcidDirecto
 def _rows(
     table: HiveTable, path: Path, original: tuple[int, int] | None, deleted: DeletedRows, elsewhere: int
 ) -> Iterator[tuple[RowKeys, pa.Table]]:
-    """Yield the living rows of a file with their keys."""
     for _, keys, arrays in read_rows(path, list(enumerate(table.data_columns)), original, keys=True):
         if keys is None:
             continue
@@ -195,10 +186,7 @@ def _write(path: Path, table: HiveTable, parts: Sequence[tuple[RowKeys, pa.Table
 
 
 def obsolete(table: HiveTable, snapshot: Snapshot) -> Iterator[Path]:
-    """Yield directories and files that compactions replaced and new statements do not read.
-
-    Uncommitted compactions, and anything behind a link, are not yielded.
-    """
+    """Yield directories and files that committed compactions replaced, except behind links."""
     ids = snapshot.write_ids
     for name in snapshot.partitions:
         root = Path(table.location) / name

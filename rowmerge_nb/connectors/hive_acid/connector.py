@@ -1,4 +1,4 @@
-"""The Hive connector: transactional tables (full ACID, ORC) in a directory, with an embedded metastore or a Hive Metastore."""
+"""The Hive connector: transactional tables (full ACID, ORC) with an embedded or a Hive Metastore."""
 
 from __future__ import annotations
 
@@ -120,20 +120,19 @@ class HiveAcidConnector(Connector):
 
     @property
     def shared_directory(self) -> Path:
-        """The folder that connectors on several machines must share."""
+        """The folder that driver and tasks must share."""
         return self.warehouse if self.metastore.shared else self.warehouse.parent
 
     def begin_transaction(self) -> NumberedTransactionHandle:
-        """Begin a transaction; the metastore's begins with the first write."""
+        """Begin a transaction; the metastore's begins later."""
         self._end_late()
         return self._transactions.begin(lambda _: HiveTransaction(codec=self._codec))
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Make all of the transaction's changes visible, or none.
+        """Make all changes visible, or none.
 
         Raises:
-            ConnectorError: TRANSACTION_CONFLICT if another transaction changed the same table, or the same partition, after this one
-                began to read.
+            ConnectorError: TRANSACTION_CONFLICT if another transaction changed the same table or partition since this one read it.
         """
         number = self._transactions.number(transaction_handle)
         transaction = self._transactions[number]
@@ -160,7 +159,7 @@ class HiveAcidConnector(Connector):
         _remove_attempts(transaction)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Hide and remove what the transaction wrote, unless the metastore committed it."""
+        """Hide and remove what the transaction wrote, unless it was committed."""
         transaction = self._transactions.pop(self._transactions.number(transaction_handle), None)
         if transaction is None:
             return
@@ -172,16 +171,12 @@ class HiveAcidConnector(Connector):
                 forget_creation(Path(table.location))
 
     def _find_open_number(self, query_id: str) -> int | None:
-        """Return the transaction opened for a statement that was interrupted before it received the number."""
         process = this_process()
         own = (transaction for transaction in self.metastore.open_transactions() if transaction.process == process)
         return next((transaction.number for transaction in own if transaction.query_id == query_id), None)
 
     def _has_own_folder(self, table: HiveTable) -> bool:
-        """Return whether a table is managed and its folder lies in that of its schema.
-
-        The metastore may name any folder; one elsewhere is not removed.
-        """
+        """Return whether a table is managed and its folder lies in that of its schema."""
         folder = Path(table.location)
         return table.managed and ".." not in folder.parts and self.metastore.schema_location(table.name.schema) in folder.parents
 
@@ -199,7 +194,7 @@ class HiveAcidConnector(Connector):
         return not any(table is not None and table.id == identity for identity, table in created)
 
     def _abort(self, number: int, transaction: HiveTransaction) -> bool:
-        """Abort a transaction; if the disk was too full to record it, remove its files first and try again."""
+        """Abort a transaction. If the disk is too full to record it, remove files and try again."""
         is_hidden = self._is_hidden(number)
         if number in self._unended:
             _remove_files(transaction)
@@ -207,7 +202,6 @@ class HiveAcidConnector(Connector):
         return is_hidden
 
     def _end_late(self) -> None:
-        """Abort the transactions whose abort the metastore could not record."""
         for number in tuple(self._unended):
             with suppress(ConnectorError):
                 self.metastore.abort(number)
@@ -218,11 +212,11 @@ class HiveAcidConnector(Connector):
         return HiveAcidMetadata(self.metastore, self._transactions.of(transaction_handle))
 
     def get_procedures(self) -> Sequence[Procedure]:
-        """Return the procedures: compact, register and unregister tables, clean up."""
+        """Return the procedures of CALL."""
         return procedures_of(self)
 
     def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
-        """Return Trino's error for changing rows, or the default error for other statements."""
+        """Return Trino's error for changing rows, otherwise the default."""
         verb = {"INSERT": "Inserting", "MERGE": "Merging", "UPDATE": "Merging", "DELETE": "Merging"}.get(kind)
         if verb is None:
             return super().refused_in_transaction(catalog, kind)
@@ -321,14 +315,14 @@ class HiveAcidConnector(Connector):
     def compact(self, schema: str, name: str, *, major: bool = True) -> list[Path]:
         """Compact a table: join its deltas (minor), or write bases of its current rows (major).
 
-        Running statements are not disturbed, and rows keep their ids. `remove_obsolete` removes the old directories later.
+        Running statements are not disturbed, and rows keep their ids. `remove_obsolete` removes the old directories.
 
         Returns:
             The new directories.
 
         Raises:
             ConnectorError: TABLE_NOT_FOUND; NOT_SUPPORTED for a table that is not transactional; TRANSACTION_CONFLICT if another
-                compaction of the table is running, or the table is dropped meanwhile; the store's own code for errors of the disk.
+                compaction is running or the table is dropped; codes of the store for errors of the disk.
             StatementInterrupted: an interrupt came.
         """
         table = self._table(schema, name, transactional=True)
@@ -345,7 +339,6 @@ class HiveAcidConnector(Connector):
             ) from interrupt
 
     def _compact(self, table: HiveTable, number: int, *, major: bool) -> list[Path]:
-        """Compact a table and end the transaction."""
         folder = Path(table.location) / f"_tmp_compaction_{number}_{uuid.uuid4().hex[:12]}"
         record: list[PlacedFolder] = []
         # Hive 3 and Trino do not read the suffix, so a directory in a shared metastore has none and counts by itself.
@@ -364,7 +357,7 @@ class HiveAcidConnector(Connector):
         return [directory.path for directory in record]
 
     def _is_hidden(self, number: int) -> bool:
-        """Abort a transaction; return whether its files are hidden for good, even if the abort could not be recorded."""
+        """Abort a transaction; return whether its files are hidden for good."""
         try:
             return self.metastore.abort(number)
         except ConnectorError:
@@ -404,7 +397,7 @@ class HiveAcidConnector(Connector):
         return list(self.metastore.open_transactions())
 
     def abort_transaction(self, number: int) -> None:
-        """Abort a transaction whose process is gone, so that `orphans` lists its files."""
+        """Abort a transaction whose process is gone."""
         self.metastore.abort(
             checked(number, "number", is_number, "the number of a transaction, as open_transactions() lists them")
         )
@@ -412,11 +405,10 @@ class HiveAcidConnector(Connector):
     def orphans(self) -> list[Orphan]:
         """List directories that no reader will ever see, after aborting transactions of dead processes on this machine.
 
-        - Directories of aborted transactions and of tasks whose statement has ended are listed, those of open transactions are not.
-          `abort_transaction` ends one whose process died elsewhere.
-        - The folder of a table that was never committed is listed if no statement is writing and the metastore is embedded. An
-          unregistered table's folder is not.
-        - The note of a killed CREATE TABLE or DROP TABLE in a table's folder is listed if no statement is writing.
+        - Directories of aborted transactions, and of tasks whose statement has ended. `abort_transaction` ends a transaction whose process
+          died elsewhere.
+        - Folders of tables that were never committed, if no statement is writing and the metastore is embedded.
+        - Notes of a killed CREATE TABLE or DROP TABLE, if no statement is writing.
         """
         self._end_late()
         # Folders are listed before the metastore is asked, so that a folder created meanwhile is not an orphan.
@@ -444,7 +436,6 @@ class HiveAcidConnector(Connector):
         return [orphaned_path(path, owners[path][0], processes.get(owners[path][1], "")) for path in sorted(orphans)]
 
     def _aborted_dead(self) -> dict[int, str]:
-        """Abort transactions of dead processes; return the processes by transaction number."""
         processes = {}
         for transaction in self.metastore.open_transactions():
             if is_abandoned(transaction):
@@ -491,14 +482,13 @@ def _thrift_metastore(uri: str, folder: Path | None) -> Metastore:
 
 
 def _place_all(directories: Sequence[tuple[Path, Path]], record: list[PlacedFolder]) -> None:
-    """Move finished directories. An existing target is from an earlier compaction and has the same rows."""
+    """Move finished directories; an existing target has the same rows."""
     for source, path in directories:
         if not os.path.lexists(path):
             place(source, path, record)
 
 
 def _remove(path: Path) -> None:
-    """Remove a directory, file or link, ignoring errors."""
     with suppress(OSError):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -509,7 +499,7 @@ def _remove(path: Path) -> None:
 def _remove_dropped(table: HiveTable) -> None:
     """Remove a dropped table's files, moving them first so that the name is free.
 
-    This must follow the commit: had the drop failed, the folder would be missing. Until then no other folder of this name can be made.
+    This must follow the commit: had the drop failed, the folder would be missing.
     """
     folder = Path(table.location)
     with suppress(OSError):
@@ -517,7 +507,6 @@ def _remove_dropped(table: HiveTable) -> None:
 
 
 def _remove_files(transaction: HiveTransaction) -> None:
-    """Remove everything that a transaction wrote; tasks may still be writing."""
     remove_placed(transaction.placed_folders)
     for partition in reversed(transaction.partitions):
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Sinks that write deltas into hidden folders, and the step that moves their files to where readers look."""
+"""Sinks that write deltas into hidden folders, and their publication."""
 
 from __future__ import annotations
 
@@ -56,12 +56,7 @@ class StagedFile:
     """A written file that is not part of the table yet.
 
     Args:
-        kind: ``"delta"`` or ``"delete_delta"``.
-        partition: the name of its partition.
-        bucket: its bucket.
         statement: the statement number in its row ids; 0 for delete events, which have none.
-        path: its path below the table's folder.
-        rows: its number of rows.
     """
 
     kind: str
@@ -76,8 +71,6 @@ class HivePageSink(ConnectorPageSink):
     """Writes rows into one file per partition and bucket.
 
     Args:
-        table: the table.
-        write: the transaction's write id and folder.
         statement: the number that distinguishes row ids of writers into the same bucket of a partition.
     """
 
@@ -136,9 +129,6 @@ class HiveMergeSink(ConnectorMergeSink):
     """Writes insertions through a page sink, and collects deletions because delete events must be sorted.
 
     Args:
-        table: the table.
-        write: the transaction's write id and folder.
-        writer: the index of the writer within the statement.
         is_placed: whether a layout sends all rows of a partition and bucket to one writer, so that the writer's index does not matter.
             By default true for partitioned or bucketed tables.
     """
@@ -164,7 +154,7 @@ class HiveMergeSink(ConnectorMergeSink):
             self._inserts.append_page(parts.insertions)
 
     def finish(self) -> list[bytes]:
-        """Write the delete events and name all files. May be called again."""
+        """Write the delete events and return fragments. May be called again."""
         staged = []
         for (partition, bucket), batches in self._deletes.items():
             keys = RowKeys.concat(batches)
@@ -208,7 +198,7 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
 def _destinations(
     table: HiveTable, page: Page, buckets: npt.NDArray[np.int64]
 ) -> Iterator[tuple[str, int, npt.NDArray[np.int64] | None]]:
-    """Yield partition, bucket and row indexes of each part of a page; None as indexes means all rows."""
+    """Yield partition, bucket and row indexes (None for all rows)."""
     first = len(table.data_columns)
     columns = [page.column(first + i) for i in range(len(table.partitioned_by))]
     if not columns and (buckets == buckets[0]).all():
@@ -244,17 +234,8 @@ def publish(
 ) -> list[Written]:
     """Move files to where readers look, under a write id that is not visible yet.
 
-    Directories are built in the statement's own folder and moved as a whole.
-
-    Args:
-        handle: the table.
-        write: the transaction's write id, and the compression.
-        files: the files that the fragments name.
-        record: receives the moved directories.
-        partitions: receives the new folders of partitions.
-
-    Returns:
-        The files under their new names.
+    Directories are built in the statement's own folder and moved as a whole. ``record`` receives them, and ``partitions`` the new folders
+    of partitions.
 
     Raises:
         ConnectorError: a file is missing, statement numbers run out, or a directory of this write id exists.
@@ -294,18 +275,13 @@ def publish(
 
 
 def _make_partition(folder: Path, root: Path, partitions: list[Path]) -> None:
-    """Make the folders of a partition, recording the new ones first."""
     new_folders = [path for path in (folder, *folder.parents) if path.is_relative_to(root) and not path.exists()]
     partitions += reversed(new_folders)
     folder.mkdir(parents=True, exist_ok=True)
 
 
 def _place(whole: Path, directory: Path, table: HiveTable, write_id: int, record: list[PlacedFolder]) -> None:
-    """Move a directory to its final name. One that exists has rows of another metastore, since write ids are unique.
-
-    Raises:
-        ConnectorError: HIVE_PATH_ALREADY_EXISTS.
-    """
+    """Move a directory to its final name. An existing one has rows of another metastore."""
     try:
         place(whole, directory, record)
     except FileExistsError as error:
@@ -322,7 +298,6 @@ def _place(whole: Path, directory: Path, table: HiveTable, write_id: int, record
 
 
 def _free_number(used_numbers: set[int], file: StagedFile, table: HiveTable) -> int:
-    """Return the file's statement number, or an unused one if another file of this bucket has it."""
     if file.statement not in used_numbers:
         return file.statement
     if len(used_numbers) >= STATEMENT_LIMIT:
@@ -339,7 +314,7 @@ def _free_number(used_numbers: set[int], file: StagedFile, table: HiveTable) -> 
 
 
 def _renumbered(source: Path, table: HiveTable, write: HiveWrite, bucket: int, statement: int) -> Path:
-    """Rewrite a file under another statement number, because another writer's file has the same row ids."""
+    """Rewrite a file under another statement number, to avoid equal row ids."""
     target = source.with_name(f"{source.name}_{statement}")
     writer = AcidFileWriter(target, table.data_columns, write.write_id, bucket, statement, write.codec)
     for _, _, arrays in read_rows(source, list(enumerate(table.data_columns)), None, keys=False):

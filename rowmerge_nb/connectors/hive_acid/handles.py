@@ -1,4 +1,4 @@
-"""The handles that engine and tasks get from the connector. They pickle and hold no metastore."""
+"""Handles for engine and tasks. They pickle and hold no metastore."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ ROW_ID_TYPE = row_of([("originalTransaction", BIGINT), ("bucket", INTEGER), ("ro
 
 @dataclass(frozen=True)
 class HiveRowIdColumn(ColumnHandle):
-    """The row id column, recognized by its class because a data column may have any name."""
+    """The row id column, which its class identifies, not its name."""
 
 
 @dataclass(frozen=True)
 class HiveTableHandle(ConnectorTableHandle):
-    """A table and the snapshot that a statement reads."""
+    """A table and its snapshot."""
 
     table: HiveTable
     snapshot: Snapshot
@@ -44,9 +44,7 @@ class HiveWrite:
     """The part of a transaction that sinks need.
 
     Args:
-        write_id: the transaction's write id in the table.
         folder: the hidden folder below the table's in which tasks write their attempts. The driver creates and removes it.
-        codec: the compression of files.
     """
 
     write_id: int
@@ -74,9 +72,6 @@ class HiveSplit(ConnectorSplit):
     """One file of rows, and the delete events that concern it.
 
     Args:
-        path: the file.
-        partition: the name of its partition.
-        deletes: the files with delete events of its bucket.
         original: bucket and number of the first row, for a file without row ids.
         bucket: the bucket that all rows must be in; None if the table is not bucketed.
         stripes: the half-open range of stripes to read; None for the whole file.
@@ -97,17 +92,17 @@ class HiveSplit(ConnectorSplit):
 
     @property
     def carries_rows(self) -> bool:
-        """Whether the driver reads the rows itself, as it does for small tables."""
+        """Whether the driver reads the rows itself."""
         return self.small
 
     @property
     def is_repeatable(self) -> bool:
-        """True: the files of a write id never change, and files in use are not removed."""
+        """True: files of a write id never change."""
         return True
 
 
 def hive_table(handle: ConnectorTableHandle) -> HiveTableHandle:
-    """Return the handle as one of this connector."""
+    """Return the handle of this connector."""
     return own(handle, HiveTableHandle)
 
 

@@ -27,18 +27,18 @@ _ATTEMPT: Final = re.compile(r"_tmp_(?P<old_query>.+)_(?P<old_number>\d+)_[0-9a-
 
 
 def note_creation(folder: Path) -> None:
-    """Mark a folder as that of a table being created, so that it can be removed if the process dies."""
+    """Mark the folder of a table being created, so that it can be removed later."""
     (folder / _IN_THE_MAKING).touch()
 
 
 def creation_notes(folder: Path) -> list[Path]:
-    """Return the note in a table's folder, if any: its CREATE or DROP was killed or is still running."""
+    """Return the note in a table's folder, if its CREATE or DROP was killed or is running."""
     note = folder / _IN_THE_MAKING
     return [note] if os.path.lexists(note) else []
 
 
 def forget_creation(folder: Path) -> None:
-    """Remove the note: the table exists, or its folder must stay."""
+    """Remove the note."""
     with suppress(OSError):
         (folder / _IN_THE_MAKING).unlink()
 
@@ -53,7 +53,7 @@ def dropped_folder(folder: Path, identity: str) -> Path:
 
 
 def is_uncommitted(folder: Path) -> bool:
-    """Return whether a folder without a table has a creation note, is that of a dropped table, or has no files."""
+    """Return whether a folder has a creation note, is that of a dropped table, or has no files."""
     return (
         os.path.lexists(folder / _IN_THE_MAKING)
         or _DROPPED.fullmatch(folder.name) is not None
@@ -62,10 +62,10 @@ def is_uncommitted(folder: Path) -> bool:
 
 
 def adopted_partitions(table: HiveTable) -> list[str]:
-    """Return the names of a directory's partitions; ``[""]`` for a table without partition columns.
+    """Return the names of a directory's partitions; ``[""]`` without partition columns.
 
     Raises:
-        ConnectorError: HIVE_INVALID_PARTITION_VALUE if a folder has no partition's name, or a value does not fit the column's type.
+        ConnectorError: HIVE_INVALID_PARTITION_VALUE.
     """
     names = list(_partitions(Path(table.location), table.partitioned_by))
     for name in names:
@@ -106,10 +106,7 @@ def orphan_candidates(table: HiveTable) -> list[Path]:
 def is_orphan(candidate: Path, write_ids: ValidWriteIds, running: Collection[int]) -> bool:
     """Return whether no reader will ever see a candidate.
 
-    Args:
-        candidate: one of `orphan_candidates`.
-        write_ids: the table's, read after `running`.
-        running: the metastore's open transactions, read after the candidates were listed.
+    Candidates must be listed first, then the running transactions, then the write ids.
     """
     directory = parse_directory(candidate.name)
     if directory is None:
@@ -133,7 +130,7 @@ def _partition_folders(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def folders_in(folder: Path) -> list[Path]:
-    """Return the folders within a folder, without links; empty if it cannot be read."""
+    """Return the folders within a folder, without links."""
     try:
         with os.scandir(folder) as entries:
             return [folder / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]

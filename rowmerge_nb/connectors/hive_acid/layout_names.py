@@ -1,4 +1,4 @@
-"""Names of directories and files in Hive's transactional tables, and the bucket numbers packed into row ids."""
+"""Names of directories and files in transactional tables, and bucket numbers in row ids."""
 
 from __future__ import annotations
 
@@ -36,11 +36,8 @@ class AcidDirectory:
     """The parsed name of a directory in a table or partition.
 
     Args:
-        name: the name itself.
         kind: ``"base"``, ``"delta"`` or ``"delete_delta"``.
         lowest: the smallest write id of its rows; 0 for a base.
-        highest: the largest one.
-        statement: the statement within the transaction, or None.
         visibility: the compaction's transaction at the end of the name (``_v12``), or None.
     """
 
@@ -78,7 +75,7 @@ def parse_directory(name: str) -> AcidDirectory | None:
 
 
 def highest_visibility(folder: Path) -> int:
-    """Return the largest compaction transaction in the directory names below a table's folder, or 0.
+    """Return the largest compaction transaction in names of directories, or 0.
 
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -109,7 +106,7 @@ def bucket_file(bucket: int) -> str:
 
 
 def bucket_of_delta_file(name: str) -> int | None:
-    """Return the bucket of a file in a base or delta, ignoring the attempt; None for other names.
+    """Return the bucket of a file in a base or delta, or None.
 
     >>> bucket_of_delta_file("bucket_00003_0"), bucket_of_delta_file("foo.orc")
     (3, None)
@@ -119,7 +116,7 @@ def bucket_of_delta_file(name: str) -> int | None:
 
 
 def bucket_of_original(name: str) -> int | None:
-    """Return the bucket of a file without row ids: older than the transactional table, or written by CREATE TABLE AS.
+    """Return the bucket of a file without row ids, or None.
 
     >>> bucket_of_original("000001_0_copy_1"), bucket_of_original("notes.txt")
     (1, None)

@@ -1,4 +1,4 @@
-"""Hive tables in a transaction, and the beginning and end of statements that change them."""
+"""Hive tables in a transaction, and the calls around statements that change them."""
 
 from __future__ import annotations
 
@@ -63,15 +63,10 @@ class HiveTransaction:
 
     Args:
         number: the metastore's transaction, from the first write on.
-        changes: the changes that the commit makes visible.
-        tables: tables looked up so far; None for a dropped one.
         beginning: the query for which the metastore's transaction is being begun; empty before that.
         attempt_folders: for each write, the table's folder and the name of the hidden folder in it that tasks write into.
         placed_folders: directories of deltas moved to where readers look for them.
-        partitions: folders of partitions created for them.
-        folders: folders of new tables.
         removed: tables whose files are removed after the commit.
-        codec: the compression of new files.
     """
 
     number: int | None = None
@@ -96,7 +91,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> HiveTableHandle | None:
-        """Return a table and its snapshot, the same for the whole transaction."""
+        """Return a table and its snapshot, the same throughout the transaction."""
         handles = self._transaction.tables
         if name not in handles:
             table = self._metastore.get_table(name)
@@ -106,7 +101,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return handles[name]
 
     def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
-        """Return the last visible write id; None while others are open, which may be committed before the version is read."""
+        """Return the last visible write id; None while earlier ones are open."""
         write_ids = hive_table(table_handle).snapshot.write_ids
         if write_ids.open:
             return None
@@ -117,7 +112,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     def get_former_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> HiveTableHandle | None:
-        """Return a table as of a write id, unless a compaction has merged earlier and later rows."""
+        """Return a table as of a write id, unless a compaction merged later rows into earlier ones."""
         handle = self.get_table_handle(session, name)
         if handle is None:
             return None
@@ -145,7 +140,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return ConnectorTableMetadata(table.name, table.columns, table.properties, table.comment)
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Return the number of rows in the files, including deleted ones, and the files' size."""
+        """Return the rows in the files, including deleted ones, and bytes."""
         return table_size(hive_table(table_handle))
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
@@ -174,12 +169,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         self._transaction.tables[name] = HiveTableHandle(table, Snapshot(ValidWriteIds(0), 0, partitions))
 
     def _make_table_folder(self, session: ConnectorSession, location: Path, aside: Path) -> None:
-        """Make a table's folder with a note that it belongs to no table yet.
-
-        Raises:
-            FileExistsError: the folder exists.
-            OSError: any other error of the disk.
-        """
+        """Make a table's folder with a creation note; FileExistsError if it exists."""
         if os.path.lexists(location):
             raise FileExistsError(location)
         # An open transaction keeps the folder from being taken for an orphan.
@@ -193,7 +183,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
             raise
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Drop a table with the commit; the files of a registered table stay."""
+        """Drop a table with the commit; registered files stay."""
         table = hive_table(table_handle).table
         self._transaction.tables[table.name] = None
         self._transaction.changes.dropped.append(table)
@@ -240,7 +230,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     def begin_insert(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
     ) -> HiveInsertTableHandle:
-        """Begin a transaction of the metastore, and allocate a write id."""
+        """Allocate a write id."""
         handle = hive_table(table_handle)
         if not handle.table.transactional:
             raise ConnectorError(
@@ -252,7 +242,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Publish the files; the commit makes them visible."""
+        """Publish the files."""
         insert_handle = own(insert_handle, HiveInsertTableHandle)
         return self._publish(insert_handle.table_handle, insert_handle.write, fragments, updates=False)
 
@@ -263,16 +253,12 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> HiveRowIdColumn:
-        """Return the row id: original write id, bucket and row number.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for a table that is not transactional.
-        """
+        """Return the row id: original write id, bucket and row number."""
         changeable_table(table_handle)
         return HiveRowIdColumn("$row_id", ROW_ID_TYPE)
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Return bucket and partition columns in table order, with Hive's bucket function if the table is bucketed."""
+        """Return bucket and partition columns in table order, with Hive's bucket function."""
         table = hive_table(table_handle).table
         placing = {*table.bucketed_by, *table.partitioned_by}
         columns = [column for column in table.columns if column.name in placing]
@@ -286,7 +272,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return ConnectorTableLayout(names, HivePartitioningHandle(table.bucket_count, table.bucketing_version, types, arguments))
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Return the bucket of the row id for bucketed tables; otherwise None."""
+        """Return the row id's bucket for bucketed tables."""
         count = hive_table(table_handle).table.bucket_count
         return None if count is None else ConnectorTableLayout((), HiveUpdateHandle(count))
 
@@ -296,7 +282,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> HiveMergeTableHandle:
-        """Begin a transaction of the metastore, and allocate a write id.
+        """Allocate a write id.
 
         Raises:
             ConnectorError: NOT_SUPPORTED for a table that is not transactional.
@@ -312,7 +298,6 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return self._publish(hive_table(merge_handle.get_table_handle()), merge_handle.write, fragments, updates=True)
 
     def _ensure_begun(self, session: ConnectorSession) -> int:
-        """Return the number of the metastore's transaction, beginning it if needed."""
         transaction = self._transaction
         if transaction.number is None:
             transaction.beginning = session.query_id

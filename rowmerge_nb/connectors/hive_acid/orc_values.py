@@ -1,4 +1,4 @@
-"""SQL types of Hive tables, their values in ORC files, and partition values in names of folders."""
+"""SQL types of Hive tables, their values in ORC files, and partition values in folder names."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def check_column_type(name: str, sql_type: Type) -> None:
 
 
 def check_partition_type(name: str, sql_type: Type) -> None:
-    """Raise for a type whose values cannot be written into folder names."""
+    """Raise for a type that partition columns cannot have."""
     if sql_type.base not in _PARTITION | {"timestamp"}:
         raise AnalysisError(
             f"Unsupported partition column type: column '{name}' is {sql_type}",
@@ -116,11 +116,7 @@ def file_type(sql_type: Type) -> pa.DataType:
 
 
 def bounded_texts(columns: Sequence[ColumnMetadata], first: int) -> list[tuple[int, Type]]:
-    """Return the columns' types with a length, nested ones included, by their numbers in a file.
-
-    Args:
-        columns: the columns.
-        first: the number of the first column's type; nested types follow it.
+    """Return types with a length, nested ones included, by their numbers in a file, counted from ``first``.
 
     >>> from rowmerge_nb.spi.metadata import ColumnMetadata
     >>> from rowmerge_nb.spi.types import parse_type
@@ -164,7 +160,6 @@ def _leaf_from_file(values: pa.Array, sql_type: Type, target: pa.DataType) -> pa
 def _rebuilt(
     array: pa.Array, sql_type: Type, target: pa.DataType, leaf: Callable[[pa.Array, Type, pa.DataType], pa.Array]
 ) -> pa.Array:
-    """Convert an array level by level, applying ``leaf`` to the innermost arrays."""
     if sql_type.base not in {"array", "map", "row"}:
         return leaf(array, sql_type, target)
     missing = pc.is_null(array)
@@ -222,7 +217,7 @@ def _numbered(sql_type: pa.DataType) -> pa.DataType:
 
 
 def has_early_fractions(array: pa.Array) -> bool:
-    """Return whether an array holds, at any depth, a timestamp before 1970 that is not a whole second.
+    """Return whether an array holds a timestamp before 1970 with a fraction, at any depth.
 
     >>> has_early_fractions(pa.array([[0, None], [-1_500_000]], pa.list_(pa.timestamp("us"))))
     True
@@ -291,7 +286,6 @@ def group_by_partition(columns: Sequence[pa.Array], rows: int) -> tuple[list[tup
 
 
 def _check_texts(sql_type: pa.DataType, texts: Sequence[str | None]) -> None:
-    """Raise for partition values that Hive would read differently or not at all."""
     for text in texts:
         if text in {"", DEFAULT_PARTITION}:
             msg = f"Hive cannot tell the partition value {text!r} from NULL"

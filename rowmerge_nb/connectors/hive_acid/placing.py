@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlacedFolder:
-    """A directory that was moved or is about to be.
-
-    Args:
-        source: its path before the move.
-        path: its path after the move.
-        device: the device number.
-        inode: the inode number.
-    """
+    """A directory that was moved or is about to be."""
 
     source: Path
     path: Path
@@ -45,16 +38,10 @@ class PlacedFolder:
 
 
 def place(source: Path, path: Path, record: list[PlacedFolder]) -> None:
-    """Move a directory to a free path on the same disk.
-
-    Args:
-        source: the directory, which has at least one file.
-        path: the new path; its parent exists.
-        record: receives the directory's identity before the move.
+    """Move a directory, recording its identity before.
 
     Raises:
         FileExistsError: the path exists.
-        OSError: any other error of the disk.
     """
     state = source.lstat()
     record.append(PlacedFolder(source, path, state.st_dev, state.st_ino))
@@ -70,7 +57,7 @@ def place(source: Path, path: Path, record: list[PlacedFolder]) -> None:
 
 
 def remove_placed(folders: Iterable[PlacedFolder]) -> None:
-    """Remove recorded directories, moved or not, but no others of the same names."""
+    """Remove recorded directories, but no others of the same names."""
     for folder in folders:
         if folder.is_placed:
             shutil.rmtree(folder.path, ignore_errors=True)
@@ -78,12 +65,7 @@ def remove_placed(folders: Iterable[PlacedFolder]) -> None:
 
 
 def remove_aside(folder: Path, prefix: str) -> None:
-    """Remove a directory that tasks may still be writing into. It is renamed first, so that they create nothing new in it.
-
-    Args:
-        folder: the directory, which may be missing.
-        prefix: the beginning of the temporary name; twelve hexadecimal digits follow.
-    """
+    """Remove a directory that tasks may be writing into, renaming it first."""
     aside = folder.with_name(f"{prefix}{uuid.uuid4().hex[:12]}")
     with suppress(OSError):
         folder.rename(aside)
@@ -107,14 +89,10 @@ def is_within(path: Path, root: Path) -> bool:
 
 
 def make_folder(folder: Path, root: Path | None) -> None:
-    """Make a directory and its parents below a root.
-
-    Args:
-        folder: the directory.
-        root: must exist, so that a task that outlives its statement does not make it again; None makes all parents.
+    """Make a directory and its parents below a root; None makes all parents.
 
     Raises:
-        FileNotFoundError: the root is missing.
+        FileNotFoundError: the root is missing, since a task must not outlive its statement.
     """
     if root is None:
         folder.mkdir(parents=True, exist_ok=True)

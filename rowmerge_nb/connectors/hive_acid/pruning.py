@@ -87,11 +87,7 @@ def stripes_that_matter(
 ) -> list[Stripe]:
     """Return the stripes of a file that may hold rows within domains.
 
-    Args:
-        table: the table.
-        tail: the file's tail.
-        domains: domains by the columns' indexes.
-        flat: whether the file has the table's columns at top level; otherwise they are fields of the last column.
+    ``flat``: the file has the table's columns at top level, not in a row.
     """
     columns = [((tail.column(index) if flat else tail.column(5, index)), table.data_columns[index].type) for index, _ in domains]
     stripes = []
@@ -106,7 +102,6 @@ def stripes_that_matter(
 
 
 def _meets(domain: ColumnDomain, low: Any, high: Any) -> bool:
-    """Return whether a value from ``low`` to ``high`` may satisfy a domain; None is an unknown bound."""
     try:
         if domain.low is not None and high is not None and high < domain.low:
             return False

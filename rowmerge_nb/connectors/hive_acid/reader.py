@@ -1,4 +1,4 @@
-"""Splits and page sources: the files that a statement reads, and their rows as pages."""
+"""Splits and page sources of Hive tables."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class HiveSplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[ConnectorSplit]:
-        """Return the splits of a table, without partitions, buckets and stripes that the constraint rules out."""
+        """Return the splits that the constraint does not rule out."""
         return splits_of(hive_table(table_handle), constraint)
 
 
@@ -98,7 +98,6 @@ def _splits(handle: HiveTableHandle, constraint: Constraint | None) -> list[Hive
 
 
 def _parts_of(split: HiveSplit, table: HiveTable) -> list[HiveSplit]:
-    """Cut a large file into parts that tasks read in parallel, without stripes that the constraint rules out."""
     if split.path.stat().st_size <= SPLIT_BYTES:
         return [split]
     tail = read_tail(split.path)
@@ -118,7 +117,7 @@ def _parts_of(split: HiveSplit, table: HiveTable) -> list[HiveSplit]:
 
 
 def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[HiveSplit]:
-    """Yield the splits of one partition, or of a table without partition columns."""
+    """Yield the splits of one partition."""
     folder = Path(table.location) / name
     directories = [directory for directory in (state.base, *state.deltas) if directory is not None]
     deleting = [{file.name: file for file in data_files(folder / directory.name)} for directory in state.delete_deltas]
@@ -155,7 +154,7 @@ def _check_bucket(file: Path, bucket: int | None, table: HiveTable) -> None:
 
 
 def _check_version(file: Path, table: HiveTable) -> None:
-    """Raise for files of Hive before version 3, whose transactional tables were updated in place."""
+    """Raise for files of Hive before version 3."""
     with reading(file) as orc_file:
         version = dict(orc_file.schema.metadata or {}).get(b"hive.acid.version", b"0")
     if not version.isdigit() or int(version) < _OLDEST_VERSION:
@@ -178,7 +177,7 @@ class HivePageSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Return a source of the requested columns, without deleted rows."""
+        """Return a source without deleted rows."""
         split = own(split, HiveSplit)
         table = hive_table(table_handle).table
         if isinstance(table_handle, HiveUpdatableTableHandle):
@@ -191,7 +190,7 @@ class HivePageSourceProvider(ConnectorPageSourceProvider):
 
 
 def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandle]) -> Iterator[Page]:
-    """Read a file's columns, partition values and row ids, without deleted rows."""
+    """Read a split's columns and row ids, without deleted rows."""
     indexes = {column.name: index for index, column in enumerate(table.data_columns)}
     column_names = [c.name for c in columns if not isinstance(c, HiveRowIdColumn) and c.name in indexes]
     partition = dict(zip(table.partitioned_by, partition_texts(split.partition), strict=True))
@@ -231,13 +230,12 @@ def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandl
 
 
 def living_rows(keys: RowKeys, deleted: DeletedRows, elsewhere: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the rows that are not deleted and not read from another directory."""
+    """Return a mask of rows that are neither deleted nor read elsewhere."""
     living: npt.NDArray[np.bool_] = keys.write_ids > elsewhere if elsewhere else np.ones(keys.numbers.size, bool)
     return living & ~deleted.contains(keys) if deleted else living
 
 
 def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None, KeyBounds | None]:
-    """Return the stripes that a split reads, None for all, and the bounds of its row keys if known."""
     if split.stripes is None and not split.domains and not split.deletes:
         return None, None
     tail = read_tail(split.path)
@@ -260,18 +258,13 @@ def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None
 
 
 def _deciding(split: HiveSplit, table: HiveTable) -> KeysFirst:
-    """Return the columns with selective domains, which decide whether the other columns of a stripe are read."""
     few = [(index, domain) for index, domain in split.domains if is_selective(domain, table.data_columns[index].type)]
     columns = [(index, table.data_columns[index]) for index, _ in few]
     return KeysFirst(columns, lambda arrays: has_match(zip(arrays, (domain for _, domain in few), strict=True)))
 
 
 def _check_rows(split: HiveSplit, table: HiveTable, columns: list[pa.Array]) -> None:
-    """Check a sample of rows, including the first, for the bucket of their file.
-
-    Raises:
-        ConnectorError: HIVE_INVALID_BUCKET_FILES.
-    """
+    """Check a sample of rows for the bucket of their file."""
     rows = np.arange(0, len(columns[0]), max(1, len(columns[0]) // _CHECKED_ROWS))
     types = [next(c.type for c in table.columns if c.name == name) for name in table.bucketed_by]
     sample = [column.take(pa.array(rows)) for column in columns]

@@ -22,9 +22,9 @@ MOST_FILES: Final = 1000
 
 
 def table_size(handle: HiveTableHandle) -> TableStatistics:
-    """Return rows and bytes of all files that a statement reads, including deleted rows.
+    """Return rows (including deleted ones) and bytes of all files that a statement reads.
 
-    Empty for more than `MOST_FILES` files, or if one cannot be read: the scan then reports the error.
+    Empty for more than `MOST_FILES` files, or if one cannot be read.
     """
     if len(handle.snapshot.partitions) > MOST_FILES:
         return TableStatistics()
@@ -51,6 +51,6 @@ def _files(handle: HiveTableHandle) -> Iterator[Path]:
 
 @lru_cache(maxsize=1 << 16)
 def _rows_in(path: Path, size: int, changed: int) -> int:
-    """Read a file's row count from its footer; size and modification time are keys of the cache."""
+    """Read a file's row count; size and modification time are cache keys."""
     del size, changed
     return row_count(path)

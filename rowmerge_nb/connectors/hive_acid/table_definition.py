@@ -1,4 +1,4 @@
-"""Checks of a Hive table's columns and properties before it is created or registered."""
+"""Validation of a Hive table's columns and properties."""
 
 from __future__ import annotations
 
@@ -44,15 +44,6 @@ def defined_table(
     comment: str | None = None,
 ) -> HiveTable:
     """Validate a table's definition and return it.
-
-    Args:
-        identity: the table's unique id.
-        name: schema and table.
-        columns: its columns.
-        properties: values of `TABLE_PROPERTIES`.
-        location: the folder of its files.
-        managed: whether the files belong to the table.
-        comment: its comment.
 
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY, HIVE_COLUMN_ORDER_MISMATCH or NOT_SUPPORTED.
@@ -206,7 +197,6 @@ def _buckets(
 
 
 def _names(columns: Sequence[ColumnMetadata], properties: Mapping[str, Any], name: str, what: str) -> tuple[str, ...]:
-    """Return the columns listed in a property, spelled as in the table's definition."""
     requested_names = listed_names(properties, name)
     spellings = {column.name.lower(): column.name for column in columns}
     missing = [column for column in requested_names if column.lower() not in spellings]

@@ -1,4 +1,4 @@
-"""The older flow of UPDATE and DELETE on Hive tables: page sources that change the rows of one file.
+"""The older flow of UPDATE and DELETE on Hive tables.
 
 Hive updates a row by a delete event and a new row. So the row id for UPDATE also carries the values of all data columns that are not
 updated.
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HiveUpdateRowIdColumn(ColumnHandle):
-    """The row id for UPDATE: original write id, bucket, row number, and a row of the data columns that are not updated."""
+    """The row id for UPDATE."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,6 @@ class HiveUpdatableTableHandle(HiveTableHandle):
     """A table whose rows are deleted or updated.
 
     Args:
-        write: the transaction's write id and folder.
         updated: the updated columns in table order; None for a DELETE.
     """
 
@@ -59,15 +58,7 @@ class HiveUpdatableTableHandle(HiveTableHandle):
 
 
 class HiveUpdatablePageSource(UpdatablePageSource):
-    """Changes the rows of one file.
-
-    Args:
-        open_source: opens the split's ordinary source for some columns.
-        handle: the table and its updated columns.
-        split: the split.
-        columns: the requested columns, including the row id.
-        writer: the index of the split within the statement.
-    """
+    """Changes the rows of one file."""
 
     def __init__(
         self,
@@ -130,7 +121,7 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         self._sink.store_merged_rows(self._merge_page({}, Operation.DELETE, row_ids))
 
     def update_rows(self, page: Page, column_value_and_row_id_channels: Sequence[int]) -> None:
-        """Store a delete event and a new row for each updated row."""
+        """Store delete events and new rows."""
         values, row_ids = values_and_row_ids(page, column_value_and_row_id_channels)
         ids = pa.StructArray.from_arrays([row_ids.field(i) for i in range(3)], fields=list(ROW_ID_TYPE.arrow))
         data = dict(zip(self._updated, values, strict=True))
@@ -141,7 +132,6 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         self._sink.store_merged_rows(self._merge_page(data, Operation.INSERT, ids))
 
     def _merge_page(self, data: dict[str, pa.Array], operation: Operation, row_ids: pa.Array) -> Page:
-        """Build a page for the merge sink: all columns in table order, operation, row id."""
         rows = len(row_ids)
         arrays = []
         for column in self._table.columns:
@@ -153,7 +143,7 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         return pa.RecordBatch.from_arrays(arrays, names=[*(column.name for column in self._table.columns), OPERATION, ROW_ID])
 
     def finish(self) -> list[bytes]:
-        """Write the delete events, close the files and return their fragments."""
+        """Write the delete events and return fragments."""
         return self._sink.finish()
 
     def abort(self) -> None:
@@ -162,7 +152,7 @@ class HiveUpdatablePageSource(UpdatablePageSource):
 
 
 def unchanged_columns(table: HiveTable, updated: Collection[str]) -> tuple[ColumnHandle, ...]:
-    """Return the data columns that an update does not change."""
+    """Return the data columns that are not updated."""
     return tuple(ColumnHandle(column.name, column.type) for column in table.data_columns if column.name not in updated)
 
 
@@ -184,19 +174,11 @@ class UpdatableHiveMetadata(ConnectorMetadata):
         """Move files to where readers look for them."""
 
     def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Return the three columns that identify a row.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for a table that is not transactional.
-        """
+        """Return the row id of a MERGE."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> HiveUpdatableTableHandle:
-        """Begin a transaction of the metastore.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for a table that is not transactional.
-        """
+        """Allocate a write id."""
         handle = changeable_table(table_handle)
         return HiveUpdatableTableHandle(handle.table, handle.snapshot, self._begin_write(session, handle))
 
@@ -210,11 +192,7 @@ class UpdatableHiveMetadata(ConnectorMetadata):
     def get_update_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> ColumnHandle:
-        """Return the three columns that identify a row, and a row of the data columns that are not updated.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for a table that is not transactional.
-        """
+        """Return the row id, with the data columns that are not updated."""
         unchanged = unchanged_columns(changeable_table(table_handle).table, {column.name for column in updated_columns})
         identity = [("originalTransaction", BIGINT), ("bucket", INTEGER), ("rowId", BIGINT)]
         row = [("row", row_of((column.name, column.type) for column in unchanged))] if unchanged else []
@@ -223,11 +201,10 @@ class UpdatableHiveMetadata(ConnectorMetadata):
     def begin_update(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> HiveUpdatableTableHandle:
-        """Begin a transaction of the metastore.
+        """Allocate a write id.
 
         Raises:
-            ConnectorError: NOT_SUPPORTED for a table that is not transactional, or if a partition or bucket column is updated: the new
-                row would belong to another split.
+            ConnectorError: NOT_SUPPORTED if a partition or bucket column is updated: the new row would belong to another split.
         """
         handle = changeable_table(table_handle)
         names = tuple(column.name for column in updated_columns)

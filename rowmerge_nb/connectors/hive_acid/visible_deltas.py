@@ -1,4 +1,4 @@
-"""The directories that a reader of a table uses: Hive's rules of visibility by write ids."""
+"""Hive's rules of visibility: the directories that a reader uses, by write ids."""
 
 from __future__ import annotations
 
@@ -52,8 +52,6 @@ class ValidWriteIds:
 
     Args:
         high_watermark: the largest allocated write id when the reader began.
-        open: write ids of running transactions.
-        aborted: write ids of aborted transactions.
         transactions: the transactions whose compactions count; None for all.
 
     >>> ids = ValidWriteIds(5, frozenset({4}), frozenset({2}))
@@ -67,7 +65,7 @@ class ValidWriteIds:
     transactions: ValidTransactions | None = field(default=None, repr=False)
 
     def is_visible(self, directory: AcidDirectory) -> bool:
-        """Return whether a directory is of no compaction, or of a committed one."""
+        """Return whether a directory is of no compaction, or a committed one."""
         return directory.visibility is None or self.transactions is None or self.transactions.is_valid(directory.visibility)
 
     def is_valid(self, write_id: int) -> bool:
@@ -80,7 +78,7 @@ class ValidWriteIds:
         return min(highest, self.high_watermark) - lowest + 1 > hidden_count
 
     def is_valid_base(self, directory: AcidDirectory, *, compacted: bool) -> bool:
-        """Return whether a base is visible. A compacted base may span aborted ids, whose rows it lacks, but no open ones."""
+        """Return whether a base is visible. A compacted base may span aborted ids, but no open ones."""
         if compacted:
             return directory.highest <= self.high_watermark and directory.highest < min(self.open, default=directory.highest + 1)
         return self.is_valid(directory.highest)
@@ -121,7 +119,6 @@ def stated_write_ids(value: Any) -> ValidWriteIds:
 
 
 def _is_write_id(value: Any) -> bool:
-    """Return whether a value fits into Hive's 64 bits for write ids."""
     return is_number(value) and value < 1 << 63
 
 
@@ -130,10 +127,8 @@ class AcidState:
     """The directories and files that a reader of one table or partition uses.
 
     Args:
-        base: the base, or None.
         deltas: the deltas with rows, ordered by write id.
         delete_deltas: the directories of delete events.
-        originals: files without row ids, by path.
         overlaps: for deltas that overlap, by name: the largest write id whose rows are read from another directory.
     """
 
@@ -148,7 +143,7 @@ def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
     """Read the state of a table's or partition's folder.
 
     Raises:
-        ConnectorError: HIVE_FILE_NOT_FOUND if the folder is missing; HIVE_INVALID_BUCKET_FILES for a file that is not a bucket;
+        ConnectorError: HIVE_FILE_NOT_FOUND for a missing folder; HIVE_INVALID_BUCKET_FILES for a file that is not a bucket;
             HIVE_BAD_DATA if no base is visible although some exist, or only a part of a delta is.
     """
     directories: list[AcidDirectory] = []
@@ -183,13 +178,7 @@ def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
 
 
 def _require_known(folder: Path, directories: Sequence[AcidDirectory], valid: ValidWriteIds, *, has_originals: bool) -> None:
-    """Raise if a compaction is newer than the metastore, and the directories that it replaced are gone.
-
-    A compaction that began after the reader keeps what it replaces. Otherwise the metastore must be an older copy.
-
-    Raises:
-        ConnectorError: HIVE_BAD_DATA.
-    """
+    """Raise if a compaction is newer than the metastore and what it replaced is gone: the metastore is an older copy."""
     newest = valid.transactions.high_watermark if valid.transactions is not None else None
     for directory in directories:
         if newest is None or directory.visibility is None or directory.visibility <= newest:
@@ -208,22 +197,17 @@ def _require_known(folder: Path, directories: Sequence[AcidDirectory], valid: Va
 
 
 def visible(folder: Path) -> list[Path]:
-    """Return the entries of a folder that Hive does not treat as hidden, by name.
-
-    Raises:
-        ConnectorError: HIVE_FILE_NOT_FOUND if the folder does not exist.
-    """
+    """Return the entries of a folder that are not hidden, by name."""
     return [folder / entry.name for entry in _entries(folder)]
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Return the entries of `visible` as scanned, since another process may remove them meanwhile."""
     with folder_errors(folder), os.scandir(folder) as entries:
         return sorted((entry for entry in entries if not entry.name.startswith(("_", "."))), key=lambda entry: entry.name)
 
 
 def _size(entry: os.DirEntry[str]) -> int:
-    """Return the size of a file; 0 if it was just removed or is a dangling link."""
+    """Return the size of a file; 0 if it is missing."""
     with folder_errors(Path(entry.path)), suppress(FileNotFoundError):
         return entry.stat().st_size
     return 0
@@ -262,8 +246,8 @@ def data_files(folder: Path) -> list[Path]:
     """Return the visible files directly in a base or delta.
 
     Raises:
-        ConnectorError: HIVE_BAD_DATA for an empty file, or a folder named like a bucket. Files of transactional tables end with a
-            footer. Only streamed files start empty, and a side file holds their length.
+        ConnectorError: HIVE_BAD_DATA for a folder named like a bucket, or an empty file. Only streamed files start empty, and a side file
+            holds their length.
     """
     entries = _entries(folder)
     lengths = {entry.name.removesuffix(STREAM_LENGTH) for entry in entries if entry.name.endswith(STREAM_LENGTH)}
@@ -289,11 +273,7 @@ def _refuse(entry: os.DirEntry[str], wrong: str) -> NoReturn:
 
 
 def _whole(folder: Path, deltas: Sequence[AcidDirectory], valid: ValidWriteIds) -> list[AcidDirectory]:
-    """Drop compacted deltas that hold rows after the reader's snapshot, if what they replaced can be read instead.
-
-    Raises:
-        ConnectorError: HIVE_BAD_DATA if what they replaced is gone.
-    """
+    """Drop compacted deltas with rows after the snapshot, if what they replaced can be read."""
 
     def is_later(delta: AcidDirectory) -> bool:
         return delta.lowest <= valid.high_watermark < delta.highest
@@ -336,15 +316,11 @@ def _base(folder: Path, bases: Sequence[AcidDirectory], valid: ValidWriteIds) ->
 def visible_deltas(directories: Iterable[AcidDirectory], valid: ValidWriteIds, above: int = 0) -> list[tuple[AcidDirectory, int]]:
     """Select deltas of one kind so that each event is read once.
 
-    Of overlapping directories the widest is read. A directory that it does not cover fully is read too, minus the shared write ids.
-
-    Args:
-        directories: deltas or delete deltas, not both: events of one kind never replace those of the other.
-        valid: the visible write ids.
-        above: the highest write id of the base.
+    Of overlapping directories the widest is read, and others for the write ids that it lacks. Kinds must be selected separately: events of
+    one never replace those of the other.
 
     Returns:
-        The selected directories ordered by write id, each with the largest write id to skip in it, or 0.
+        The directories ordered by write id, each with the largest write id to skip in it, or 0.
 
     >>> def selected(*names, above=0):
     ...     directories = [d for d in map(parse_directory, names) if d is not None]
@@ -372,13 +348,12 @@ def visible_deltas(directories: Iterable[AcidDirectory], valid: ValidWriteIds, a
 
 
 def _width(directory: AcidDirectory) -> tuple[int, int, int, int, str]:
-    """Return the sort key: the widest directory of a lowest write id first, and the latest compaction."""
+    """Return the sort key: lowest write id, widest directory, latest compaction."""
     statement = -1 if directory.statement is None else directory.statement
     return directory.lowest, -directory.highest, statement, -(directory.visibility or 0), directory.name
 
 
 def _is_next_statement(last: AcidDirectory, directory: AcidDirectory) -> bool:
-    """Return whether two directories of one range have rows of different statements."""
     return (
         (last.lowest, last.highest) == (directory.lowest, directory.highest)
         and last.statement is not None

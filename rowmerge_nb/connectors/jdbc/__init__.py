@@ -1,4 +1,4 @@
-"""Tables of relational databases, through ADBC: Arrow in and out. Trino calls this a JDBC connector.
+"""Tables of relational databases through ADBC, which Trino calls a JDBC connector.
 
-`database` abstracts from SQLite and PostgreSQL, which have folders of their own. Reading, staging and applying changes are shared.
+`database` is the interface; `sqlite` and `postgresql` implement it.
 """

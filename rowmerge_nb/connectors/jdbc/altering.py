@@ -34,17 +34,7 @@ _ANOTHER: Final = "Add a column, UPDATE it by a CAST, drop the old one and renam
 def alteration_sql(
     store: Store, handle: JdbcTableHandle, alteration: Alteration, declared: Callable[[str, Type], str]
 ) -> list[str]:
-    """Build the statements that alter a table or comment on it.
-
-    Args:
-        store: the database.
-        handle: the table.
-        alteration: the alteration.
-        declared: returns the database's type for a column's name and type.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED for alterations that the database does not have.
-    """
+    """Build the statements that alter a table or comment on it; NOT_SUPPORTED if the database has none."""
     table = store.table(handle)
     match alteration:
         case SetTableComment(comment=comment):

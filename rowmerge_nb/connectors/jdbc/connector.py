@@ -1,4 +1,4 @@
-"""The connector of a database: transactions, tables, and the beginning and end of statements."""
+"""The connector of a database: transactions, tables, and the calls around statements."""
 
 from __future__ import annotations
 
@@ -56,46 +56,46 @@ TABLE_PROPERTIES = {PRIMARY_KEY: "columns that identify a row; MERGE, UPDATE and
 
 
 class JdbcTransaction(ABC):
-    """A statement's use of a database. Sessions are opened when first needed."""
+    """A statement's use of a database."""
 
     @abstractmethod
     def reader(self) -> Session:
-        """Return a session that sees the statement's snapshot and its own changes."""
+        """Return a session that sees the snapshot and own changes."""
 
     @abstractmethod
     def writer(self) -> Session:
-        """Return a session with an open transaction for writing."""
+        """Return a session with a writing transaction."""
 
     def release(self) -> None:
-        """End reading, if it would block changes of a whole table."""
+        """End reading that would block changes of a table."""
 
     @abstractmethod
     def find(self, name: SchemaTableName) -> JdbcTableHandle | None:
-        """Return a table; ConnectorError NOT_SUPPORTED if a column's type is unsupported."""
+        """Return a table; NOT_SUPPORTED for a column of an unsupported type."""
 
     @abstractmethod
     def names(self) -> Sequence[SchemaTableName]:
-        """Return the names of all tables and views."""
+        """Return all tables and views."""
 
     @abstractmethod
     def schemas(self) -> Sequence[str]:
         """Return the names of all schemas."""
 
     def longest_name(self) -> int | None:
-        """Return the database's limit on names, in bytes; None without one."""
+        """Return the limit on names, in bytes."""
         return None
 
     @abstractmethod
     def row_count(self, handle: JdbcTableHandle) -> int | None:
-        """Return the number of rows; None if counting would take long."""
+        """Return the number of rows; None if counting takes long."""
 
     @abstractmethod
     def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> Sequence[JdbcSplit]:
-        """Split a table into ranges of rows, as far as the database can filter by domains."""
+        """Split a table into ranges, filtered by domains."""
 
     @abstractmethod
     def declared(self, table: SchemaTableName, column: str, sql_type: Type) -> str:
-        """Return the database's name of a type; ConnectorError NOT_SUPPORTED if it has none."""
+        """Return the database's name of a type, or raise NOT_SUPPORTED."""
 
     @abstractmethod
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
@@ -103,18 +103,18 @@ class JdbcTransaction(ABC):
 
     @abstractmethod
     def begin_stage(self, session: ConnectorSession, handle: JdbcTableHandle) -> Stage:
-        """Create a stage, after removing those of dead drivers."""
+        """Create a stage, removing orphans first."""
 
     @abstractmethod
     def collect(self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]) -> str:
-        """Collect the rows of the valid attempts; return the stage's name in SQL."""
+        """Collect the valid attempts' rows; return the stage's SQL name."""
 
     def hold(self, handle: JdbcTableHandle) -> None:
-        """Lock a table against alteration until the transaction ends. By default writing does so already."""
+        """Lock a table against alteration; by default writing does so."""
 
     @abstractmethod
     def check_unchanged(self) -> None:
-        """Raise TRANSACTION_CONFLICT if what was read is known to have changed. Called in the open transaction."""
+        """Raise TRANSACTION_CONFLICT if what was read has changed."""
 
     @abstractmethod
     def commit(self) -> None:
@@ -122,7 +122,7 @@ class JdbcTransaction(ABC):
 
     @abstractmethod
     def rollback(self) -> None:
-        """Undo everything, including `end`."""
+        """Roll back, and remove the stage."""
 
     @abstractmethod
     def end(self) -> None:
@@ -130,11 +130,7 @@ class JdbcTransaction(ABC):
 
 
 class JdbcConnector(Connector):
-    """Tables of a database.
-
-    Args:
-        store: the database.
-    """
+    """Tables of a database."""
 
     commits_in_thread = True
     checked_after_commit = False
@@ -166,7 +162,7 @@ class JdbcConnector(Connector):
             self._transactions.pop(number).end()
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Roll back the transaction, and remove what tasks have staged."""
+        """Roll back, and remove the stage."""
         transaction = self._transactions.pop(self._transactions.number(transaction_handle), None)
         if transaction is not None:
             transaction.rollback()
@@ -206,7 +202,7 @@ class JdbcSplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[JdbcSplit]:
-        """Return the splits of a table, at least one."""
+        """Return at least one split."""
         return self._transactions.of(transaction_handle).splits(table_handle_of(table_handle), constraint.domains)
 
 
@@ -238,15 +234,15 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         return None if "\0" in str(name) else self._transaction.find(name)
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
-        """Return a table's columns, and its primary key as a property."""
+        """Return columns and primary key."""
         return table_handle_of(table_handle).metadata
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return the names of all tables and views."""
+        """Return all tables and views."""
         return self._transaction.names()
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
-        """Return the number of rows; None if counting would take long."""
+        """Return the number of rows; None if counting takes long."""
         return self._transaction.row_count(table_handle_of(table_handle))
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
@@ -280,7 +276,6 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         self._transaction.create_table(metadata, [spellings[name.lower()] for name in key])
 
     def _check_names(self, role: str, *names: str) -> None:
-        """Raise for names that the database would truncate or could not read."""
         longest = self._transaction.longest_name()
         for name in names:
             if "\0" in name:
@@ -312,7 +307,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         self._store.changed(writer, f"{self._store.truncating} {self._store.table(handle)}", f"Truncating table '{handle.name}'")
 
     def _check_unbound(self, writer: Session, handle: JdbcTableHandle, verb: str) -> None:
-        """Raise if rows of other tables would silently be removed or changed too."""
+        """Raise if rows of other tables would silently change too."""
         if other_tables := self._store.bound_tables(writer, handle):
             raise ConnectorError(
                 f"{self._store.name} table '{handle.name}' cannot be {verb}: rows of table '{other_tables[0]}' would go or change with its rows",
@@ -321,7 +316,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             )
 
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
-        """Alter a table, as far as the database supports it."""
+        """Alter a table."""
         handle = self._own_rows(table_handle, "altered")
         if isinstance(alteration, AddColumn):
             self._check_names("column", alteration.column.name)
@@ -337,7 +332,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
     def get_evolved_table_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
     ) -> JdbcTableHandle:
-        """Return a handle with more columns, which `finish_merge` adds within the transaction."""
+        """Return a handle with columns that `finish_merge` adds."""
         handle = self._own_rows(table_handle, "altered")
         self._check_names("column", *(column.name for column in columns))
         return replace(handle, columns=(*handle.columns, *(self._added(handle, column) for column in columns)))
@@ -347,11 +342,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         return Column(self._store.column_name(column.name), column.type, declared, cast=self._store.cast_of(declared), added=True)
 
     def _add_columns(self, handle: JdbcTableHandle) -> None:
-        """Add the handle's new columns to the table.
-
-        Raises:
-            ExecutionError: TRANSACTION_CONFLICT if the table's columns were altered since it was looked up.
-        """
+        """Add the handle's new columns; TRANSACTION_CONFLICT if the table was altered."""
         new = [column for column in handle.columns if column.added]
         if not new:
             return
@@ -379,14 +370,14 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         return sorted(name.lower() for name in self._transaction.schemas())
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Create a schema, if the database has more than one."""
+        """Create a schema."""
         if not self._store.has_schemas:
             self._refuse("creating schemas", "create_schema")
         self._check_names("schema", schema)
         self._transaction.writer().execute(f"CREATE SCHEMA {quoted(schema)}", f"Creating schema '{schema}'")
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Drop a schema, if the database has more than one."""
+        """Drop a schema."""
         if not self._store.has_schemas:
             self._refuse("dropping schemas", "drop_schema")
         self._transaction.release()
@@ -407,7 +398,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Insert the staged rows; the commit makes them visible."""
+        """Insert the staged rows."""
         insert_handle = own(insert_handle, JdbcInsertTableHandle)
         handle, attempts = insert_handle.table_handle, read_fragments(fragments)
         if not attempts:
@@ -423,7 +414,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowIdColumn:
-        """Return the primary key as the row id; ConnectorError NOT_SUPPORTED for a table without one."""
+        """Return the primary key, or raise NOT_SUPPORTED."""
         handle = self._own_rows(table_handle, "changed")
         if not handle.key:
             raise ConnectorError(
@@ -458,7 +449,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Apply the staged changes; the commit makes them visible."""
+        """Apply the staged changes."""
         merge_handle = own(merge_handle, JdbcMergeTableHandle)
         handle, attempts = merge_handle.table_handle, read_fragments(fragments)
         if not attempts and not any(column.added for column in handle.columns):

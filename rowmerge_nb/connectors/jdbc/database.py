@@ -45,7 +45,6 @@ class Reading:
 
     Args:
         select: the expression that converts its values for the driver.
-        kind: the Arrow type of the converted values.
         misfit: the condition of values that do not fit the column's type, or ``""``.
         column: the unconverted column, to show a misfit.
     """
@@ -76,12 +75,12 @@ class Follower:
 
     @classmethod
     def table(cls, name: str, column: str | None = None) -> Follower:
-        """Return the follower by a foreign key of another table (or the same) that deletes rows, or copies a column's new value."""
+        """Return the follower by a foreign key, on deletion or on a column's update."""
         return cls(f"table '{name}' would {'follow' if column is None else 'not follow'}: its foreign key says so", column)
 
     @classmethod
     def trigger(cls, name: str) -> Follower:
-        """Return the follower for a trigger or rule, which may do anything."""
+        """Return the follower by a trigger or rule."""
         return cls(f"'{name}', its trigger or rule, would see other changes than these")
 
 
@@ -120,7 +119,7 @@ class Store(ABC):
         return name
 
     def cast_of(self, declared: str) -> str:
-        """Return the suffix that converts a staged value to a declared type."""
+        """Return the suffix that converts a staged value."""
         return ""
 
     most_columns: int
@@ -155,7 +154,7 @@ class Store(ABC):
 
     @abstractmethod
     def reading(self, column: Column, *, key: bool) -> Reading:
-        """Return the way a column is read, as data or as part of the row id."""
+        """Return the way a column is read."""
 
     @abstractmethod
     def row_id_type(self, handle: JdbcTableHandle) -> Type:
@@ -163,38 +162,38 @@ class Store(ABC):
 
     @abstractmethod
     def row_id_readings(self, handle: JdbcTableHandle) -> list[Reading]:
-        """Return the ways the parts of the row id are read."""
+        """Return the row id's readings."""
 
     @abstractmethod
     def range_of(self, split: JdbcSplit) -> str:
-        """Return the condition of a split; ``""`` for the whole table."""
+        """Return the condition of a split, or ``""``."""
 
     @abstractmethod
     def terms(self, column: Column, *, unicode: bool) -> Terms | None:
-        """Return the comparisons that agree with the engine's, or None. ``unicode``: texts are UTF-8."""
+        """Return the comparisons that agree with the engine's, if any."""
 
     @abstractmethod
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
-        """Set a session to the snapshot of all splits."""
+        """Set a session to the common snapshot."""
 
     @abstractmethod
     def select(self, readings: Sequence[Reading], names: Sequence[str], source: str) -> str:
-        """Build the query that reads; its first rows may only show types (`leading_rows`)."""
+        """Build the query; its first rows may only show types (`leading_rows`)."""
 
     leading_rows = 0
     """The number of rows at the head of a `select` that are not the table's."""
 
     @abstractmethod
     def transported(self, column: Column, array: pa.Array) -> pa.Array:
-        """Convert a page's values for staging.
+        """Convert values for staging.
 
         Raises:
-            ConnectorError: the database has no such value; the message has the column and the value.
+            ConnectorError: the database has no such value.
         """
 
     @abstractmethod
     def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
-        """Return a stage's columns: name, Arrow type, the database's type."""
+        """Return name, Arrow type and the database's type."""
 
     @abstractmethod
     def shown_value(self, reading: Reading) -> str:
@@ -202,10 +201,10 @@ class Store(ABC):
 
     @abstractmethod
     def address(self, handle: JdbcTableHandle) -> str:
-        """Build the expression that describes a row's address; ``""`` if rows have none."""
+        """Build the expression of a row's address, or ``""``."""
 
     def address_of_text(self, session: Session, handle: JdbcTableHandle, column: Column, value: bytes) -> str:
-        """Describe the row that has a text, from its bytes; ``""`` if unknown."""
+        """Describe the row that has a text, or ``""``."""
         return ""
 
     @abstractmethod
@@ -218,27 +217,27 @@ class Store(ABC):
 
     @abstractmethod
     def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
-        """Build the conditions that join a table ``t`` to its stage ``s``."""
+        """Build the conditions that join table ``t`` to stage ``s``."""
 
     @abstractmethod
     def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:
-        """Build the SQL after ``DELETE FROM ... AS t`` for the rows staged with an operation."""
+        """Build the SQL after ``DELETE FROM ... AS t``."""
 
     @abstractmethod
     def reinserting(self, handle: JdbcTableHandle, stage: str, insert: str, rows: int) -> list[str]:
-        """Build the statements that delete and reinsert updated rows; each touches ``rows`` rows."""
+        """Build the statements that delete and reinsert updated rows."""
 
     @abstractmethod
     def triggers(self, session: Session, handle: JdbcTableHandle) -> list[str]:
-        """Return the names of triggers and rules that act on changes of a table's rows."""
+        """Return a table's triggers and rules."""
 
     @abstractmethod
     def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
-        """Return the followers that would act differently if updated rows were deleted and reinserted."""
+        """Return what would act differently if updated rows were reinserted."""
 
     @abstractmethod
     def bound_tables(self, session: Session, handle: JdbcTableHandle) -> list[str]:
-        """Return the other tables whose rows DROP or TRUNCATE would remove or change; empty if the database refuses both."""
+        """Return other tables whose rows DROP or TRUNCATE would change."""
 
     @abstractmethod
     def is_repeated_key(self, error: ExecutionError) -> bool:
@@ -246,13 +245,13 @@ class Store(ABC):
 
     @abstractmethod
     def changed(self, session: Session, sql: str, doing: str) -> int:
-        """Run a statement; return the number of rows it touched."""
+        """Run a statement; return the number of rows."""
 
     def fill(self, session: Session, handle: JdbcTableHandle, stage: str, operation: int) -> None:
-        """Replace NULL by defaults in the rows staged with an operation, if `inserted` does not."""
+        """Replace NULL by defaults in staged rows, if `inserted` does not."""
 
     def inserted(self, column: Column, value: str) -> str:
-        """Return the SQL that inserts a staged value, with the column's default in place of NULL."""
+        """Return the SQL of an inserted value, with the default for NULL."""
         return f"COALESCE({value}, {column.default})" if column.default else value
 
     def table(self, handle: JdbcTableHandle) -> str:
@@ -260,7 +259,7 @@ class Store(ABC):
         return ".".join(map(quoted, handle.spelled))
 
     def check_room(self, name: SchemaTableName, columns: int, keys: int) -> None:
-        """Raise if a table has too many columns for the database or for its stage."""
+        """Raise if a table has too many columns for the database or its stage."""
         room = self.most_columns - self.staged_beside - keys
         if columns > room:
             raise ConnectorError(
@@ -270,7 +269,7 @@ class Store(ABC):
             )
 
     def converted(self, column: Column, array: pa.Array) -> pa.Array:
-        """Convert the driver's array to the column's Arrow type."""
+        """Convert to the column's Arrow type."""
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
         if column.type.base == "char":
@@ -279,12 +278,7 @@ class Store(ABC):
 
 
 class Session:
-    """A connection to a database: SQL in, Arrow in and out, converted errors.
-
-    Args:
-        store: the database.
-        connection: the driver's connection in autocommit mode.
-    """
+    """A connection to a database: SQL in, Arrow in and out, converted errors."""
 
     def __init__(self, store: Store, connection: Any) -> None:
         self.store = store
@@ -306,7 +300,7 @@ class Session:
                 cursor.close()
 
     def execute(self, sql: str, doing: str = "A statement") -> int:
-        """Run a statement; return the number of rows touched, if the driver reports it."""
+        """Run a statement; return the number of rows, if known."""
         with self._cursor(doing) as cursor:
             interruptible(partial(cursor.execute, sql), cursor.adbc_cancel)
             return int(cursor.rowcount)
@@ -349,7 +343,7 @@ class Session:
             interruptible(ingest, cursor.adbc_cancel)
 
     def close(self) -> None:
-        """Close the connection; the database rolls back an open transaction."""
+        """Close the connection, which rolls back."""
         with suppress(Exception):
             self._connection.close()
 

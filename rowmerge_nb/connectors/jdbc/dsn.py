@@ -1,4 +1,4 @@
-"""Connection strings: the parts that may be shown, and redaction of secrets."""
+"""Connection strings: their visible parts, and redaction of secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The handles that engine and tasks get from the connector. They pickle and reveal no password."""
+"""Handles for engine and tasks. They pickle and reveal no password."""
 
 from __future__ import annotations
 
@@ -27,14 +27,11 @@ class Column:
 
     Args:
         name: its name as the database spells it.
-        type: its SQL type in pages.
-        declared: the database's name of the type.
         nullable: whether NULL may be written: the column may hold it, or the database replaces it by a default.
         default: the expression that replaces NULL in a NOT NULL column, or None.
         generated: whether the database computes it; it cannot be written.
         always: whether it is GENERATED ALWAYS AS IDENTITY, so that a value is accepted only on special request.
         cast: the suffix that converts a staged value, for instance ``::uuid``.
-        comment: its comment.
         added: whether a MERGE adds the column along with its changes.
         numbered: whether the database replaces NULL by a number.
     """
@@ -64,11 +61,9 @@ class JdbcTableHandle(ConnectorTableHandle):
     Args:
         name: its name in lower case, as in statements.
         spelled: schema and table as the database spells them.
-        columns: its columns in table order.
         key: the primary key's columns in the key's order; empty without one.
         kind: ``table`` for rows of its own, otherwise the word for it: ``view``, ...
         ranges: whether it can be read in ranges of row addresses.
-        comment: its comment.
         refusing: the SQL that makes a statement fail if a row breaks a constraint, for tables that would replace or skip rows.
     """
 
@@ -87,7 +82,7 @@ class JdbcTableHandle(ConnectorTableHandle):
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
-        """The columns of the primary key, in the key's order."""
+        """The primary key's columns."""
         return tuple(self.column(name) for name in self.key)
 
     @property
@@ -99,7 +94,7 @@ class JdbcTableHandle(ConnectorTableHandle):
 
 @dataclass(frozen=True)
 class RowIdColumn(ColumnHandle):
-    """The row id column, recognized by its class because a data column may have any name."""
+    """The row id column, which its class identifies, not its name."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +105,6 @@ class JdbcSplit(ConnectorSplit):
         low: the first row address (SQLite: rowid or key, PostgreSQL: block); None for no bound.
         high: the first row address after the range; None for no bound.
         address: the SQL expression of the address, if it differs between tables.
-        predicate: the condition of relevant rows, or ``""``.
         snapshot: the database's name of the statement's snapshot; ``""`` if it has none.
         small: the table is so small that the driver can read it faster than a task.
     """
@@ -124,12 +118,12 @@ class JdbcSplit(ConnectorSplit):
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether all readers see one snapshot; SQLite has no names for snapshots."""
+        """Whether all readers see one snapshot."""
         return bool(self.snapshot)
 
     @property
     def carries_rows(self) -> bool:
-        """Whether the driver reads the rows itself, as it does for small tables."""
+        """Whether the driver reads the rows itself."""
         return self.small
 
 
@@ -139,7 +133,6 @@ class Stage:
 
     Args:
         area: SQLite: a directory; PostgreSQL: a table next to the target.
-        schema: the schema of that table.
     """
 
     area: str
@@ -151,7 +144,6 @@ class JdbcInsertTableHandle(ConnectorInsertTableHandle):
     """The target of an INSERT.
 
     Args:
-        stage: the stage.
         filled: the columns that the statement names; the database fills the others by their defaults.
     """
 
@@ -165,7 +157,6 @@ class JdbcMergeTableHandle(ConnectorMergeTableHandle):
     """The target of a MERGE.
 
     Args:
-        stage: the stage.
         updated: by case number, the columns that its UPDATE assigns; None if unknown (era ``documents``).
     """
 
@@ -175,5 +166,5 @@ class JdbcMergeTableHandle(ConnectorMergeTableHandle):
 
 
 def table_handle_of(handle: ConnectorTableHandle) -> JdbcTableHandle:
-    """Return the handle as one of this connector."""
+    """Return the handle of this connector."""
     return own(handle, JdbcTableHandle)

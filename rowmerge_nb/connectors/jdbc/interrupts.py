@@ -16,14 +16,10 @@ T = TypeVar("T")
 
 
 def interruptible(call: Callable[[], T], cancel: Callable[[], object]) -> T:
-    """Run a call and return its result.
-
-    Args:
-        call: the call.
-        cancel: asks the driver to end it, from another thread; it may refuse.
+    """Run a call and return its result; ``cancel`` asks the driver to end it, from another thread.
 
     Raises:
-        KeyboardInterrupt: an interrupt came. The call has ended by then, with any outcome. A second interrupt does not wait for that.
+        KeyboardInterrupt: an interrupt came, and the call has ended. A second interrupt does not wait for that.
 
     >>> interruptible(lambda: 7, lambda: None)
     7

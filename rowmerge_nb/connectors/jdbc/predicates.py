@@ -48,7 +48,7 @@ class Terms:
 def predicate_of(
     handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain], terms: Callable[[Column], Terms | None]
 ) -> tuple[str, bool]:
-    """Return the condition of relevant rows (``""`` for all), and whether the primary key finds them."""
+    """Return the condition of relevant rows, and whether the primary key finds them."""
     parts: list[str] = []
     by_key = False
     for column in handle.columns:
@@ -99,7 +99,7 @@ def _bound(terms: Terms, sign: str, value: Any, special: Callable[[Any], str | N
 
 
 def _narrowed(domain: ColumnDomain) -> ColumnDomain:
-    """Remove NULL, which matches no row, and NaN, which databases treat differently."""
+    """Remove NULL, which matches nothing, and NaN, which databases treat differently."""
     low, high = (None if _is_nan(limit) else limit for limit in (domain.low, domain.high))
     if domain.values is None or any(map(_is_nan, domain.values)):
         return ColumnDomain(low=low, high=high)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JdbcPageSourceProvider(ConnectorPageSourceProvider):
-    """A factory of page sources, each with its own connection."""
+    """A factory of page sources."""
 
     store: Store
 
@@ -68,7 +68,6 @@ class JdbcPageSource(ConnectorPageSource):
             self._session.close()
 
     def _parts(self) -> list[tuple[str, list[Reading]]]:
-        """Return name and readings of each requested column; a row id has several readings."""
         parts = []
         for column in self._columns:
             if isinstance(column, RowIdColumn):
@@ -123,11 +122,7 @@ class JdbcPageSource(ConnectorPageSource):
         return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in self._columns])
 
     def _converted(self, column: Column, array: pa.Array, *, carried: bool) -> pa.Array:
-        """Convert values to the column's Arrow type. In a column that is only carried along, misfits become NULL.
-
-        Raises:
-            ConnectorError: JDBC_ERROR for a value that does not fit the column's type.
-        """
+        """Convert values to the column's Arrow type; misfits of a carried column become NULL."""
 
         def convert(values: pa.Array) -> pa.Array:
             # A text may have invalid UTF-8.
@@ -146,7 +141,6 @@ class JdbcPageSource(ConnectorPageSource):
         return convert(pc.if_else(pa.array(is_misfit), pa.scalar(None, array.type), array))
 
     def _misfit_text(self, column: Column, scalar: pa.Scalar) -> tuple[str, str]:
-        """Return a misfit as shown in messages, and the address of its row."""
         if not pa.types.is_string(scalar.type):
             return str(scalar), ""
         value = scalar.as_buffer().to_pybytes()
@@ -174,7 +168,6 @@ class JdbcPageSource(ConnectorPageSource):
     def _refuse(
         self, parts: list[tuple[str, list[Reading]]], readings: list[Reading], index: int, source: str, conditions: list[str]
     ) -> None:
-        """Raise an error with the value that does not fit its column's type."""
         names = [name for name, group in parts for _ in group]
         misfit, display_value = readings[index].misfit, self._store.shown_value(readings[index])
         address = self._store.address(self._handle)
@@ -191,7 +184,6 @@ class JdbcPageSource(ConnectorPageSource):
 
 
 def _misfits(convert: Callable[[pa.Array], pa.Array], array: pa.Array) -> list[int]:
-    """Return the indexes of values that cannot be converted, by bisection."""
     if len(array) == 1:
         return [0]
     half = len(array) // 2

@@ -34,12 +34,8 @@ class Changes:
     """The changes of one statement.
 
     Args:
-        store: the database.
-        session: a session with an open transaction.
-        handle: the target.
         stage: the stage's name in SQL; all its rows are valid.
         updated: by case number, the columns to write; None for all.
-        step: the statement's step in errors.
         filled: the columns that an INSERT names; None for all.
         whole_rows: whether updated rows are staged with all columns, so that they can be deleted and reinserted.
     """
@@ -81,7 +77,6 @@ class Changes:
         return ConnectorOutputMetadata(tuple(outputs), (*notices, *self._notices()))
 
     def _notices(self) -> tuple[str, ...]:
-        """Return notices of triggers and rules, which may have changed these or other rows."""
         names = self.store.triggers(self.session, self.handle)
         if not names:
             return ()
@@ -94,7 +89,6 @@ class Changes:
         return (f"{subject}: {name_list}{more}. {limitation} check=True, or --check, reads the rows back.",)
 
     def _odd_values(self, updates: Mapping[int, int]) -> tuple[str, ...]:
-        """Return a notice of columns in updated rows whose value was read as NULL because it does not fit the type."""
         names = list(dict.fromkeys(column.name for column in self._odd_columns(updates)))
         if not names:
             return ()
@@ -107,7 +101,7 @@ class Changes:
         return (f"{rows} hold values in {columns} {name_list} {explanation}",)
 
     def _odd_columns(self, updates: Mapping[int, int]) -> Iterator[Column]:
-        """Yield columns that an updated row keeps and whose value was read as NULL."""
+        """Yield kept columns with a value that was read as NULL."""
         if not self.whole_rows:
             return
         for case in updates:
@@ -119,7 +113,6 @@ class Changes:
                     yield column
 
     def _with_nulls(self, columns: Sequence[Column], rows: str) -> list[Column]:
-        """Return the columns with a NULL in any of some staged rows."""
         if not columns:
             return []
         nulls = (f"max(CASE WHEN {self._staged(c)} IS NULL THEN 1 ELSE 0 END) AS n{i}" for i, c in enumerate(columns))
@@ -151,7 +144,6 @@ class Changes:
         )
 
     def _are_there(self, operation: Operation) -> bool:
-        """Return whether any row to be changed still exists in the version that was read."""
         return self._any(f"{self.stage} AS s, {self._target} AS t", f"s.o = {int(operation)} AND {self._same_row}")
 
     @property
@@ -161,9 +153,9 @@ class Changes:
     # -- updates --------------------------------------------------------------------------------------------------
 
     def _update(self, updates: Mapping[int, int]) -> list[Written]:
-        """Update in place, or delete and reinsert the rows if unique values move from row to row.
+        """Update in place, or reinsert the rows if unique values move between them.
 
-        A database checks a unique key row by row, so exchanging two keys fails although the result is valid.
+        A database checks a unique key row by row, so exchanging two keys fails in place.
         """
         if self.updated is None:
             self._refuse_computed([c for c in self.handle.columns if (c.generated or c.always) and self._is_changed(c)])
@@ -198,7 +190,6 @@ class Changes:
         return f"UPDATE {self.handle.refusing}{self._target} AS t SET {values} FROM {self.stage} AS s WHERE {' AND '.join(conditions)}"
 
     def _written(self, case: int) -> set[str]:
-        """Return the columns that an update writes: those of its clause if known, otherwise all."""
         if self.updated is not None and case in self.updated:
             return set(self.updated[case])
         return {column.name for column in self.handle.columns if not column.generated and not column.always}
@@ -246,11 +237,9 @@ class Changes:
             raise computed_error(self.store, self.handle, assigned[0])
 
     def _is_given(self, column: Column) -> bool:
-        """Return whether any inserted row has a value of the column."""
         return self._any(f"{self.stage} AS s", f"s.o = 1 AND {self._staged(column)} IS NOT NULL")
 
     def _is_changed(self, column: Column) -> bool:
-        """Return whether any updated row changes the column's value."""
         differs = f"s.o = 3 AND {self._staged(column)} IS DISTINCT FROM t.{quoted(column.name)}"
         return self._any(f"{self.stage} AS s, {self._target} AS t", f"{differs} AND {self._same_row}")
 
@@ -262,7 +251,7 @@ class Changes:
 
 
 def computed_error(store: Store, handle: JdbcTableHandle, column: Column) -> ConnectorError:
-    """Return the error for assigning a column that the database computes."""
+    """Return the error for assigning a computed column."""
     return ConnectorError(
         f"Column '{column.name}' of {store.name} table '{handle.name}' is computed by the database and cannot be assigned",
         code="NOT_SUPPORTED",

@@ -55,11 +55,11 @@ class StageWriter(ABC):
         """Stage rows."""
 
     def finish(self) -> list[bytes]:
-        """Complete the stage; return a fragment with attempt and number of rows."""
+        """Return a fragment with attempt and number of rows."""
         return [json.dumps({"attempt": self.attempt, "rows": self.rows}).encode()] if self.rows else []
 
     def abort(self) -> None:
-        """Discard staged rows if possible; the driver removes the whole stage."""
+        """Discard staged rows."""
 
 
 class FileWriter(StageWriter):
@@ -85,13 +85,13 @@ class FileWriter(StageWriter):
         self.rows += rows.num_rows
 
     def finish(self) -> list[bytes]:
-        """Close the file."""
+        """Complete the stage."""
         with self._disk_errors():
             self._close()
         return super().finish()
 
     def abort(self) -> None:
-        """Remove the file."""
+        """Discard staged rows."""
         with suppress(OSError):
             self._close()
         self._path.unlink(missing_ok=True)
@@ -115,7 +115,7 @@ class FileWriter(StageWriter):
 
 
 class CopyWriter(StageWriter):
-    """Copies rows into a staging table that the driver created."""
+    """Copies rows into a staging table."""
 
     def __init__(self, store: Store, stage: Stage) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ class CopyWriter(StageWriter):
             self._send()
 
     def finish(self) -> list[bytes]:
-        """Send the remaining rows."""
+        """Complete the stage."""
         try:
             self._send()
         finally:
@@ -141,7 +141,7 @@ class CopyWriter(StageWriter):
         return super().finish()
 
     def abort(self) -> None:
-        """Close the connection; rows without a fragment are ignored."""
+        """Discard staged rows."""
         self._waiting.clear()
         if self._session is not None:
             self._session.close()
@@ -171,14 +171,7 @@ class JdbcPageSink(ConnectorPageSink):
         self.stage(page, pa.array(np.full(page.num_rows, Operation.INSERT, np.int16)), None, None)
 
     def stage(self, page: Page, operations: pa.Array, cases: pa.Array | None, row_ids: pa.Array | None) -> None:
-        """Stage rows.
-
-        Args:
-            page: the table's columns.
-            operations: one operation per row.
-            cases: one case number per row, or None.
-            row_ids: one row id per row; None for new rows.
-        """
+        """Stage rows with an operation and perhaps a case number each; new rows have no row ids."""
         count, columns = page.num_rows, self._handle.columns
         data = [self._store.transported(column, page.column(index)) for index, column in enumerate(columns)]
         parts = len(self._names) - 3 - len(columns)
@@ -201,7 +194,7 @@ class JdbcPageSink(ConnectorPageSink):
 
 
 class JdbcMergeSink(ConnectorMergeSink):
-    """Stages changed rows: new ones through the page sink, others with their row ids."""
+    """Stages inserted, updated and deleted rows."""
 
     def __init__(self, page_sink: JdbcPageSink, column_count: int) -> None:
         self._page_sink = page_sink

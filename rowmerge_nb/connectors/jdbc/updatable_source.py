@@ -1,4 +1,4 @@
-"""The older flow of UPDATE and DELETE on databases: page sources that stage changes of the rows they read."""
+"""The older flow of UPDATE and DELETE on databases."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ class JdbcUpdatableTableHandle(JdbcTableHandle):
     """A table whose rows are deleted or updated.
 
     Args:
-        stage: the stage.
         updated: the updated columns in table order; None for a DELETE.
     """
 
@@ -44,13 +43,7 @@ class JdbcUpdatableTableHandle(JdbcTableHandle):
 
 
 class JdbcUpdatablePageSource(UpdatablePageSource):
-    """Stages keys of deleted rows, and keys and new values of updated rows.
-
-    Args:
-        source: the ordinary source.
-        store: the database.
-        handle: the table and its updated columns.
-    """
+    """Stages keys of changed rows, and new values of updated ones."""
 
     def __init__(self, source: ConnectorPageSource, store: Store, handle: JdbcUpdatableTableHandle) -> None:
         super().__init__(source)
@@ -89,29 +82,29 @@ class UpdatableJdbcMetadata(ConnectorMetadata):
     _transaction: JdbcTransaction
 
     def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Return the primary key; ConnectorError NOT_SUPPORTED for a table without one."""
+        """Return the primary key."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> JdbcUpdatableTableHandle:
-        """Begin a DELETE by creating a stage."""
+        """Create a stage."""
         return self._updatable(session, table_handle, None)
 
     def finish_delete(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Delete the rows with staged keys; the commit makes it visible."""
+        """Delete the rows with staged keys."""
         return self._finish(table_handle, fragments, "finish_delete")
 
     def get_update_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> ColumnHandle:
-        """Return the primary key: a database updates rows in place."""
+        """Return the primary key."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_update(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> JdbcUpdatableTableHandle:
-        """Begin an UPDATE by creating a stage; ConnectorError NOT_SUPPORTED for a computed column."""
+        """Create a stage; NOT_SUPPORTED for a computed column."""
         handle = table_handle_of(table_handle)
         names = tuple(column.name for column in updated_columns)
         for column in (handle.column(name) for name in names):
@@ -122,7 +115,7 @@ class UpdatableJdbcMetadata(ConnectorMetadata):
     def finish_update(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Update the rows with staged keys; the commit makes it visible."""
+        """Update the rows with staged keys."""
         return self._finish(table_handle, fragments, "finish_update")
 
     def _updatable(

@@ -42,7 +42,7 @@ def altered(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Altera
 
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY.
-        ConnectorError: NOT_SUPPORTED for a column that properties name, and for a type without all values of the old one.
+        ConnectorError: NOT_SUPPORTED for a column that properties name, or a type without all values of the old one.
     """
     match alteration:
         case AddColumn():
@@ -102,7 +102,6 @@ def _retyped(
 
 
 def _has_all_values(old: Type, new: Type) -> bool:
-    """Return whether every value of a type is also one of another type, in the same form."""
     if old == new:
         return True
     pair = (old.base, new.base)
@@ -125,7 +124,6 @@ def _changed(
 
 
 def _renamed(metadata: ConnectorTableMetadata, name: str, new: str) -> Mapping[str, Any]:
-    """Return a table's properties with a column's new name."""
     transforms = parse_transforms(metadata.properties["partitioned_by"], by_name(metadata.columns))
     renamed_lists = {key: tuple(new if column == name else column for column in metadata.properties[key]) for key in _NAMING}
     renamed_transforms = tuple(

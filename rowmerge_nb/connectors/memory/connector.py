@@ -50,7 +50,6 @@ class MemoryConnector(Connector):
 
     Args:
         keep_versions: the number of former versions kept per table, for time travel and undo. Each holds all of its rows.
-        schemas: the initial schemas.
 
     >>> connector = MemoryConnector()
     >>> connector.name, sorted(connector.get_table_properties())[0]
@@ -86,11 +85,11 @@ class MemoryConnector(Connector):
             return self._transactions.begin(MemoryTransaction)
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
-        """Make all of the transaction's tables visible, or none; return the new version if one table has changed.
+        """Make all changes visible, or none; return the new version if one table has changed.
 
         Raises:
-            ExecutionError: TRANSACTION_CONFLICT if another transaction changed one of them since it was read. Appended rows do not conflict;
-                CONSTRAINT_VIOLATION if they repeat a key.
+            ExecutionError: TRANSACTION_CONFLICT if another transaction changed a table since it was read, unless rows were only appended;
+                CONSTRAINT_VIOLATION if these repeat a key.
         """
         number = self._transactions.number(transaction_handle)
         try:
@@ -133,7 +132,7 @@ class MemoryConnector(Connector):
         return ConnectorTableVersion(new.current, made_from=ConnectorTableVersion(made_from) if made_from else None)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Discard the transaction; tasks leave nothing behind, since their changes are in fragments."""
+        """Discard the transaction."""
         number = self._transactions.number(transaction_handle)
         with self._lock:
             self._transactions.pop(number, None)
@@ -155,12 +154,7 @@ class MemoryConnector(Connector):
     # -- beyond the contract --------------------------------------------------------------------------------------
 
     def put(self, metadata: ConnectorTableMetadata, data: pa.Table) -> None:
-        """Create or replace a table with content, outside of any statement.
-
-        Args:
-            metadata: its name, columns and properties.
-            data: its rows, which are cast to the columns' types.
-        """
+        """Create or replace a table with content, which is cast to the columns' types."""
         checked = checked_metadata(metadata)
         data = data.cast(schema_of(checked.columns))
         check_content(checked, data)
@@ -224,11 +218,6 @@ class MemoryConnector(Connector):
     def append(self, transaction: MemoryTransaction, handle: MemoryTableHandle, rows: pa.Table) -> None:
         """Append rows to a table's current version, which may be newer than the handle's.
 
-        Args:
-            transaction: the transaction; its state of the table becomes the current one with the rows.
-            handle: the handle for which the rows were written.
-            rows: the rows.
-
         Raises:
             ExecutionError: CONSTRAINT_VIOLATION if they repeat a key.
             ConnectorError: TRANSACTION_CONFLICT if the table was dropped, replaced or altered.
@@ -269,7 +258,7 @@ class MemoryConnector(Connector):
             return self._splits.splits(handle.name, handle.version, self._find(handle))
 
     def next_version(self) -> int:
-        """Return a new version number, unique among all tables, so that a recreated table is a different one."""
+        """Return a version number, unique among all tables."""
         return next(self._versions)
 
     def _find(self, handle: MemoryTableHandle) -> pa.Table:
@@ -288,7 +277,7 @@ class MemoryConnector(Connector):
 
 
 class MemorySplitManager(ConnectorSplitManager):
-    """Splits tables into parts of some hundred thousand rows."""
+    """The split manager."""
 
     def __init__(self, connector: MemoryConnector) -> None:
         self._connector = connector
@@ -300,5 +289,5 @@ class MemorySplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[ConnectorSplit]:
-        """Return the splits of a table's version, at least one."""
+        """Return at least one split."""
         return self._connector.splits_of(table_handle_of(table_handle))

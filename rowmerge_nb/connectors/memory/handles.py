@@ -1,4 +1,4 @@
-"""The handles that engine and tasks get from the memory connector. They pickle."""
+"""Handles for engine and tasks. They pickle."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ class MemoryTableHandle(ConnectorTableHandle):
     """One version of a table.
 
     Args:
-        name: the table.
-        version: the version that is read.
-        metadata: columns and properties.
         added: the last columns, which a MERGE adds; they are NULL in all rows of the version.
     """
 
@@ -65,7 +62,6 @@ class MemoryPartitioningHandle(ConnectorPartitioningHandle):
     """The buckets of inserted rows by the hash of bucket columns or partition values, and of changed rows by their row id.
 
     Args:
-        bucket_count: the number of buckets.
         arguments: indexes of the bucket columns in the layout; None for the layout of row ids.
         transforms: for tables without buckets, the transforms of partition values.
     """
@@ -76,11 +72,11 @@ class MemoryPartitioningHandle(ConnectorPartitioningHandle):
 
     @property
     def described(self) -> str:
-        """The partition functions in EXPLAIN; ``""`` for buckets, which the engine describes."""
+        """The partition functions in EXPLAIN."""
         functions = (f"{t.name.upper()}{'' if t.width is None else f'[{t.width}]'}({t.column})" for t in self.transforms)
         return f"memory:PartitioningHandle[partitionFunctions=[{', '.join(functions)}]]" if self.transforms else ""
 
 
 def table_handle_of(handle: ConnectorTableHandle) -> MemoryTableHandle:
-    """Return a handle as one of this connector."""
+    """Return the handle of this connector."""
     return own(handle, MemoryTableHandle)

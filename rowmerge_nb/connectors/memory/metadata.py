@@ -1,4 +1,4 @@
-"""Memory tables in a transaction, and the beginning and end of statements that change them."""
+"""Memory tables in a transaction, and the calls around statements that change them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._transaction = transaction
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> MemoryTableHandle | None:
-        """Return the current version of a table, or None."""
+        """Return a table's current version."""
         table = self._connector.table_of(self._transaction, name)
         if table is None:
             return None
@@ -64,13 +64,13 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return MemoryTableHandle(name, table.current, table.metadata)
 
     def wait_for_turn(self, session: ConnectorSession, name: SchemaTableName, seconds: float, *, appends: bool = False) -> bool:
-        """Wait for earlier statements that change the same table; return whether the turn has come."""
+        """Wait for earlier changes of the same table."""
         return self._connector.turns.wait(name, self._transaction.number, seconds, exclusive=not appends)
 
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> MemoryTableHandle | None:
-        """Return a kept version of a table, or None."""
+        """Return a kept version."""
         table = self._connector.table_of(self._transaction, name)
         if table is None:
             return None
@@ -95,7 +95,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         version: ConnectorTableVersion | None,
         dropped: Sequence[str] = (),
     ) -> None:
-        """Make the rows of a version current with the commit."""
+        """Make a version's rows current."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or version is None:
@@ -119,13 +119,13 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return self._connector.names()
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
-        """Return the number of rows; None if the version is gone."""
+        """Return the number of rows."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         return table.versions[handle.version].num_rows if table is not None and handle.version in table.versions else None
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Return the number of rows, and their bytes in memory."""
+        """Return rows and bytes."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or handle.version not in table.versions:
@@ -134,7 +134,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return TableStatistics(rows.num_rows, rows.nbytes)
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Create an empty table; the commit makes it visible."""
+        """Create an empty table."""
         checked = checked_metadata(metadata)
         self._transaction.read.setdefault(checked.name, 0)
         rows = schema_of(checked.columns).empty_table()
@@ -154,13 +154,13 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     def get_evolved_table_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
     ) -> MemoryTableHandle:
-        """Return a handle for the version with more columns."""
+        """Return a handle with more columns."""
         handle = table_handle_of(table_handle)
         metadata = replace(handle.metadata, columns=(*handle.metadata.columns, *columns))
         return replace(handle, metadata=metadata, added=frozenset(column.name for column in columns))
 
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
-        """Alter a table with the commit. Only comments, defaults and properties keep former versions."""
+        """Alter a table. Only comments, defaults and properties keep former versions."""
         handle = table_handle_of(table_handle)
         rows = self._transaction.pinned[handle.name, handle.version]
         metadata, changed = altered(handle.metadata, rows, alteration)
@@ -237,7 +237,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return ConnectorOutputMetadata()
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
-        """Return the statement's paradigm if its properties name one, otherwise the table's."""
+        """Return the statement's paradigm, otherwise the table's."""
         paradigm = session.properties.get("row_change_paradigm") or table_handle_of(table_handle).metadata.properties["paradigm"]
         return RowChangeParadigm[paradigm]
 
@@ -247,10 +247,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return RowIdColumn("$row_id", row_of([("bucket", INTEGER), ("position", BIGINT)]) if bucketed else BIGINT)
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Return partition and bucket columns in table order.
-
-        Bucketed tables, and those partitioned by transforms, have a bucket function.
-        """
+        """Return partition and bucket columns in table order."""
         handle = table_handle_of(table_handle)
         bucketed_by, transforms = handle.columns_of("bucketed_by"), handle.transforms
         placing = {*(transform.column for transform in transforms), *bucketed_by}
@@ -266,7 +263,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return ConnectorTableLayout(names, MemoryPartitioningHandle(handle.bucket_count, arguments))
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Return the bucket of the row id for bucketed tables; otherwise None."""
+        """Return the row id's bucket for bucketed tables."""
         count = table_handle_of(table_handle).bucket_count
         return None if count is None else ConnectorTableLayout((), MemoryPartitioningHandle(count, None))
 
@@ -282,7 +279,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Build the next version from the fragments; the commit makes it visible."""
+        """Build the next version from the fragments."""
         return self._apply(table_handle_of(merge_handle.get_table_handle()), fragments)
 
     def _apply(self, handle: MemoryTableHandle, fragments: Collection[bytes]) -> ConnectorOutputMetadata:
@@ -296,7 +293,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         fragments: Collection[bytes] = (),
         metadata: ConnectorTableMetadata | None = None,
     ) -> None:
-        """Set the next version of a table: new data, or the handle's version with changes, with a new definition if any."""
+        """Set the next version of a table, with a new definition if any."""
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or not table.has_columns_of(handle.version):
             raise replaced_error(handle.name)

@@ -37,7 +37,7 @@ class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Return the function for bucket columns or partition values, or for the row id."""
+        """Return the function for the handle."""
         if not isinstance(partitioning_handle, MemoryPartitioningHandle):
             return super().get_bucket_function(transaction_handle, session, partitioning_handle, partition_channel_types)
         count, arguments = partitioning_handle.bucket_count, partitioning_handle.arguments

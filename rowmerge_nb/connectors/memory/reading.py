@@ -37,7 +37,7 @@ SPLIT_PAGES = 8
 
 @dataclass(frozen=True)
 class RowIdColumn(ColumnHandle):
-    """The row id column, recognized by its class because a data column may have any name."""
+    """The row id column, which its class identifies, not its name."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,6 @@ class MemorySplit(ConnectorSplit):
     """Some pages of a table's version.
 
     Args:
-        first: the position of the first row.
         data: the pages as an Arrow stream, for small tables.
         path: the Arrow file with all pages of the version, for large ones.
         pages: the half-open range of pages in the file.
@@ -58,12 +57,12 @@ class MemorySplit(ConnectorSplit):
 
     @property
     def carries_rows(self) -> bool:
-        """Whether the split carries its rows, as those of small tables do."""
+        """Whether the split carries its rows."""
         return self.data is not None
 
     @property
     def remotely_accessible(self) -> bool:
-        """False for a large table, whose rows are in a file of this machine."""
+        """False for a file of this machine."""
         return self.path is None
 
     @property
@@ -72,7 +71,7 @@ class MemorySplit(ConnectorSplit):
         return True
 
     def with_rows(self) -> MemorySplit:
-        """Return the split with its rows in it."""
+        """Return a split that carries the rows."""
         if self.path is None:
             return self
         pages = [page for _, page in read_split(self)]
@@ -98,13 +97,7 @@ class SplitStore:
         return self._splits[key]
 
     def store(self, name: SchemaTableName, version: int, schema: pa.Schema, pages: Iterable[Page]) -> pa.Table:
-        """Store the pages of a version as they arrive; return them as a table, which maps the file if it is large.
-
-        Args:
-            name: the table.
-            version: its version.
-            schema: the columns.
-            pages: the pages, which are all in memory only if they are few.
+        """Store pages as they arrive; return them as a table, which maps a file if it is large.
 
         Raises:
             SetupError: the file cannot be written.
@@ -124,19 +117,13 @@ class SplitStore:
             return pa.ipc.open_file(mapped).read_all()
 
     def forget(self, name: SchemaTableName, kept_versions: set[int], readers: set[int]) -> None:
-        """Drop the splits of other versions. Their files are removed when all possible readers have ended.
-
-        Args:
-            name: the table.
-            kept_versions: the versions that stay.
-            readers: the open transactions.
-        """
+        """Drop the splits of other versions. Files are removed when all open readers have ended."""
         for key in [key for key in self._splits if key[0] == name and key[1] not in kept_versions]:
             paths = {split.path for split in self._splits.pop(key) if split.path}
             self._dropped.extend((path, set(readers)) for path in paths)
 
     def sweep(self, readers: set[int]) -> None:
-        """Remove dropped files whose possible readers have ended; ``readers`` are the open transactions."""
+        """Remove dropped files whose possible readers have ended."""
         waiting = []
         for path, possible_readers in self._dropped:
             if possible_readers & readers:
@@ -154,7 +141,7 @@ class SplitStore:
 
     @property
     def folder(self) -> str:
-        """The private folder of the files, which exists until the store is closed."""
+        """The private folder of the files."""
         if self._directory is None:
             self._directory = PrivateDirectory()
             weakref.finalize(self, self._directory.remove)
@@ -165,11 +152,7 @@ class SplitStore:
 
 
 def make_splits(data: pa.Table, new_file: Any = None) -> list[MemorySplit]:
-    """Split Arrow data: into one split with the data, or several that refer to a file.
-
-    Args:
-        data: the rows.
-        new_file: returns the path of a new file; None to put the data into the split.
+    """Split Arrow data: into one split with the data, or several that refer to a new file.
 
     Raises:
         SetupError: the file cannot be written.
@@ -188,7 +171,6 @@ def make_splits(data: pa.Table, new_file: Any = None) -> list[MemorySplit]:
 
 
 def _in_file(path: str, schema: pa.Schema, batches: Iterable[Page]) -> list[MemorySplit]:
-    """Write pages to a file; return the splits that refer to it."""
     with needs_temporary_space():
         sizes = _write(path, schema, batches)
     firsts = np.cumsum([0, *sizes])
@@ -197,7 +179,6 @@ def _in_file(path: str, schema: pa.Schema, batches: Iterable[Page]) -> list[Memo
 
 
 def _write(path: str, schema: pa.Schema, batches: Iterable[Page]) -> list[int]:
-    """Write pages to a file; return the number of rows of each."""
     sizes = []
     try:
         with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, schema) as writer:
@@ -238,7 +219,7 @@ class MemoryPageSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Return a source of the requested columns; row ids are built from positions."""
+        """Return a source; row ids are built from positions."""
         handle: Any = table_handle
         split = own(split, MemorySplit)
         names = [column.name for column in columns]

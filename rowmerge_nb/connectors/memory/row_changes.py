@@ -97,17 +97,12 @@ def apply_changes(data: pa.Table, fragments: Collection[bytes]) -> pa.Table:
 
 
 def appended_rows(columns: pa.Schema, fragments: Collection[bytes]) -> pa.Table:
-    """Return the new rows of an INSERT's fragments.
-
-    Args:
-        columns: the table's columns.
-        fragments: the fragments.
-    """
+    """Return the new rows of an INSERT's fragments."""
     return apply_changes(columns.empty_table(), fragments)
 
 
 def _completed(data: pa.Table, values: pa.Table) -> pa.Table:
-    """Complete updated columns, which are named by index, with the values of the other columns. Positions come last."""
+    """Complete updated columns, named by index, with the others. Positions come last."""
     positions, (*numbers, _) = row_ids_of(values), values.column_names
     rows = data.take(positions)
     for number, column in zip(numbers, values.columns, strict=False):

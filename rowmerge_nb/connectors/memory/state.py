@@ -23,8 +23,6 @@ class MemoryTable:
     """A table.
 
     Args:
-        metadata: its current definition.
-        versions: rows by version.
         committed: commit times by version; uncommitted ones are missing.
         former: columns of the versions whose columns differ from the current ones.
         first: the first version, which differs if the table is dropped and created again.
@@ -42,18 +40,15 @@ class MemoryTable:
         return cls(metadata, {version: rows}, first=version)
 
     def takes(self, metadata: ConnectorTableMetadata, version: int) -> bool:
-        """Return whether rows that were built for a version and definition can be appended.
-
-        Comments and defaults may differ: complete rows do not depend on them.
-        """
+        """Return whether rows for a version and definition can be appended. Comments and defaults may differ."""
         return version >= self.first and _shape(metadata) == _shape(self.metadata)
 
     def has_columns_of(self, version: int) -> bool:
-        """Return whether a version is kept and has the current columns, so that changes of its rows fit."""
+        """Return whether a version is kept and has the current columns."""
         return version in self.versions and version not in self.former_columns
 
     def metadata_of(self, version: int) -> ConnectorTableMetadata:
-        """Return the definition of a version. One with other columns has no constraints, since it is only read."""
+        """Return the definition of a version. One with other columns has no constraints."""
         if version not in self.former_columns:
             return self.metadata
         return replace(self.metadata, columns=self.former_columns[version], check_constraints=())
@@ -74,10 +69,9 @@ class MemoryTable:
         return max(self.versions)
 
     def pruned(self, keep: int) -> MemoryTable:
-        """Return the table as committed now, with its current rows and those of the ``keep`` previous changes.
+        """Return the table as committed now, with the current rows and those of ``keep`` previous changes.
 
-        A restored version shares its rows with the original, and does not count as a change. At most two versions are kept per change, so that
-        restored ones do not accumulate.
+        A restored version shares its rows with the original, and does not count. At most two versions are kept per change.
         """
         contents: set[int] = set()
         versions: dict[int, pa.Table] = {}
@@ -133,7 +127,6 @@ def replaced_error(name: SchemaTableName) -> ConnectorError:
 
 
 def _shape(metadata: ConnectorTableMetadata) -> tuple[object, ...]:
-    """Return what appended rows depend on: columns, properties and constraints."""
     columns = tuple((column.name, column.type, column.nullable) for column in metadata.columns)
     return columns, dict(metadata.properties), metadata.check_constraints
 
@@ -146,12 +139,6 @@ class MemoryTransaction:
     """The versions that a transaction reads, and the changes that its commit makes visible.
 
     Args:
-        number: the transaction's number.
-        read: the version of each table when it was first read.
-        pinned: rows of the versions in use.
-        tables: changed tables; None for a dropped one.
-        views: changed views; None for a dropped one.
-        schemas: whether each changed schema exists.
         appended: rows for tables that are only appended to, which fit any state of the table.
     """
 

@@ -37,13 +37,7 @@ def schema_of(columns: Sequence[ColumnMetadata]) -> pa.Schema:
 
 
 def fitted(rows: pa.Table, before: Sequence[ColumnMetadata], columns: Sequence[ColumnMetadata]) -> pa.Table:
-    """Return rows with the columns of an altered table, and NULL in new ones.
-
-    Args:
-        rows: the rows.
-        before: their columns.
-        columns: the new columns; one of the same name and another type is new.
-    """
+    """Return rows with the columns of an altered table. A column of another type is new, and NULL."""
     types = {column.name: column.type for column in before}
     if list(types.items()) == [(column.name, column.type) for column in columns]:
         return rows

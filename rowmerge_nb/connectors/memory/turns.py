@@ -27,9 +27,7 @@ class _Ticket:
     """A transaction in the queue of a table.
 
     Args:
-        transaction: the transaction's number.
         exclusive: whether it changes rows, and is not an append.
-        thread: the thread that waits or runs.
     """
 
     transaction: int
@@ -47,11 +45,7 @@ class Turns:
     def wait(self, name: SchemaTableName, transaction: int, seconds: float, *, exclusive: bool) -> bool:
         """Return whether a transaction's turn has come within a time limit. It stays in the queue in either case.
 
-        Args:
-            name: the table.
-            transaction: the transaction's number.
-            seconds: the time limit; 0 to check only.
-            exclusive: whether the transaction changes rows; False for an append.
+        ``exclusive``: the transaction changes rows, and is not an append.
 
         >>> turns = Turns()
         >>> turns.wait("t", 1, 0, exclusive=True)
@@ -84,10 +78,7 @@ class Turns:
 
 
 def _is_blocked(queue: list[_Ticket], transaction: int) -> bool:
-    """Return whether a transaction has to wait for one before it.
-
-    It does not wait for its own thread, which it would block forever, nor for dead threads.
-    """
+    """Return whether a transaction has to wait. It does not wait for its own thread or dead ones."""
     own = next(ticket for ticket in queue if ticket.transaction == transaction)
     ahead = [ticket for ticket in takewhile(lambda ticket: ticket is not own, queue) if ticket.thread.is_alive()]
     if any(ticket.thread is own.thread for ticket in ahead):

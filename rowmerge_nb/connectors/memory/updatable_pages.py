@@ -1,4 +1,4 @@
-"""The older flow of UPDATE and DELETE on memory tables: page sources that buffer changes of the rows they read."""
+"""The older flow of UPDATE and DELETE on memory tables."""
 
 from __future__ import annotations
 
@@ -34,12 +34,7 @@ class MemoryUpdatableTableHandle(MemoryTableHandle):
 
 
 class MemoryUpdatablePageSource(UpdatablePageSource):
-    """Buffers positions of deleted rows, and positions and new values of updated rows.
-
-    Args:
-        source: the ordinary source.
-        handle: the table and its updated columns.
-    """
+    """Buffers positions of deleted rows, and positions and new values of updated rows."""
 
     def __init__(self, source: ConnectorPageSource, handle: MemoryUpdatableTableHandle) -> None:
         super().__init__(source)
@@ -53,7 +48,7 @@ class MemoryUpdatablePageSource(UpdatablePageSource):
         self._deleted.append(pa.RecordBatch.from_arrays([positions_of(row_ids)], names=["position"]))
 
     def update_rows(self, page: Page, column_value_and_row_id_channels: Sequence[int]) -> None:
-        """Buffer positions, and values named by their column's index in the table."""
+        """Buffer positions, and values named by column index."""
         values, row_ids = values_and_row_ids(page, column_value_and_row_id_channels)
         arrays = [*values, positions_of(row_ids)]
         self._updated.append(pa.RecordBatch.from_arrays(arrays, names=[*self._columns, "position"]))
@@ -76,7 +71,7 @@ class UpdatableMemoryMetadata(ConnectorMetadata):
         """Build the next version of a table from fragments."""
 
     def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Return the row id of a MERGE: a position, or bucket and position."""
+        """Return the row id of a MERGE."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> MemoryUpdatableTableHandle:
@@ -86,13 +81,13 @@ class UpdatableMemoryMetadata(ConnectorMetadata):
     def finish_delete(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Build the next version from the fragments; the commit makes it visible."""
+        """Build the next version."""
         return self._apply(table_handle_of(table_handle), fragments)
 
     def get_update_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> ColumnHandle:
-        """Return the row id; rows are updated in place."""
+        """Return the row id of a MERGE."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_update(
@@ -104,7 +99,7 @@ class UpdatableMemoryMetadata(ConnectorMetadata):
     def finish_update(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Build the next version from the fragments; the commit makes it visible."""
+        """Build the next version."""
         return self._apply(table_handle_of(table_handle), fragments)
 
 

@@ -42,7 +42,7 @@ class MemoryPageSink(ConnectorPageSink):
 
 
 class MemoryMergeSink(ConnectorMergeSink):
-    """Separates rows by operation: positions to delete, rows to replace, rows to append. Supports both paradigms and eras."""
+    """Separates rows by operation. Supports both paradigms and eras."""
 
     def __init__(self, column_count: int) -> None:
         self._column_count = column_count

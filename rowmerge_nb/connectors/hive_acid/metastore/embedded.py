@@ -1,7 +1,6 @@
-"""The embedded metastore: a SQLite file beside the warehouse, for all threads and processes of one machine.
+"""The embedded metastore: a SQLite file beside the warehouse, for all processes of one machine.
 
-Every call opens the file, runs one SQLite transaction, and closes it. Only open and aborted transactions are recorded, and only the last
-change of each table or partition.
+Every call opens the file, runs one SQLite transaction, and closes it. Committed transactions leave no record.
 """
 
 from __future__ import annotations
@@ -123,11 +122,7 @@ class EmbeddedMetastore(Metastore):
             _add_compactions(connection)
 
     def _require_no_tables(self) -> None:
-        """Raise if the warehouse has tables, which a new, empty metastore would hide.
-
-        Raises:
-            ConnectorError: HIVE_METASTORE_ERROR.
-        """
+        """Raise if the warehouse has tables, which a new, empty metastore would hide."""
         warehouse = self._warehouse
         table_folder = next(_table_folders(warehouse), None) if warehouse.is_dir() else None
         if table_folder is not None:
@@ -143,7 +138,7 @@ class EmbeddedMetastore(Metastore):
         return self.file.parent / "warehouse"
 
     def schema_location(self, schema: str) -> Path:
-        """Return the folder of a schema's tables, named as in Hive."""
+        """Return the folder of a schema's tables."""
         return _schema_folder(self._warehouse, schema)
 
     # -- reading --------------------------------------------------------------------------------------------------
@@ -180,7 +175,7 @@ class EmbeddedMetastore(Metastore):
             raise self._damaged(error) from error
 
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
-        """Return the table's visible write ids and partitions."""
+        """Return the table's snapshot."""
         with self._reading() as connection:
             # Several queries need a transaction to read one snapshot.
             connection.execute("BEGIN")
@@ -222,7 +217,7 @@ class EmbeddedMetastore(Metastore):
             return _new_transaction(connection, "open", user, query_id, this_process())
 
     def open_compaction(self, query_id: str, table: HiveTable) -> int:
-        """Begin a compaction's transaction, once no other compaction of the table is running."""
+        """Begin a compaction's transaction, once no other one is running."""
         end = time.monotonic() + COMPACTION_PATIENCE_SECONDS
         while True:
             with self._writing() as connection:
@@ -237,7 +232,7 @@ class EmbeddedMetastore(Metastore):
             time.sleep(_PAUSE_SECONDS)
 
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
-        """Return the transaction's write id in a table, allocating it on the first call."""
+        """Return the transaction's write id in a table."""
         with self._writing() as connection:
             _require_open(connection, transaction)
             row = connection.execute(
@@ -254,7 +249,7 @@ class EmbeddedMetastore(Metastore):
             return int(write_id)
 
     def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
-        """Change a table's files while no other process can drop it."""
+        """Change a table's files while it cannot be dropped."""
         with self._writing() as connection:
             _require_open(connection, transaction)
             if not is_new:
@@ -262,7 +257,7 @@ class EmbeddedMetastore(Metastore):
             action()
 
     def commit(self, transaction: int | None, changes: Changes) -> None:
-        """Make changes visible. If the disk fails at the end, check whether they were committed."""
+        """Make changes visible. If the disk fails at the end, check the outcome."""
         if transaction is None:
             self._commit_definitions(changes)
             return
@@ -276,7 +271,6 @@ class EmbeddedMetastore(Metastore):
                 raise
 
     def _commit_definitions(self, changes: Changes) -> None:
-        """Commit definitions in a transaction of their own, so that the outcome is known."""
         number = self.open_transaction("", "definitions")
         try:
             self.commit(number, changes)
@@ -287,7 +281,6 @@ class EmbeddedMetastore(Metastore):
             raise
 
     def _has_landed(self, transaction: int, error: ConnectorError) -> bool:
-        """Return whether a transaction was committed, which leaves no record of it."""
         try:
             with self._reading() as connection:
                 query = "SELECT number FROM transactions WHERE number = ?1 UNION SELECT number FROM compactions WHERE number = ?1"
@@ -302,7 +295,7 @@ class EmbeddedMetastore(Metastore):
         return record is None
 
     def abort(self, transaction: int) -> bool:
-        """Abort a transaction; without write ids, it leaves no record."""
+        """Abort a transaction."""
         with self._writing() as connection:
             count = connection.execute("UPDATE transactions SET state = 'aborted' WHERE number = ?", (transaction,)).rowcount
             connection.execute(
@@ -347,7 +340,6 @@ class EmbeddedMetastore(Metastore):
         )
 
     def _metastore_error(self, error: sqlite3.Error) -> ConnectorError:
-        """Convert an error of SQLite."""
         msg = f"The metastore '{self.file}' does not answer: {error}"
         if is_full(error):
             return ConnectorError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint="Make room on its disk, and run it again.")
@@ -367,10 +359,7 @@ def _schema_folder(warehouse: Path, schema: str) -> Path:
 
 
 def _location(warehouse: Path, schema: str, location: str, managed: object) -> str:
-    """Return a table's folder. Managed tables are in the warehouse, even if it was moved or copied with its metastore.
-
-    With absolute paths, a copy would change and drop the original's tables.
-    """
+    """Return a table's folder. Managed ones are in the warehouse, so that a copy of it never changes the original."""
     if not managed:
         return location
     name = Path(location).name
@@ -382,7 +371,6 @@ def _location(warehouse: Path, schema: str, location: str, managed: object) -> s
 def _table(
     name: SchemaTableName, warehouse: Path, row: tuple[Any, ...], rows: Sequence[tuple[Any, ...]], comments: Mapping[int, str]
 ) -> HiveTable:
-    """Build a table from its row, its columns' rows, and comments by position."""
     identity, location, managed, transactional, bucket_count, version = row
     columns = tuple(
         ColumnMetadata(column, parse_type(type_name), bool(nullable), comment=comments.get(position))
@@ -406,11 +394,7 @@ def _table(
 
 
 def _require_sound(table: HiveTable) -> HiveTable:
-    """Return the table after checking it: any program may write any value into the file.
-
-    Raises:
-        ValueError: the table is invalid.
-    """
+    """Return the table after checking it: any program may write any value into the file."""
     folder = Path(table.location)
     count, version = table.bucket_count, table.bucketing_version
     names = [column.name for column in table.columns]
@@ -435,7 +419,7 @@ def _require_numbers(values: Sequence[Any]) -> None:
 
 
 def _require_partitions(names: Sequence[Any], table: HiveTable) -> None:
-    """Raise a ValueError for an invalid partition name, so that no folder elsewhere is read or changed."""
+    """Raise for an invalid partition name, so that no folder elsewhere is changed."""
     columns = [escape(column.lower()) for column in table.partitioned_by]
     for name in names:
         steps = [step.partition("=") for step in str(name).split("/")]
@@ -448,7 +432,6 @@ def _require_partitions(names: Sequence[Any], table: HiveTable) -> None:
 
 
 def _table_folders(warehouse: Path) -> Iterator[Path]:
-    """Yield the folders in a warehouse that may be tables."""
     for entry in warehouse.iterdir():
         if entry.is_dir() and not entry.name.startswith(("_", ".")):
             if entry.suffix == ".db":
@@ -501,9 +484,9 @@ def _new_transaction(connection: sqlite3.Connection, state: str, user: str, quer
 
 
 def _add_compactions(connection: sqlite3.Connection) -> None:
-    """Add the table of compactions to a file of an older version.
+    """Add the table of compactions to an older file.
 
-    Registered tables have compactions by transactions of other metastores. New numbers begin above them, so that those are visible.
+    New numbers begin above those of registered tables' compactions, which are of other metastores.
     """
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'compactions'").fetchone() is not None:
         return
@@ -513,7 +496,6 @@ def _add_compactions(connection: sqlite3.Connection) -> None:
 
 
 def _begin_above(connection: sqlite3.Connection, number: int) -> None:
-    """Make numbers of new transactions larger than a number."""
     if number:
         row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'transactions'").fetchone()
         change = "INSERT INTO sqlite_sequence (seq, name) VALUES (?, 'transactions')"
@@ -523,7 +505,6 @@ def _begin_above(connection: sqlite3.Connection, number: int) -> None:
 
 
 def _running_compaction(connection: sqlite3.Connection, table_id: str) -> OpenTransaction | None:
-    """Return the table's running compaction, or None; abandoned ones are removed."""
     query = (
         "SELECT t.number, t.user, t.query_id, t.process, t.began FROM compactions c JOIN transactions t USING (number)"
         " WHERE c.table_id = ? AND t.state = 'open'"
@@ -579,11 +560,7 @@ def _insert_table(connection: sqlite3.Connection, warehouse: Path, table: HiveTa
 
 
 def _require_own_folder(connection: sqlite3.Connection, warehouse: Path, table: HiveTable) -> None:
-    """Raise if a table shares files with another: names of files have write ids, which each table counts separately.
-
-    Raises:
-        ConnectorError: HIVE_PATH_ALREADY_EXISTS.
-    """
+    """Raise if a table shares files with another: write ids are unique per table only."""
     other = _table_at(connection, warehouse, Path(table.location), but=table.id)
     if other is not None:
         raise ConnectorError(
@@ -594,7 +571,7 @@ def _require_own_folder(connection: sqlite3.Connection, warehouse: Path, table: 
 
 
 def _table_at(connection: sqlite3.Connection, warehouse: Path, folder: Path, but: str = "") -> SchemaTableName | None:
-    """Return a table whose folder is, contains or is within this one, following links."""
+    """Return a table whose folder is, contains or is within this one."""
     folder = folder.resolve()
     query = "SELECT schema_name, name, location, managed FROM tables WHERE id <> ?"
     for schema, name, location, managed in connection.execute(query, (but,)):
@@ -609,12 +586,7 @@ def _table_at(connection: sqlite3.Connection, warehouse: Path, folder: Path, but
 
 
 def other_owner(file: Path | None, folder: Path) -> tuple[Path, SchemaTableName] | None:
-    """Return another embedded metastore and its table that owns files of a folder, searching in the folder's parents.
-
-    Args:
-        file: the asking metastore's file; None if it has none.
-        folder: the folder.
-    """
+    """Return another embedded metastore, and its table that owns files of a folder."""
     folder = folder.resolve()
     for warehouse in folder.parents:
         other = warehouse.parent / "metastore.sqlite"
@@ -647,7 +619,6 @@ def _adopt_write_ids(connection: sqlite3.Connection, table: HiveTable, write_ids
 
 
 def _record_updates(connection: sqlite3.Connection, table_id: str, partitions: set[str], read: int, sequence: int) -> None:
-    """Record the changed partitions of a table; the first committer wins."""
     for partition in sorted(partitions):
         last = connection.execute(
             "SELECT sequence FROM last_updates WHERE table_id = ? AND partition = ?", (table_id, partition)

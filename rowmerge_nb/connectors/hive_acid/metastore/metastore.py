@@ -1,4 +1,4 @@
-"""The interface of a metastore: tables, partitions, transactions and write ids. The embedded one is a SQLite file, the other Hive's own."""
+"""The interface of a metastore: tables, partitions, transactions and write ids."""
 
 from __future__ import annotations
 
@@ -33,16 +33,9 @@ class HiveTable:
 
     Args:
         id: unique among all tables, including dropped ones of the same name.
-        name: schema and table.
-        location: the folder of its files.
         columns: its columns, partition columns last.
-        partitioned_by: names of the partition columns.
-        bucketed_by: names of the bucket columns.
         bucket_count: the number of buckets; None if the table is not bucketed.
-        bucketing_version: the version of Hive's bucket function.
         managed: whether DROP TABLE removes the files.
-        transactional: whether rows can be changed.
-        comment: the table's comment, or None.
     """
 
     id: str
@@ -87,7 +80,6 @@ class Snapshot:
     """The state of a table that a statement reads.
 
     Args:
-        write_ids: the visible write ids.
         sequence: the number of commits so far; a later change of the same partition is a conflict.
         partitions: names of the partitions; ``("",)`` for a table without partition columns.
     """
@@ -102,9 +94,7 @@ class Changes:
     """The changes that a transaction makes visible, all or none.
 
     Args:
-        tables: tables to create.
         adopted: by table id, the write ids from another metastore for a new table.
-        dropped: tables to drop.
         commented: tables with the comments to set on them and their columns.
         schemas: schemas to create (True) or drop (False).
         written: tables with inserted or deleted rows.
@@ -132,10 +122,6 @@ class OpenTransaction:
     """A transaction that is neither committed nor aborted.
 
     Args:
-        number: its number.
-        user: the user who began it.
-        query_id: its statement.
-        process: ``host:pid`` of its process.
         began: its begin, in seconds since 1970.
     """
 
@@ -148,7 +134,7 @@ class OpenTransaction:
 
 @contextmanager
 def new_compaction() -> Iterator[str]:
-    """Yield the query id of a compaction, which counts as running until the block ends.
+    """Yield the query id of a compaction, which is running until the block ends.
 
     >>> with new_compaction() as query_id:
     ...     is_abandoned(OpenTransaction(1, "compactor", query_id, this_process(), 0.0))
@@ -170,14 +156,14 @@ def is_compaction(transaction: OpenTransaction) -> bool:
 
 
 def is_abandoned(transaction: OpenTransaction) -> bool:
-    """Return whether a transaction will never end: its process died, or its compaction was interrupted in this process."""
+    """Return whether a transaction's process died, or its compaction was interrupted in this process."""
     if transaction.process != this_process():
         return has_died(transaction.process)
     return is_compaction(transaction) and transaction.query_id not in _compactions
 
 
 def compaction_conflict(table: HiveTable, holder: str) -> ConnectorError:
-    """Return the error of a compaction that waited too long for another one."""
+    """Return the error of a compaction that another one blocks."""
     return ConnectorError(
         f"Table '{table.name}' is being compacted by {holder}",
         code="TRANSACTION_CONFLICT",
@@ -218,10 +204,7 @@ class Metastore(ABC):
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
         """Return a table's visible write ids and partitions.
 
-        Args:
-            table: the table.
-            reader: returns the reading transaction, beginning it if needed. A metastore without read locks does not call it. None for a
-                look outside of a transaction.
+        ``reader`` returns the reading transaction, beginning it if needed; metastores without read locks do not call it.
         """
 
     @abstractmethod
@@ -230,11 +213,7 @@ class Metastore(ABC):
 
     @abstractmethod
     def open_compaction(self, query_id: str, table: HiveTable) -> int:
-        """Begin a transaction that compacts a table, once no other compaction of it is running. It does not block statements.
-
-        Args:
-            query_id: the id from `new_compaction`.
-            table: the table.
+        """Begin a transaction that compacts a table, once no other one does. It does not block statements.
 
         Returns:
             The transaction's number. Directories with the suffix ``_v<number>`` are invisible until it commits.
@@ -247,10 +226,7 @@ class Metastore(ABC):
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
         """Return the transaction's write id in a table, the same on every call.
 
-        Args:
-            transaction: the transaction.
-            table: the table, which the transaction may be creating.
-            updates: whether rows will be changed, not only inserted.
+        ``updates``: rows will be changed, not only inserted.
         """
 
     @abstractmethod
@@ -263,24 +239,15 @@ class Metastore(ABC):
 
     @abstractmethod
     def commit(self, transaction: int | None, changes: Changes) -> None:
-        """Make changes visible.
-
-        Args:
-            transaction: the transaction that wrote rows; None if only definitions change.
-            changes: the changes.
+        """Make changes visible; without a transaction, only definitions.
 
         Raises:
-            ConnectorError: TRANSACTION_CONFLICT if another transaction was faster; TABLE_ALREADY_EXISTS; SCHEMA_NOT_EMPTY. With
-                ``changed=None`` if the outcome is unknown.
+            ConnectorError: TRANSACTION_CONFLICT, TABLE_ALREADY_EXISTS or SCHEMA_NOT_EMPTY. With ``changed=None`` if the outcome is unknown.
         """
 
     @abstractmethod
     def abort(self, transaction: int) -> bool:
-        """Abort a transaction, hiding its write ids for good. Does nothing if it has ended.
-
-        Returns:
-            Whether they are hidden: False if the transaction was committed or is unknown.
-        """
+        """Abort a transaction; return whether its write ids are hidden: False if it was committed or is unknown."""
 
     @abstractmethod
     def open_transactions(self) -> Sequence[OpenTransaction]:

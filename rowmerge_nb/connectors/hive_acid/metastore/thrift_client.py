@@ -26,7 +26,7 @@ AGAIN: Final = "Run the statement again."
 
 
 def conflict(message: str) -> ConnectorError:
-    """Return the error of a transaction that lost a conflict or has ended."""
+    """Return the error of a transaction that lost a conflict."""
     return ConnectorError(message, code="TRANSACTION_CONFLICT", hint=AGAIN)
 
 
@@ -49,13 +49,10 @@ class MetastoreClients:
 
     @contextmanager
     def connected(self, request: str) -> Iterator[Any]:
-        """Yield a connected client, converting its errors.
-
-        Args:
-            request: the purpose, as in "refuses to <request>".
+        """Yield a connected client, converting errors of the ``request``.
 
         Raises:
-            ConnectorError: TRANSACTION_CONFLICT for a transaction that has ended; HIVE_METASTORE_ERROR for everything else.
+            ConnectorError: TRANSACTION_CONFLICT for a transaction that has ended, otherwise HIVE_METASTORE_ERROR.
         """
         transport = self._open()
         try:
@@ -121,12 +118,7 @@ def _words(error: Exception) -> str:
 
 
 class Heartbeats:
-    """Keeps transactions alive in a metastore, which otherwise aborts them after some minutes.
-
-    Args:
-        beat: sends the heartbeat of one transaction.
-        seconds: the interval.
-    """
+    """Keeps transactions alive in a metastore, which otherwise aborts them after some minutes."""
 
     def __init__(self, beat: Callable[[int], None], seconds: float) -> None:
         self._beat = beat

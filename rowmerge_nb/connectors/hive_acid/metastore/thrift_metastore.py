@@ -87,7 +87,7 @@ class ThriftMetastore(Metastore):
             return sorted(client.get_all_databases())
 
     def schema_location(self, schema: str) -> Path:
-        """Return the folder for new tables of a schema."""
+        """Return the folder of a schema's tables."""
         with self._clients.connected(f"describe database '{schema}'") as client:
             try:
                 return folder_of(client.get_database(schema).locationUri, f"Schema '{schema}'")
@@ -95,7 +95,7 @@ class ThriftMetastore(Metastore):
                 raise schema_not_found(schema) from error
 
     def list_tables(self) -> Sequence[SchemaTableName]:
-        """Return the names of all tables, including those that cannot be read here."""
+        """Return all tables, including those that cannot be read here."""
         with self._clients.connected("list its tables") as client:
             metas = client.get_table_meta("*", "*", ["MANAGED_TABLE", "EXTERNAL_TABLE"])
         return [SchemaTableName(schema, name) for schema, name in sorted((meta.dbName, meta.tableName) for meta in metas)]
@@ -106,7 +106,7 @@ class ThriftMetastore(Metastore):
             return _table(client, name)
 
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
-        """Return the table's visible write ids and partitions; a reader's lock keeps Hive from removing what it reads."""
+        """Return the table's snapshot; a read lock keeps Hive from removing its files."""
         transaction = None
         if reader is not None and table.transactional:
             transaction = reader()
@@ -121,7 +121,7 @@ class ThriftMetastore(Metastore):
             return Snapshot(valid, 0, tuple(_partitions(client, table)) if table.partitioned_by else ("",))
 
     def open_transactions(self) -> Sequence[OpenTransaction]:
-        """Return the open transactions, including those of Hive and Trino."""
+        """Return the open transactions, including Hive's and Trino's."""
         with self._clients.connected("list its transactions") as client:
             infos = client.get_open_txns_info().open_txns
         transactions = []
@@ -147,9 +147,9 @@ class ThriftMetastore(Metastore):
         return number
 
     def open_compaction(self, query_id: str, table: HiveTable) -> int:
-        """Begin a compaction's transaction, once no other compaction of the table is running here or in Hive.
+        """Begin a compaction's transaction, once no other one is running here or in Hive.
 
-        The metastore has no lock for compactions, so they take an exclusive lock on a name that no table has.
+        Compactions take an exclusive lock on a name that no table has.
         """
         for transaction in self.open_transactions():
             if is_compaction(transaction) and is_abandoned(transaction):
@@ -180,13 +180,13 @@ class ThriftMetastore(Metastore):
                 raise compaction_conflict(table, f"Hive's worker {entry.workerid}")
 
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
-        """Return the transaction's write id in a table, after taking a lock."""
+        """Lock a table and return the write id."""
         self._lock(transaction, table, _UPDATE if updates else _INSERT)
         with self._clients.connected(f"give a write id for table '{table.name}'") as client:
             return _write_id(client, transaction, table)
 
     def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
-        """Change a table's files; the commit detects conflicts since then."""
+        """Change a table's files; the commit detects conflicts."""
         self._beat(transaction)
         if not is_new:
             with self._clients.connected(f"describe table '{table.name}'") as client:
@@ -229,7 +229,6 @@ class ThriftMetastore(Metastore):
             raise
 
     def _commit_rows(self, transaction: int) -> None:
-        """Commit a transaction; if the answer is lost, ask for the outcome."""
         try:
             self._change(
                 f"transaction {transaction} was committed",
@@ -241,16 +240,7 @@ class ThriftMetastore(Metastore):
             self._heartbeats.end(transaction)
 
     def _change(self, change: str, call: Callable[[Any], Any], has_landed: Callable[[Any], bool]) -> None:
-        """Make a changing call; if the answer is lost, ask for the outcome.
-
-        Args:
-            change: its description, as the end of a sentence.
-            call: makes the call.
-            has_landed: asks whether the change was made.
-
-        Raises:
-            ConnectorError: the metastore's refusal; HIVE_METASTORE_ERROR with ``changed=None`` if it stops answering.
-        """
+        """Make a changing call; if the answer is lost, ask for the outcome (``changed=None`` if that is unknown)."""
         was_sent = False
         try:
             with self._clients.connected("commit") as client:
@@ -275,7 +265,6 @@ class ThriftMetastore(Metastore):
             ) from silent
 
     def _drop_new(self, tables: Sequence[HiveTable]) -> None:
-        """Drop the new tables of a refused transaction."""
         for table in tables:
             with suppress(ConnectorError), self._clients.connected("drop a table") as client:
                 _drop(client, table)
@@ -300,11 +289,7 @@ class ThriftMetastore(Metastore):
             client.heartbeat(ttypes.HeartbeatRequest(0, transaction))
 
     def _lock(self, transaction: int, table: HiveTable, operation: int) -> None:
-        """Take a shared lock. It registers writers, whose commits then conflict with each other.
-
-        Raises:
-            ConnectorError: HIVE_TABLE_LOCK_NOT_ACQUIRED if another transaction keeps the table locked.
-        """
+        """Take a shared lock, which registers writers so that their commits conflict."""
         component = ttypes.LockComponent(
             type=ttypes.LockType.SHARED_READ,
             level=ttypes.LockLevel.TABLE,
@@ -322,7 +307,7 @@ class ThriftMetastore(Metastore):
             )
 
     def _has_lock(self, transaction: int, component: Any, patience: float) -> bool:
-        """Request a lock and wait for it; return whether it came in time. It ends with the transaction."""
+        """Request a lock; return whether it came in time."""
         request = ttypes.LockRequest([component], transaction, self._user, self._process)
         with self._clients.connected(f"lock '{component.dbname}.{component.tablename}'") as client:
             answer = client.lock(request)
@@ -334,7 +319,7 @@ class ThriftMetastore(Metastore):
             return bool(answer.state == ttypes.LockState.ACQUIRED)
 
     def _record_partitions(self, client: Any, transaction: int | None, table: HiveTable, changes: Changes) -> None:
-        """Add new partitions, and record all changed ones, so that commits of writers conflict."""
+        """Record new and changed partitions, so that commits of writers conflict."""
         names = changes.partitions.get(table.id, set())
         if not names:
             return
@@ -355,7 +340,7 @@ class ThriftMetastore(Metastore):
                 client.add_dynamic_partitions(request)
 
     def _adopt(self, client: Any, table: HiveTable, write_ids: ValidWriteIds) -> None:
-        """Continue the write ids of another metastore; transactions open there stay hidden here."""
+        """Continue the write ids of another metastore."""
         if not write_ids.high_watermark:
             return
         hidden_ids = sorted(number for number in write_ids.open | write_ids.aborted if number <= write_ids.high_watermark)
@@ -408,7 +393,6 @@ def _describe(client: Any, name: SchemaTableName) -> Any:
 
 
 def _comment(client: Any, table: HiveTable) -> None:
-    """Set a table's comments without updating its statistics."""
     _require_table(client, table)
     description = _describe(client, table.name)
     set_comments(description, table)
@@ -433,11 +417,6 @@ def _require_table(client: Any, table: HiveTable) -> None:
 
 
 def _partitions(client: Any, table: HiveTable) -> list[str]:
-    """Return the names of all partitions, sorted.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED if one is not in the folder of its name.
-    """
     names = []
     for partition in client.get_partitions(table.name.schema, table.name.table, _ALL):
         texts = [None if value == DEFAULT_PARTITION else value for value in partition.values]
@@ -453,7 +432,7 @@ def _partitions(client: Any, table: HiveTable) -> list[str]:
 
 
 def _transactions(state: Any, own: int | None) -> str:
-    """Encode the invisible transactions: open or aborted ones, and all that began after our own."""
+    """Encode the transactions that are open, aborted, or later than our own."""
     numbers = list(state.open_txns)
     aborted = {number for i, number in enumerate(numbers) if _bit(state.abortedBits, i)}
     high = int(state.txn_high_water_mark) if own is None else min(own, int(state.txn_high_water_mark))
@@ -463,7 +442,7 @@ def _transactions(state: Any, own: int | None) -> str:
 
 
 def _compactions(state: Any, own: int | None) -> ValidTransactions:
-    """Return the transactions whose compactions are visible: those committed before our own began."""
+    """Return the transactions whose compactions are visible."""
     high = int(state.txn_high_water_mark)
     return ValidTransactions(high if own is None else min(own, high), frozenset(map(int, state.open_txns)))
 
@@ -475,7 +454,6 @@ def _write_ids(response: Any) -> ValidWriteIds:
 
 
 def _bit(packed: bytes | None, index: int) -> bool:
-    """Return a bit, counted from the lowest one of each byte."""
     return packed is not None and index >> 3 < len(packed) and bool(packed[index >> 3] >> (index & 7) & 1)
 
 

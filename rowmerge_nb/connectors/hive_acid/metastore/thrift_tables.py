@@ -51,14 +51,9 @@ def folder_of(location: str | None, subject: str) -> Path:
 def hive_table_of(name: SchemaTableName, metastore_table: Any, not_null: Collection[str]) -> HiveTable:
     """Convert a table of the metastore.
 
-    Args:
-        name: its schema and name.
-        metastore_table: the metastore's table.
-        not_null: the columns that must not be NULL.
-
     Raises:
-        ConnectorError: NOT_SUPPORTED for a view, another format, an insert-only table, a type or a store; HIVE_METASTORE_ERROR if the
-            description is invalid.
+        ConnectorError: NOT_SUPPORTED for a view, another format, an insert-only table, a type or a store; HIVE_METASTORE_ERROR for an
+            invalid description.
     """
     try:
         return _table_of(name, metastore_table, not_null)
@@ -113,7 +108,6 @@ def _table_of(name: SchemaTableName, metastore_table: Any, not_null: Collection[
 
 
 def _require_layout(names: Sequence[str], buckets: Any, version: int) -> None:
-    """Raise a ValueError for a table without columns or with invalid buckets."""
     if not names:
         raise ValueError("it has no columns")
     if buckets is not None and (
@@ -123,7 +117,7 @@ def _require_layout(names: Sequence[str], buckets: Any, version: int) -> None:
 
 
 def thrift_table(table: HiveTable, owner: str) -> Any:
-    """Build the metastore's table, with the parameters that mark a transactional table for Hive and Trino."""
+    """Build the metastore's table, with the parameters of a transactional one."""
     parameters = {_IDENTITY: table.id} if table.comment is None else {_IDENTITY: table.id, _COMMENT: table.comment}
     if table.transactional:
         parameters |= {"transactional": "true", "transactional_properties": "default"}

@@ -71,7 +71,6 @@ def type_of_hive(text: str) -> Type:
 
 
 def _read(words: list[str]) -> Type:
-    """Parse a type from the front of the words, removing them."""
     name = words.pop(0)
     base = name.lower()
     if base in {"array", "map"}:

@@ -1,7 +1,4 @@
-"""ORC files written by pyorc, for timestamps before 1970 with a fraction, which Arrow's writer gets wrong.
-
-It is several times slower than Arrow, so only files with such a timestamp use it.
-"""
+"""ORC files written by pyorc, for timestamps before 1970 with a fraction, which Arrow writes wrongly."""
 
 from __future__ import annotations
 
@@ -27,12 +24,6 @@ _BATCH: Final = 10_000
 
 class ExactWriter:
     """Writes events into a file.
-
-    Args:
-        path: the new file.
-        columns: the data columns.
-        stripe_bytes: the size of a stripe.
-        codec: the compression.
 
     Raises:
         ExecutionError: NOT_SUPPORTED if pyorc is not installed.
@@ -78,8 +69,6 @@ class ExactWriter:
 
 
 class _Moments:
-    """Timestamps as microseconds since 1970."""
-
     @staticmethod
     def to_orc(value: int, _zone: Any) -> tuple[int, int]:
         seconds, rest = divmod(value, _SECOND)

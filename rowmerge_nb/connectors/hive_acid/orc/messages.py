@@ -1,4 +1,4 @@
-"""Protocol buffers and compression chunks, as far as the tails of ORC files need them."""
+"""Protocol buffers and compression chunks in tails of ORC files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST: Final = 1 << 28
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """Yield number, wire type and value of each field of a message."""
+    """Yield number, wire type and value of each field."""
     at = 0
     while at < len(message):
         key, at = _read_varint(message, at)
@@ -95,10 +95,10 @@ def field(number: int, value: int | bytes) -> bytes:
 
 
 def decompressed(data: bytes, codec: int) -> bytes:
-    """Decompress ORC chunks. Each has a header of three bytes, whose lowest bit marks an uncompressed chunk.
+    """Decompress ORC chunks. The lowest bit of a chunk's three-byte header marks an uncompressed one.
 
     Raises:
-        ValueError: the codec is unknown, or the result is larger than any tail.
+        ValueError: the codec is unknown, or the result too large.
     """
     if codec == _NONE:
         return data
@@ -135,7 +135,7 @@ def _unpacked(chunk: bytes, codec: int) -> bytes:
 
 
 def compressed(plain: bytes, codec: int) -> bytes:
-    """Write uncompressed chunks, which tails do not need to pack."""
+    """Write uncompressed chunks."""
     if codec == _NONE:
         return plain
     chunks = [plain[at : at + _CUT] for at in range(0, len(plain), _CUT)]

@@ -67,7 +67,7 @@ def row_count(path: Path) -> int:
 
 
 class RowKeys:
-    """Row keys of a page: original write id, bucket number (codec version 1) and row number."""
+    """Row keys: original write id, bucket number (codec version 1) and row number."""
 
     def __init__(self, write_ids: npt.NDArray[np.int64], buckets: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> None:
         self.write_ids = write_ids
@@ -87,7 +87,7 @@ class RowKeys:
 
     @classmethod
     def of_original(cls, bucket: int, first: int, rows: int) -> RowKeys:
-        """Return the keys of rows that are older than all transactions."""
+        """Return the keys of rows without row ids."""
         constant = np.full(rows, encode_bucket(bucket), np.int64)
         return cls(np.zeros(rows, np.int64), constant, np.arange(first, first + rows))
 
@@ -102,7 +102,7 @@ class RowKeys:
         return RowKeys(self.write_ids[rows], self.buckets[rows], self.numbers[rows])
 
     def order(self) -> npt.NDArray[np.int64]:
-        """Return the sort order of events: by write id, bucket, row number."""
+        """Return the sort order: by write id, bucket, row number."""
         return np.lexsort((self.numbers, self.locations))
 
     def as_array(self) -> pa.Array:
@@ -113,14 +113,14 @@ class RowKeys:
 
 @dataclass(frozen=True)
 class KeyBounds:
-    """The inclusive bounds of row keys: write ids and row numbers."""
+    """Inclusive bounds of write ids and row numbers."""
 
     write_ids: tuple[int, int]
     numbers: tuple[int, int]
 
     @classmethod
     def of(cls, tail: OrcTail, stripes: Sequence[Stripe]) -> KeyBounds | None:
-        """Return the bounds by the statistics of stripes; None if they are incomplete."""
+        """Return the bounds by statistics, or None."""
         pairs = []
         for index in (_WRITE_ID_INDEX, _NUMBER_INDEX):
             ranges = [tail.range(stripe.number, tail.column(index), BIGINT) for stripe in stripes]
@@ -146,12 +146,7 @@ class KeyBounds:
 
 
 class DeletedRows:
-    """The delete events that concern a file or a part of it. No others are held in memory.
-
-    Args:
-        paths: the files of delete events.
-        bounds: the bounds of the file's row keys; None if unknown.
-    """
+    """The delete events that concern a file, within the bounds of its row keys if known."""
 
     def __init__(self, paths: Sequence[Path], bounds: KeyBounds | None = None) -> None:
         keys = RowKeys.concat([keys_within for path in paths for keys_within in _events_within(path, bounds)])
@@ -172,7 +167,6 @@ class DeletedRows:
 
 
 def _events_within(path: Path, bounds: KeyBounds | None) -> Iterator[RowKeys]:
-    """Yield the keys of delete events within bounds, skipping stripes without any."""
     tail = read_tail(path) if bounds is not None else None
     skipped = set()
     if tail is not None and bounds is not None:
@@ -204,7 +198,6 @@ class KeysFirst:
     """Columns that are read before the others to decide whether a stripe matters.
 
     Args:
-        columns: the columns and their indexes in files.
         matter: returns whether any row of a stripe matters, given these columns.
     """
 
@@ -221,16 +214,10 @@ def read_rows(
     stripes: Sequence[Stripe] | None = None,
     first: KeysFirst | None = None,
 ) -> Iterator[tuple[int, RowKeys | None, list[pa.Array]]]:
-    """Read the requested columns of a file, stripe by stripe.
+    """Read columns of a file, stripe by stripe.
 
-    Args:
-        path: the file.
-        columns: the columns and their indexes in files. Files are matched by position: a renamed column keeps its values, and a later one
-            is NULL.
-        original: bucket and number of the first row for a file without row ids; otherwise None.
-        keys: whether to yield the rows' keys.
-        stripes: the stripes to read; None for all.
-        first: the columns that decide whether a stripe is skipped.
+    Columns have an index in files: a renamed column keeps its values, and a later one is NULL. ``original`` is bucket and number of the first
+    row for a file without row ids. ``first`` decides whether a stripe is skipped.
 
     Yields:
         The number of rows, their keys, and one array per column.
@@ -301,7 +288,7 @@ def _arrays(
 
 
 def read_deletes(paths: Sequence[Path]) -> tuple[RowKeys, npt.NDArray[np.int64]]:
-    """Read delete events: the deleted rows, and the write ids of the deleting transactions."""
+    """Read the deleted rows, and the write ids of the deleting transactions."""
     pages = [page for path in paths for page in _stripes(path, (*KEYS, "currentTransaction"))]
     current = [page.column("currentTransaction").to_numpy(zero_copy_only=False) for page in pages]
     return RowKeys.concat([RowKeys.of(page) for page in pages]), np.concatenate([*current, np.zeros(0, np.int64)])

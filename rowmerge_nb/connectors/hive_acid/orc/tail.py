@@ -1,8 +1,8 @@
 """Tails of ORC files: statistics of stripes, and metadata that Arrow does not write.
 
-A file ends with statistics of stripes, footer, postscript (which has the lengths of both) and one byte with the postscript's length. All
-are protocol buffers. Arrow reads user metadata and lengths of texts but writes neither. Hive 3 reads the last key of each stripe from the
-former, and the latter distinguish ``varchar(n)`` from a string.
+A file ends with statistics of stripes, footer, postscript (with the lengths of both) and one byte with the postscript's length. Arrow
+reads user metadata and lengths of texts but writes neither. Hive 3 reads the last key of each stripe from the former, and the latter
+distinguish ``varchar(n)`` from a string.
 """
 
 from __future__ import annotations
@@ -50,10 +50,7 @@ class Stripe:
     """A stripe of a file.
 
     Args:
-        number: its index.
         first: the number of rows before it.
-        rows: its number of rows.
-        size: its size in bytes.
     """
 
     number: int
@@ -68,8 +65,6 @@ class ValueRange:
 
     Args:
         count: the number of values that are not NULL.
-        low: a lower bound, or None.
-        high: an upper bound, or None.
     """
 
     count: int
@@ -82,7 +77,6 @@ class OrcTail:
     """The parsed tail of a file.
 
     Args:
-        stripes: the stripes.
         children: for each type the numbers of its nested types; type 0 is the whole file.
         statistics: for each stripe the encoded statistics of every type.
     """
@@ -101,7 +95,7 @@ class OrcTail:
         return number
 
     def range(self, stripe: int, column: int | None, sql_type: Type) -> ValueRange | None:
-        """Return a column's range in a stripe; None if it is unknown, or the type's order is unsafe."""
+        """Return a column's range in a stripe; None if unknown or unsafe."""
         if column is None or stripe >= len(self.statistics) or column >= len(self.statistics[stripe]):
             return None
         # Invalid statistics count as unknown.
@@ -148,7 +142,7 @@ zone.
 
 
 def read_tail(path: Path) -> OrcTail | None:
-    """Read a file's tail; None if it cannot be parsed. Reading the rows raises any real error."""
+    """Read a file's tail; None if it cannot be parsed."""
     try:
         with path.open("rb") as file:
             script, start, footer, codec = _script_and_footer(file)
@@ -186,7 +180,6 @@ def _subtypes(orc_type: bytes) -> Iterator[int]:
 
 
 def _script_and_footer(file: Any) -> tuple[bytes, int, bytes, int]:
-    """Return postscript, footer offset, footer, and codec of a file."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _TAIL))
     tail = file.read()
@@ -206,10 +199,7 @@ def _script_and_footer(file: Any) -> tuple[bytes, int, bytes, int]:
 def complete_footer(path: Path, types: Sequence[tuple[int, Type]], entries: Callable[[Sequence[int]], Mapping[str, str]]) -> None:
     """Add to a file's footer what Arrow does not write.
 
-    Args:
-        path: the file.
-        types: ``varchar(n)`` or ``char(n)`` types that Arrow wrote as strings, with their numbers.
-        entries: builds user metadata from the number of the last row of each stripe.
+    ``types`` are ``varchar(n)`` and ``char(n)`` types by number. ``entries`` builds user metadata from each stripe's last row.
     """
     with path.open("r+b") as file:
         script, start, footer, codec = _script_and_footer(file)

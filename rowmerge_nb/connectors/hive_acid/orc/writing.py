@@ -1,4 +1,4 @@
-"""Writing of ORC files for transactional tables: inserted rows, delete events, and compacted rows."""
+"""Writing of ORC files for transactional tables."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def disk_errors(path: Path) -> AbstractContextManager[None]:
 class _Stream:
     """The target of Arrow's ORC writer, which delays errors of the disk until `check`.
 
-    An error raised while Arrow closes its writer would end the process.
+    An error while Arrow closes its writer would end the process.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,7 +58,6 @@ class _Stream:
         return bool(self._file.closed)
 
     def write(self, data: bytes) -> int:
-        """Write bytes; does nothing after an error."""
         if self._error is None:
             try:
                 self._file.write(data)
@@ -67,7 +66,7 @@ class _Stream:
         return len(data)
 
     def flush(self) -> None:
-        """Do nothing: nothing is buffered."""
+        """Return at once: nothing is buffered."""
 
     def close(self) -> None:
         try:
@@ -76,13 +75,12 @@ class _Stream:
             self._error = self._error or error
 
     def check(self) -> None:
-        """Raise the first error of the disk."""
         if self._error is not None:
             raise self._error
 
 
 class _EventFile:
-    """A file of events, written by Arrow until a value appears that Arrow would write wrongly."""
+    """A file of events, written by Arrow unless it would write a value wrongly."""
 
     def __init__(self, path: Path, columns: Sequence[ColumnMetadata], codec: OrcCodec, root: Path | None = None) -> None:
         from pyarrow import orc
@@ -112,7 +110,6 @@ class _EventFile:
         self._has_events = True
 
     def close(self) -> None:
-        """Write the file's end, once."""
         writer, self._writer = self._writer, None
         if writer is not None:
             with disk_errors(self._path):
@@ -128,7 +125,6 @@ class _EventFile:
         return self._path.with_name(f"{self._path.name}.exact")
 
     def _switch_writer(self) -> None:
-        """Switch to the slower writer, copying the events so far."""
         exact = ExactWriter(self._other, self._columns, _STRIPE_BYTES, self._codec)
         self._writer.close()
         self._stream.close()
@@ -144,12 +140,7 @@ class AcidFileWriter:
     """Writes the rows that a transaction inserts into one bucket.
 
     Args:
-        path: the new file.
-        columns: the data columns.
-        write_id: the transaction's write id.
-        bucket: the bucket's number.
         statement: the writer's number within the transaction.
-        codec: the compression.
         root: the folder below which folders are made; None makes all of them.
     """
 
@@ -216,16 +207,7 @@ def write_deletes(
     codec: OrcCodec = OrcCodec.GZIP,
     root: Path | None = None,
 ) -> int:
-    """Write the delete events of one bucket, sorted and without duplicates; return their number.
-
-    Args:
-        path: the new file.
-        columns: the data columns.
-        write_id: the write id of the deleting transaction, or one per event.
-        keys: the rows.
-        codec: the compression.
-        root: the folder below which folders are made; None makes all of them.
-    """
+    """Write the delete events of one bucket, sorted and without duplicates; return their number."""
     order = keys.order()
     locations, numbers = keys.locations[order], keys.numbers[order]
     first = np.ones(order.size, bool)

@@ -85,14 +85,7 @@ _CONFLICTS: Final = frozenset({"40001", "40P01"})
 
 
 def translated(error: Exception, doing: str, where: str, dsn: str) -> RowMergeError:
-    """Convert an error of the driver.
-
-    Args:
-        error: the driver's error.
-        doing: the activity.
-        where: the server, without secrets.
-        dsn: the connection string, whose secrets are redacted.
-    """
+    """Convert an error of the driver, redacting secrets of the connection string."""
     state, words = getattr(error, "sqlstate", None) or "", redacted(_words_of(error), dsn).rstrip(".")
     message = f"{doing} in {where} failed: {words}"
     if state.startswith("23"):
@@ -125,7 +118,6 @@ def translated(error: Exception, doing: str, where: str, dsn: str) -> RowMergeEr
 
 
 def _words_of(error: Exception) -> str:
-    """Return the server's message and detail, otherwise the driver's text."""
     details: dict[Any, bytes] = {k: v for k, v in (getattr(error, "details", None) or []) if isinstance(v, bytes)}
     names = ("PG_DIAG_MESSAGE_PRIMARY", "PG_DIAG_MESSAGE_DETAIL")
     parts = [details.get(name) or details.get(name.encode()) for name in names]

@@ -1,4 +1,4 @@
-"""Stages of dead drivers: recognized by their names, and removed."""
+"""Stages of dead drivers, recognized by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PREFIX: Final = "rowmerge_nb_stage_"
 
 
 def orphans(session: Session) -> list[Orphan]:
-    """Return the stages whose drivers have died, so that their locks are free."""
+    """Return the stages of dead drivers."""
     return [_described(row) for row in _orphans(session)]
 
 

@@ -20,10 +20,6 @@ def terms_of(column: Column, *, unicode: bool) -> Terms | None:
     """Return the terms of a column; None if the server must not compare it.
 
     Texts are ordered by code points as in the engine, not by locale. A nondeterministic collation may treat more texts as equal.
-
-    Args:
-        column: the column.
-        unicode: whether the database's texts are UTF-8.
     """
     name, base = quoted(column.name), column.type.base
     if base in {"smallint", "integer", "bigint"}:

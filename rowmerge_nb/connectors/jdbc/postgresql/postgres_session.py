@@ -1,8 +1,7 @@
 """Sessions on a PostgreSQL server, independent of settings by role, database and environment.
 
-All SQL of this connector runs with a search path of the server's own names. But a statement that writes to a user's table also runs that
-table's triggers, rules and defaults. They expect the role's own search path and settings, which are restored for that statement. So its
-SQL qualifies all names, including operators.
+A statement that writes to a user's table runs its triggers, rules and defaults, which expect the role's own settings. These are restored
+for that statement, so its SQL qualifies all names, including operators.
 """
 
 from __future__ import annotations
@@ -54,13 +53,7 @@ _USUAL_PATH: Final = '"$user", public'
 
 
 class PostgresSession(Session):
-    """A session whose statements mean the same for every role.
-
-    Args:
-        store: the database.
-        connection: the driver's connection in autocommit mode.
-        options: the startup options of the connection string or environment.
-    """
+    """A session whose statements mean the same for every role."""
 
     def __init__(self, store: Store, connection: Any, options: str) -> None:
         super().__init__(store, connection)
@@ -81,7 +74,7 @@ class PostgresSession(Session):
 
     @cached_property
     def _own_path(self) -> str:
-        """The role's search path in other sessions: by connection, by role and database, or the default."""
+        """The role's search path in other sessions."""
         paths = _OWN_PATH.findall(self._options)
         if paths:
             return re.sub(r"\\(.)", r"\1", paths[-1])
@@ -95,7 +88,7 @@ class PostgresSession(Session):
         return str(rows[0]["setting"]).partition("=")[2] if rows else _USUAL_PATH
 
     def use_own_settings(self) -> None:
-        """Restore the role's settings for the code of a user's table, until the transaction ends or they are reset."""
+        """Restore the role's settings, until the transaction ends or they are reset."""
         names = ", ".join(map(literal, ("search_path", *_MEANING)))
         self.execute(
             f"SELECT set_config(name, CASE name WHEN 'search_path' THEN {literal(self._own_path)} ELSE reset_val END, true) "
@@ -104,7 +97,7 @@ class PostgresSession(Session):
 
     @contextmanager
     def own_settings(self) -> Iterator[None]:
-        """Apply the role's settings within the block. Statements must qualify all names, and a transaction must be open."""
+        """Apply the role's settings within the block, in an open transaction."""
         self.use_own_settings()
         yield
         # After an error nothing must be reset: the settings end with the transaction or savepoint.

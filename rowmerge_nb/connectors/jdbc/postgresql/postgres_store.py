@@ -60,7 +60,7 @@ class PostgresStore(Store):
     batch_option = ("adbc.postgresql.batch_size_hint_bytes", str(BATCH_BYTES))
 
     def column_name(self, name: str) -> str:
-        """Return the name in lower case, as the server folds unquoted names."""
+        """Return the name in lower case."""
         return name.lower()
 
     @property
@@ -99,7 +99,7 @@ class PostgresStore(Store):
             return connect(self.dsn, autocommit=True)
 
     def _unreachable(self, error: Exception) -> ConnectorError:
-        """Return the error of a failed connection. The driver's text may contain parts of the connection string."""
+        """Return the error of a failed connection, without its string."""
         words = " ".join(str(error).split("Failed to connect: ")[-1].split())
         subject = f"PostgreSQL at {self.shown}"
         if re.search(
@@ -130,11 +130,11 @@ class PostgresStore(Store):
         )
 
     def translate(self, error: Exception, doing: str) -> RowMergeError:
-        """Convert an error of the server by its SQLSTATE."""
+        """Convert an error by its SQLSTATE."""
         return translated(error, doing, f"PostgreSQL at {self.shown}", self.dsn)
 
     def is_repeated_key(self, error: ExecutionError) -> bool:
-        """Return whether an error means a duplicate key or exclusion."""
+        """Return whether an error means a duplicate key."""
         return getattr(error, "sqlstate", "") in {"23505", "23P01"}
 
     # -- reading --------------------------------------------------------------------------------------------------
@@ -144,19 +144,19 @@ class PostgresStore(Store):
         return types.value_reading(column)
 
     def cast_of(self, declared: str) -> str:
-        """Return the cast for types that do not accept text."""
+        """Return the cast, if needed."""
         return types.cast_of(declared, "b", declared)
 
     def row_id_type(self, handle: JdbcTableHandle) -> Type:
-        """Return the type of key and row version."""
+        """Return key and row version."""
         return row_of([*((column.name, column.type) for column in handle.key_columns), ("$version", BIGINT)])
 
     def row_id_readings(self, handle: JdbcTableHandle) -> list[Reading]:
-        """Return the ways key and version are read."""
+        """Return the row id's readings."""
         return [*(types.value_reading(column) for column in handle.key_columns), Reading(VERSION.removeprefix("t."), pa.int64())]
 
     def range_of(self, split: JdbcSplit) -> str:
-        """Return the condition for a range of blocks."""
+        """Return a range of blocks."""
         if split.low is None:
             return ""
         upper = "" if split.high is None else f" AND ctid < '({split.high},0)'::tid"
@@ -167,7 +167,7 @@ class PostgresStore(Store):
         return terms_of(column, unicode=unicode)
 
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
-        """Set the session to the split's snapshot, and to a stable order of rows."""
+        """Set the snapshot, and a stable order of rows."""
         if split.predicate:
             # A retried attempt must read rows in the same order, even if the planner's statistics changed: bitmap scans and table scans both
             # return physical order.
@@ -187,7 +187,7 @@ class PostgresStore(Store):
         return f"{reading.column}::text"
 
     def address(self, handle: JdbcTableHandle) -> str:
-        """Build the expression of the primary key, or of the ctid without one."""
+        """Build the primary key or ctid as text."""
         if not handle.key:
             return "'ctid ' || ctid::text" if handle.ranges else ""
         return " || ', ' || ".join(f"{literal(f'{name} = ')} || {quoted(name)}::text" for name in handle.key)
@@ -195,7 +195,7 @@ class PostgresStore(Store):
     # -- writing --------------------------------------------------------------------------------------------------
 
     def stage_writer(self, stage: Stage) -> StageWriter:
-        """Create the writer that copies an attempt's rows into the stage."""
+        """Create the writer of an attempt."""
         return CopyWriter(self, stage)
 
     def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
@@ -210,7 +210,7 @@ class PostgresStore(Store):
         ]
 
     def transported(self, column: Column, array: pa.Array) -> pa.Array:
-        """Convert values for staging; the server pads char."""
+        """Convert values for staging."""
         if column.type.base == "char":
             return pc.utf8_rtrim(array.cast(pa.string()), " ")
         return array.cast(types.transport_type(column.type)[0])
@@ -221,26 +221,23 @@ class PostgresStore(Store):
         return [*keys, parts[-1]]
 
     def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
-        """Build the conditions that join a table ``t`` to its stage ``s``: key and version."""
+        """Build the join conditions: key and version."""
         parts = [f"t.{quoted(column.name)}" for column in handle.key_columns]
         casts = [*(column.cast for column in handle.key_columns), ""]
         return [f"{part} {self.equals} s.k{index}{casts[index]}" for index, part in enumerate([*parts, VERSION])]
 
     def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:
-        """Build the condition of a DELETE from ``t``."""
+        """Build the condition of a DELETE."""
         conditions = [*self.row_id_conditions(handle), f"s.o {self.equals} {int(operation)}"]
         return f"USING {stage} AS s WHERE {' AND '.join(conditions)}"
 
     def reinserting(self, handle: JdbcTableHandle, stage: str, insert: str, rows: int) -> list[str]:
-        """Build the statement that deletes and reinserts updated rows.
-
-        It is a single one because foreign keys are checked at the end of a statement.
-        """
+        """Build one statement, because foreign keys are checked at its end."""
         deletion = f"DELETE FROM {self.table(handle)} AS t {self.staged_rows(handle, stage, 3)} RETURNING 1"
         return [f"WITH gone AS ({deletion}) {insert} AND (SELECT pg_catalog.count(*) FROM gone) {self.equals} {rows}"]
 
     def triggers(self, session: Session, handle: JdbcTableHandle) -> list[str]:
-        """Return the names of a table's triggers and rules."""
+        """Return a table's triggers and rules."""
         table = f"{literal(self.table(handle))}::regclass"
         # Partitions may have their own triggers.
         tables = f"(SELECT {table} UNION SELECT relid FROM pg_partition_tree({table}))"
@@ -252,7 +249,7 @@ class PostgresStore(Store):
         return [row["name"] for row in rows]
 
     def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
-        """Return what would act differently if updated rows were deleted and reinserted."""
+        """Return triggers, rules and foreign keys."""
         table = f"{literal(self.table(handle))}::regclass"
         keys = session.query(
             "SELECT c.conrelid::regclass::text AS name, a.attname::text AS \"column\", c.confdeltype IN ('c', 'n', 'd') AS gone, "
@@ -266,17 +263,17 @@ class PostgresStore(Store):
         ]
 
     def bound_tables(self, session: Session, handle: JdbcTableHandle) -> list[str]:
-        """Return an empty list: PostgreSQL refuses to drop or truncate a referenced table."""
+        """Return none: PostgreSQL refuses to drop a referenced table."""
         return []
 
     def changed(self, session: Session, sql: str, doing: str) -> int:
-        """Run a statement with the role's own settings, which the table's triggers expect; return the number of rows."""
+        """Run a statement with the role's own settings."""
         assert isinstance(session, PostgresSession)
         with session.own_settings():
             return session.execute(sql, doing)
 
     def fill(self, session: Session, handle: JdbcTableHandle, stage: str, operation: int) -> None:
-        """Put defaults into the stage, where this connector's search path applies to their expressions."""
+        """Put defaults into the stage, under this connector's search path."""
         for index, column in enumerate(handle.columns):
             if column.default is not None:
                 value = f"({column.default})::{types.transport_type(column.type)[1]}"
@@ -284,5 +281,5 @@ class PostgresStore(Store):
                 session.execute(f"UPDATE {stage} SET c{index} = {value} WHERE {empty}", f"Writing to table '{handle.name}'")
 
     def inserted(self, column: Column, value: str) -> str:
-        """Return the staged value unchanged: `fill` has replaced NULL by the default."""
+        """Return the value: `fill` has put the default."""
         return value

@@ -47,7 +47,7 @@ _OWN_SCHEMAS: Final = "n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information
 
 
 class PostgresTransaction(JdbcTransaction):
-    """A statement on two connections: one keeps the snapshot that is read, the other writes.
+    """A statement on two connections: one keeps the snapshot, the other writes.
 
     The stage is filled after the snapshot was taken, so the reading connection cannot see it.
     """
@@ -61,7 +61,7 @@ class PostgresTransaction(JdbcTransaction):
         self._stages: list[Stage] = []
 
     def reader(self) -> Session:
-        """Return the connection that sees the statement's own changes, if it writes; otherwise the one with the snapshot."""
+        """Return the connection that sees the statement's own changes."""
         if self._writer is not None and self._writing:
             return self._writer
         if self._reader is None:
@@ -70,7 +70,7 @@ class PostgresTransaction(JdbcTransaction):
         return self._reader
 
     def writer(self) -> Session:
-        """Begin to write. Each statement sees what exists when it begins, including the stage; see `VERSION`."""
+        """Begin to write. Each statement sees the stage; see `VERSION`."""
         writer = self._connection()
         if not self._writing:
             writer.execute("BEGIN ISOLATION LEVEL READ COMMITTED", "Beginning to write")
@@ -78,7 +78,7 @@ class PostgresTransaction(JdbcTransaction):
         return writer
 
     def release(self) -> None:
-        """Release the snapshot, whose lock would block DROP TABLE."""
+        """Release the snapshot, which would block DROP TABLE."""
         if self._reader is not None:
             self._reader.close()
             self._reader = None
@@ -101,7 +101,7 @@ class PostgresTransaction(JdbcTransaction):
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def find(self, name: SchemaTableName) -> JdbcTableHandle | None:
-        """Return a table or view, ignoring case, or None."""
+        """Return a table or view, ignoring case."""
         matches = self.reader().query(
             "SELECT c.oid::bigint AS oid, n.nspname::text AS schema, c.relname::text AS name, c.relkind::text AS kind, "
             "obj_description(c.oid, 'pg_class') AS comment, "
@@ -165,7 +165,7 @@ class PostgresTransaction(JdbcTransaction):
         return Column(row["name"], sql_type, row["declared"], nullable, default_sql, generated, always, cast, row["comment"])
 
     def names(self) -> list[SchemaTableName]:
-        """Return the names of all tables and views."""
+        """Return all tables and views."""
         rows = self.reader().query(
             "SELECT lower(n.nspname) AS schema, lower(c.relname) AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
             f"WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {_OWN_SCHEMAS} "
@@ -174,7 +174,7 @@ class PostgresTransaction(JdbcTransaction):
         return [SchemaTableName(row["schema"], row["name"]) for row in rows]
 
     def schemas(self) -> list[str]:
-        """Return the names of all schemas except the server's own."""
+        """Return all schemas except the server's own."""
         rows = self.reader().query(f"SELECT n.nspname::text AS name FROM pg_namespace n WHERE {_OWN_SCHEMAS}")
         return [row["name"] for row in rows]
 
@@ -191,7 +191,7 @@ class PostgresTransaction(JdbcTransaction):
         return int(self.reader().value(sql))
 
     def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> list[JdbcSplit]:
-        """Split a large table into ranges of blocks, all read in the driver's snapshot."""
+        """Split a large table into ranges of blocks."""
         if not self._snapshot:
             self._snapshot = self.reader().value("SELECT pg_export_snapshot() AS s")
         unicode = bool(domains) and self.reader().value("SELECT current_setting('server_encoding') AS e") == "UTF8"
@@ -209,7 +209,6 @@ class PostgresTransaction(JdbcTransaction):
         return [JdbcSplit(snapshot=self._snapshot, predicate=predicate)]
 
     def _rows(self, handle: JdbcTableHandle, predicate: str) -> int | None:
-        """Count the relevant rows, up to `SPLIT_ROWS`."""
         if not predicate:
             return self.row_count(handle)
         if handle.kind not in _COUNTED:
@@ -218,7 +217,7 @@ class PostgresTransaction(JdbcTransaction):
         return int(self.reader().value(f"SELECT count(*) AS n FROM ({bounded}) AS bounded"))
 
     def longest_name(self) -> int:
-        """Return the server's limit, beyond which it truncates names."""
+        """Return the server's limit."""
         return int(self.reader().value("SELECT current_setting('max_identifier_length')::bigint AS n"))
 
     def declared(self, table: SchemaTableName, column: str, sql_type: Type) -> str:
@@ -231,7 +230,7 @@ class PostgresTransaction(JdbcTransaction):
         return type_name
 
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
-        """Create a table. Names of columns become lower case, as unquoted names do on the server."""
+        """Create a table with lower-case names of columns."""
         parts = []
         for column in metadata.columns:
             declared = self.declared(metadata.name, column.name, column.type)
@@ -252,7 +251,7 @@ class PostgresTransaction(JdbcTransaction):
     def begin_stage(self, session: ConnectorSession, handle: JdbcTableHandle) -> Stage:
         """Create a table next to the target.
 
-        While this transaction's connection lives, it holds an advisory lock on the table's number. A stage with a free lock is an orphan.
+        This transaction's connection holds an advisory lock on the table's number. A stage with a free lock is an orphan.
         """
         writer = self._store.connect(writing=True) if self._writing else self._connection()
         try:
@@ -272,7 +271,7 @@ class PostgresTransaction(JdbcTransaction):
         return stage
 
     def collect(self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]) -> str:
-        """Delete the rows of invalid attempts, and check that all others exist."""
+        """Delete invalid attempts' rows, and count the others."""
         writer, table = self.writer(), _table(stage)
         listed = ", ".join(map(str, attempts))
         # An abandoned attempt may still be writing.
@@ -288,16 +287,16 @@ class PostgresTransaction(JdbcTransaction):
         return table
 
     def hold(self, handle: JdbcTableHandle) -> None:
-        """Take the lock of ALTER TABLE before any other session does."""
+        """Take the lock of ALTER TABLE."""
         self.writer().execute(
             f"LOCK TABLE {self._store.table(handle)} IN ACCESS EXCLUSIVE MODE", f"Locking table '{handle.name}'"
         )
 
     def check_unchanged(self) -> None:
-        """Do nothing: each row's version is compared when it is changed."""
+        """Rely on row versions, which each change compares."""
 
     def commit(self) -> None:
-        """Commit the changes, dropping the stage with them. If the answer is lost, ask for the outcome.
+        """Commit, dropping the stage. If the answer is lost, ask for the outcome.
 
         Raises:
             ConnectorError: nothing was changed; with ``changed=None``, the outcome is unknown.
@@ -319,11 +318,7 @@ class PostgresTransaction(JdbcTransaction):
         self._stages.clear()
 
     def _has_landed(self, number: str | None, error: RowMergeError) -> bool:
-        """Ask over another connection whether a transaction was committed.
-
-        Raises:
-            ConnectorError: JDBC_ERROR with ``changed=None`` if the server does not answer or does not know.
-        """
+        """Ask over another connection whether a transaction was committed."""
         if number is None:
             # It changed nothing.
             return False
@@ -352,7 +347,7 @@ class PostgresTransaction(JdbcTransaction):
         """Return the status of a transaction.
 
         A server that was stopped may have lost an uncommitted transaction: its number is then unassigned, or belongs to another one. If a stage
-        still exists, its removal, and so the transaction, was not committed.
+        still exists, the transaction was not committed.
         """
         staged = "".join(f" OR to_regclass({literal(_table(stage))}) IS NOT NULL" for stage in self._stages)
         status = f"pg_xact_status({literal(number)}::xid8)"

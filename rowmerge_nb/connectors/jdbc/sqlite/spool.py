@@ -27,10 +27,6 @@ MAKING_SECONDS: Final = 60
 class Spool:
     """A staging directory, locked while its driver lives.
 
-    Args:
-        database: the database's path.
-        query_id: the statement.
-
     Raises:
         ConnectorError: PERMISSION_DENIED, or GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
     """
@@ -65,12 +61,12 @@ class Spool:
 
 
 def orphans(database: str) -> list[Orphan]:
-    """Return the directories that no process has locked."""
+    """Return the unlocked directories."""
     return [orphaned_path(directory, *_owner(directory)) for directory in _directories(database) if _is_free(directory)]
 
 
 def remove_orphans(database: str) -> list[Orphan]:
-    """Remove and return the directories that no process has locked."""
+    """Remove and return the unlocked directories."""
     removed = []
     for directory in _directories(database):
         with _locked(directory) as free:
@@ -95,7 +91,6 @@ def _is_free(directory: Path) -> bool:
 
 @contextmanager
 def _locked(directory: Path) -> Iterator[bool]:
-    """Lock a directory, if it belongs to this user and is free."""
     with ExitStack() as stack:
         yield _try_lock(directory, stack)
 

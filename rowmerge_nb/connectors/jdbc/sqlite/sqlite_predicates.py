@@ -30,9 +30,7 @@ _SMALLEST: Final = 1e-44
 def terms_of(column: Column, *, unicode: bool) -> Terms | None:
     """Return the terms of a column; None if SQLite must not compare it.
 
-    Args:
-        column: the column.
-        unicode: whether the file's texts are UTF-8, whose byte order is that of code points.
+    ``unicode``: the file's texts are UTF-8, whose byte order is that of code points.
     """
     name, base = named(column.name), column.type.base
     if base in {"boolean", "tinyint", "smallint", "integer", "bigint"}:
@@ -67,7 +65,6 @@ def _text(value: Any) -> str | None:
 
 
 def _numbers(column: Column, name: str) -> Terms | None:
-    """Return terms for floating point, and for types stored as such."""
     base, text = column.type.base, has_text_affinity(column.declared)
     if base == "decimal" and not text:
         precision, scale = column.type.parameters
@@ -112,10 +109,7 @@ def _number(value: Any) -> str:
 
 
 def _from(name: str, value: dt.datetime) -> str | None:
-    """Build the lower bound of a timestamp.
-
-    Texts may lack seconds and fractions, and have a T in the middle. The shortest text of a timestamp sorts before its other forms.
-    """
+    """Build the lower bound. Texts may lack seconds and fractions, and have a T in the middle."""
     text = value.replace(tzinfo=None).isoformat(" ", "microseconds")
     short = text.rstrip("0").removesuffix(".")
     for part in (":00", ":00", " 00"):
@@ -124,13 +118,13 @@ def _from(name: str, value: dt.datetime) -> str | None:
 
 
 def _until(name: str, value: dt.datetime) -> str | None:
-    """Build the upper bound of a timestamp; the tilde sorts after anything that may follow its text."""
+    """Build the upper bound; the tilde sorts after anything that may follow."""
     text = value.replace(tzinfo=None).isoformat(" ", "microseconds")
     return f"{name} <= '{text[:10]}~' AND replace({name}, 'T', ' ') <= '{text}~'"
 
 
 def _from_day(name: str, value: dt.datetime, days: int) -> str | None:
-    """Build the lower bound of a timestamp with time zone: the day before, since its text may have any zone."""
+    """Build the lower bound: the day before, since the text may have any zone."""
     day = _shifted(value, days)
     return f"{name} >= '{day}'" if day is not None else None
 

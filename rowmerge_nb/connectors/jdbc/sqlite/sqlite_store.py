@@ -37,11 +37,7 @@ _MODELS: Final = {pa.int64(): "0", pa.float64(): "0.0", pa.string(): "''", pa.bi
 
 @dataclass(frozen=True, repr=False)
 class SqliteStore(Store):
-    """An SQLite file.
-
-    Args:
-        path: where it is.
-    """
+    """An SQLite file."""
 
     path: str
 
@@ -66,11 +62,7 @@ class SqliteStore(Store):
         return repr(self.path)
 
     def is_there(self) -> bool:
-        """Return whether the path exists.
-
-        Raises:
-            ConnectorError: JDBC_ERROR for an invalid path.
-        """
+        """Return whether the path exists; JDBC_ERROR if it is invalid."""
         try:
             os.lstat(self.path)
         except FileNotFoundError:
@@ -125,7 +117,6 @@ class SqliteStore(Store):
         return session
 
     def _refuse_shadows(self, session: Session) -> None:
-        """Raise if a table hides one of SQLite's own."""
         names = ", ".join(map(literal, _ASKED))
         rows = session.query(f"SELECT name FROM main.sqlite_schema WHERE lower(name) IN ({names}) LIMIT 1", "Opening it")
         if rows:
@@ -144,7 +135,7 @@ class SqliteStore(Store):
         )
 
     def translate(self, error: Exception, doing: str) -> RowMergeError:
-        """Convert an error of the driver by SQLite's message."""
+        """Convert an error by its message."""
         text = str(error).split("\nquery:")[0]
         words = text.rsplit("Failed to step query: ", 1)[-1].rsplit("Failed to prepare query: ", 1)[-1]
         words = words.removeprefix("IO: ").removeprefix("INTEGRITY: ").strip()
@@ -198,16 +189,16 @@ class SqliteStore(Store):
         return types.key_reading(column) if key else types.value_reading(column)
 
     def row_id_type(self, handle: JdbcTableHandle) -> Type:
-        """Return the key as it is stored; several columns are a row."""
+        """Return the key as stored."""
         fields = [(column.name, types.key_type(column)) for column in handle.key_columns]
         return fields[0][1] if len(fields) == 1 else row_of(fields)
 
     def row_id_readings(self, handle: JdbcTableHandle) -> list[Reading]:
-        """Return the ways the key's columns are read."""
+        """Return the row id's readings."""
         return [types.key_reading(column) for column in handle.key_columns]
 
     def range_of(self, split: JdbcSplit) -> str:
-        """Return the condition for a range of rowids or keys."""
+        """Return a range of rowids or keys."""
         bounds = ((">=", split.low), ("<", split.high))
         return " AND ".join(f"{split.address} {sign} {bound}" for sign, bound in bounds if bound is not None)
 
@@ -216,10 +207,10 @@ class SqliteStore(Store):
         return terms_of(column, unicode=unicode)
 
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
-        """Do nothing: a change between two splits is detected before anything is applied."""
+        """Rely on `check_unchanged` instead of a snapshot."""
 
     def select(self, readings: Sequence[Reading], names: Sequence[str], source: str) -> str:
-        """Build the query, with a first row that shows the types."""
+        """Build the query, with a first row of examples."""
         models = ", ".join(f"{_MODELS[reading.kind]} AS {name}" for reading, name in zip(readings, names, strict=True))
         return f"SELECT {models} UNION ALL SELECT {', '.join(reading.select for reading in readings)} FROM {source}"
 
@@ -228,7 +219,7 @@ class SqliteStore(Store):
         return f"substr(quote({reading.column}), 1, {SHOWN}) || ' (' || typeof({reading.column}) || ')'"
 
     def address(self, handle: JdbcTableHandle) -> str:
-        """Build the expression of the rowid, or of the key if there is no rowid."""
+        """Build the rowid or key as text."""
         number = rowid_of(handle)
         if number:
             return f"'rowid ' || {number}"
@@ -236,7 +227,7 @@ class SqliteStore(Store):
         return " || ', ' || ".join(parts)
 
     def address_of_text(self, session: Session, handle: JdbcTableHandle, column: Column, value: bytes) -> str:
-        """Return the address of a row with this text, searching by bytes."""
+        """Return a row's address by the bytes of a text."""
         address = self.address(handle)
         if not address:
             return ""
@@ -245,41 +236,41 @@ class SqliteStore(Store):
         return f", in the row with {rows[0]['a']}" if rows else ""
 
     def converted(self, column: Column, array: pa.Array) -> pa.Array:
-        """Convert stored values to the column's Arrow type."""
+        """Convert to the column's Arrow type."""
         return types.converted(column, array)
 
     # -- writing --------------------------------------------------------------------------------------------------
 
     def stage_writer(self, stage: Stage) -> StageWriter:
-        """Create the writer of an attempt's file."""
+        """Create the writer of an attempt."""
         return FileWriter(stage.area)
 
     def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
-        """Return the columns of a stage, declared as the table's, so that values compare alike."""
+        """Return columns declared as the table's, so that values compare alike."""
         keys = [(f"k{i}", types.storage_type(types.key_type(c)), c.declared) for i, c in enumerate(handle.key_columns)]
         data = [(f"c{i}", types.storage_type(c.type), c.declared) for i, c in enumerate(handle.columns)]
         return [("a", pa.int64(), "bigint"), ("o", pa.int64(), "int"), ("n", pa.int64(), "int"), *keys, *data]
 
     def transported(self, column: Column, array: pa.Array) -> pa.Array:
-        """Convert values to the form in which SQLite stores them."""
+        """Convert values for storage."""
         return types.stored(column, array)
 
     def transported_key(self, handle: JdbcTableHandle, parts: list[pa.Array]) -> list[pa.Array]:
-        """Return the parts unchanged: keys are read as they are stored."""
+        """Return the parts unchanged."""
         return parts
 
     def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
-        """Build the conditions that join a table ``t`` to its stage ``s``."""
+        """Build the join conditions."""
         return [f"t.{quoted(column.name)} = s.k{index}" for index, column in enumerate(handle.key_columns)]
 
     def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:
-        """Build the condition of a DELETE from ``t``."""
+        """Build the condition of a DELETE."""
         names = ", ".join(f"t.{quoted(name)}" for name in handle.key)
         keys = ", ".join(f"s.k{index}" for index in range(len(handle.key)))
         return f"WHERE ({names}) IN (SELECT {keys} FROM {stage} AS s WHERE s.o = {int(operation)})"
 
     def reinserting(self, handle: JdbcTableHandle, stage: str, insert: str, rows: int) -> list[str]:
-        """Build the statements that delete and reinsert updated rows."""
+        """Build a DELETE and an INSERT."""
         return [f"DELETE FROM {self.table(handle)} AS t {self.staged_rows(handle, stage, 3)}", insert]
 
     def triggers(self, session: Session, handle: JdbcTableHandle) -> list[str]:
@@ -289,7 +280,7 @@ class SqliteStore(Store):
         return [row["name"] for row in rows]
 
     def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
-        """Return the triggers and foreign keys that would act differently if updated rows were deleted and reinserted."""
+        """Return triggers and foreign keys."""
         session.execute("PRAGMA defer_foreign_keys = ON")
         keys = _foreign_keys(session, handle)
         return [
@@ -303,24 +294,24 @@ class SqliteStore(Store):
         ]
 
     def bound_tables(self, session: Session, handle: JdbcTableHandle) -> list[str]:
-        """Return the tables whose rows would change: SQLite deletes all rows before it drops a table."""
+        """Return the tables that refer to this one: SQLite deletes all rows before a DROP."""
         keys = _foreign_keys(session, handle)
         return sorted({row["name"] for row in keys if row["gone"] not in _IDLE and row["name"] != handle.spelled[1]})
 
     def changed(self, session: Session, sql: str, doing: str) -> int:
-        """Run a statement; return the number of rows it touched."""
+        """Run a statement; return the number of rows."""
         session.execute(sql, doing)
         return int(session.value("SELECT changes() AS n"))
 
 
 def rowid_of(handle: JdbcTableHandle) -> str:
-    """Return a name of the rowid that no column has; ``""`` if there are no rowids."""
+    """Return a name of the rowid that no column has, or ``""``."""
     column_names = {column.name.lower() for column in handle.columns}
     return next((name for name in ("rowid", "_rowid_", "oid") if name not in column_names), "") if handle.ranges else ""
 
 
 def _foreign_keys(session: Session, handle: JdbcTableHandle) -> list[dict[str, Any]]:
-    """Return the columns of foreign keys that refer to a table; without a column, the primary key is meant."""
+    """Return the columns of foreign keys that refer to a table; none means its primary key."""
     return session.query(
         'SELECT m.name AS name, f.seq AS place, f."to" AS "column", f.on_delete AS gone, f.on_update AS moved '
         "FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f "

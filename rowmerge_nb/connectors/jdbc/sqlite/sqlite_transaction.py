@@ -36,7 +36,6 @@ class SqliteTransaction(JdbcTransaction):
     """A statement on one connection, which detects commits of others.
 
     Args:
-        store: the database.
         create: whether to create a missing file.
         repeatable: whether several statements read in it. SQLite has no snapshot for them, since tasks have their own connections. Their
             reads are consistent if no other commit comes between.
@@ -71,7 +70,7 @@ class SqliteTransaction(JdbcTransaction):
             )
 
     def writer(self) -> Session:
-        """Begin a writing transaction, which blocks other writers."""
+        """Begin a writing transaction."""
         session = self.reader()
         if not self._writing:
             if not os.access(self._store.path, os.W_OK):
@@ -112,7 +111,7 @@ class SqliteTransaction(JdbcTransaction):
         )
 
     def _resolves_conflicts(self, table: str) -> bool:
-        """Return whether a table's ON CONFLICT clauses would silently delete or skip rows."""
+        """Return whether ON CONFLICT clauses would silently delete or skip rows."""
         query = f"SELECT coalesce(max(sql), '') AS v FROM main.sqlite_master WHERE type = 'table' AND name = {literal(table)}"
         return re.search(r"\bON\s+CONFLICT\b", str(self.reader().value(query)), re.IGNORECASE) is not None
 
@@ -136,7 +135,7 @@ class SqliteTransaction(JdbcTransaction):
         return Column(row["name"], sql_type, declared, nullable, default_sql, generated, numbered=numbered)
 
     def names(self) -> list[SchemaTableName]:
-        """Return the names of all tables and views."""
+        """Return all tables and views."""
         return [SchemaTableName(SCHEMA, row["name"].lower()) for row in self._tables()]
 
     def _tables(self) -> list[dict[str, Any]]:
@@ -150,13 +149,13 @@ class SqliteTransaction(JdbcTransaction):
         return [SCHEMA]
 
     def row_count(self, handle: JdbcTableHandle) -> int | None:
-        """Return the number of rows, which SQLite counts by its smallest index; None for large files."""
+        """Return the number of rows; None for large files."""
         if handle.kind == "view" or Path(self._store.path).stat().st_size > COUNTED_BYTES:
             return None
         return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)}"))
 
     def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> list[JdbcSplit]:
-        """Split a large table into ranges of rowids, or of its key."""
+        """Split a large table into ranges of rowids or keys."""
         unicode = bool(domains) and self.reader().value("PRAGMA encoding") == "UTF-8"
         predicate, _ = predicate_of(handle, domains, lambda column: self._store.terms(column, unicode=unicode))
         rows = self._rows(handle, predicate)
@@ -193,7 +192,7 @@ class SqliteTransaction(JdbcTransaction):
         return type_name
 
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
-        """Create a table; the key's columns are NOT NULL."""
+        """Create a table whose key is NOT NULL."""
         if metadata.name.schema != SCHEMA:
             raise ConnectorError(
                 f"Schema '{metadata.name.schema}' does not exist; an SQLite database has the schema '{SCHEMA}' alone",
@@ -223,7 +222,7 @@ class SqliteTransaction(JdbcTransaction):
         return Stage(str(self._spool.directory))
 
     def collect(self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]) -> str:
-        """Load the files of the valid attempts into a temporary table."""
+        """Load valid attempts' files into a temporary table."""
         session, columns = self.writer(), self._store.stage_columns(handle)
         declared = ", ".join(f"{name} {type_name}" for name, _, type_name in columns)
         session.execute(f"CREATE TEMP TABLE rowmerge_nb_stage ({declared})", "Staging rows")
@@ -245,7 +244,7 @@ class SqliteTransaction(JdbcTransaction):
         return STAGE
 
     def check_unchanged(self) -> None:
-        """Compare SQLite's counter of other connections' commits with its first value."""
+        """Compare SQLite's counter of other connections' commits."""
         if self.writer().value("PRAGMA data_version") != self._version:
             raise ExecutionError(
                 f"SQLite database {self._store.shown} was changed by another connection since the statement has read it",
@@ -280,7 +279,6 @@ class SqliteTransaction(JdbcTransaction):
             self._writing = False
 
     def _rolled_back(self) -> bool:
-        """Roll back; False if no transaction is open, so that it may have been committed."""
         try:
             self._session.execute("ROLLBACK", "Rolling back") if self._session is not None else None
         except RowMergeError:
@@ -309,7 +307,7 @@ class SqliteTransaction(JdbcTransaction):
 
 
 def _address(handle: JdbcTableHandle) -> str:
-    """Return the expression that numbers rows: the rowid, or the key's first column if it is an integer."""
+    """Return the rowid, or the key's first column if it is an integer."""
     if handle.ranges:
         return rowid_of(handle)
     first = next(iter(handle.key_columns), None)

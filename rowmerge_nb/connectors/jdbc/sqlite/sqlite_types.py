@@ -127,7 +127,7 @@ def storage_type(sql_type: Type) -> pa.DataType:
 
 
 def value_reading(column: Column) -> Reading:
-    """Return the way a column's values are read, and the condition of misfits."""
+    """Return the way a column is read, with its misfits."""
     name, base, parameters = named(column.name), column.type.base, column.type.parameters
     if base == "decimal":
         number = f"printf('%.{parameters[1]}f', {name})"
@@ -153,7 +153,7 @@ def value_reading(column: Column) -> Reading:
 
 
 def key_type(column: Column) -> Type:
-    """Return the type of a key column in the row id, which identifies keys as they are stored."""
+    """Return the type of a key column in the row id."""
     if column.type.base == "decimal" and not has_text_affinity(column.declared):
         return DOUBLE
     plain = {pa.int64(): BIGINT, pa.float64(): DOUBLE, pa.binary(): VARBINARY, pa.string(): VARCHAR}
@@ -162,7 +162,7 @@ def key_type(column: Column) -> Type:
 
 
 def key_reading(column: Column) -> Reading:
-    """Return the way a key column is read for the row id. A NULL, which SQLite allows, is a misfit."""
+    """Return the way a key column is read for the row id. NULL is a misfit."""
     name, arrow_type = named(column.name), storage_type(key_type(column))
     kinds = {pa.int64(): "'integer'", pa.float64(): "'real', 'integer'", pa.binary(): "'blob'", pa.string(): "'text'"}
     misfit = f"typeof({name}) NOT IN ({kinds[arrow_type]})"
@@ -172,7 +172,7 @@ def key_reading(column: Column) -> Reading:
 
 
 def _changes_as_real(name: str) -> str:
-    """Build the condition of integers with too many digits for floating point, where another key may have the same value."""
+    """Build the condition of integers with too many digits for floating point."""
     return f"typeof({name}) = 'integer' AND {name} <> CAST({name} AS REAL)"
 
 
@@ -197,7 +197,6 @@ def stored(column: Column, array: pa.Array) -> pa.Array:
 
 
 def _check_digits(column: Column, array: pa.Array) -> None:
-    """Raise for decimals that numeric affinity would round."""
     precision, scale = column.type.parameters
     if precision <= EXACT_DIGITS:
         return
