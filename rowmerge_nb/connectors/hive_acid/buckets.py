@@ -167,7 +167,7 @@ class HiveBucketFunction(BucketFunction):
         return self.handle.bucket_count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the bucket of every row."""
+        """Return the buckets."""
         columns = [page.column(argument) for argument in self.handle.arguments]
         return pa.array(buckets_of(columns, self.handle.types, self.handle.bucket_count, self.handle.version))
 
@@ -189,7 +189,7 @@ class HiveUpdateBucketFunction(BucketFunction):
         return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the bucket of every row."""
+        """Return the buckets."""
         buckets = buckets_in(page.column(0).field(1).to_numpy(zero_copy_only=False))
         return pa.array((buckets % self.count).astype(np.int32))
 

@@ -57,15 +57,12 @@ class HiveAcidConnector(Connector):
     """Hive's transactional tables.
 
     Args:
-        directory: the folder of ``metastore.sqlite`` and of the tables in ``warehouse``. With a Hive Metastore: the folder for new
-            schemas, or None if the metastore chooses it.
+        directory: the folder of ``metastore.sqlite`` and ``warehouse``. With a Hive Metastore: the folder for new schemas, or None.
         metastore: the address ``thrift://host:port`` of a Hive Metastore; None for the embedded one.
-        compression_codec: the compression of new files: ``"GZIP"``, ``"ZSTD"``, ``"SNAPPY"`` or ``"NONE"``, as in Trino's
-            ``hive.compression-codec``. Files of all four can be read.
+        compression_codec: for new files, as Trino's ``hive.compression-codec``: ``"GZIP"``, ``"ZSTD"``, ``"SNAPPY"`` or ``"NONE"``.
 
     Raises:
-        ConnectorError: INVALID_ARGUMENTS for an unknown codec, or without directory and metastore; HIVE_METASTORE_ERROR if the
-            metastore does not answer, or its file cannot be used.
+        ConnectorError: INVALID_ARGUMENTS, or HIVE_METASTORE_ERROR if the metastore does not answer.
         SetupError: the client library of the Hive Metastore is not installed.
 
     >>> import tempfile
@@ -164,8 +161,8 @@ class HiveAcidConnector(Connector):
         if transaction is None:
             return
         if transaction.number is None and transaction.beginning:
-            transaction.number = self._begun_for(transaction.beginning)
-        if self._undone(transaction):
+            transaction.number = self._find_open_number(transaction.beginning)
+        if self._is_undone(transaction):
             _remove_files(transaction)
             for table in transaction.removed:
                 forget_creation(Path(table.location))
@@ -183,7 +180,7 @@ class HiveAcidConnector(Connector):
     def _is_undone(self, transaction: HiveTransaction) -> bool:
         """End a transaction in the metastore; return whether its changes are void."""
         if transaction.number is not None and transaction.attempt_folders:
-            return self._aborted(transaction.number, transaction)
+            return self._abort(transaction.number, transaction)
         if transaction.number is not None:
             # A transaction that only read has no rows to hide, and it may have ended already.
             try:
@@ -208,7 +205,7 @@ class HiveAcidConnector(Connector):
                 self._unended.discard(number)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> HiveAcidMetadata:
-        """Return the metadata of a transaction."""
+        """Return the metadata."""
         return HiveAcidMetadata(self.metastore, self._transactions.of(transaction_handle))
 
     def get_procedures(self) -> Sequence[Procedure]:
@@ -247,20 +244,19 @@ class HiveAcidConnector(Connector):
             schema: the new table's schema.
             name: its name.
             location: the directory.
-            columns: names and types in table order, partition columns last.
+            columns: names and types, partition columns last.
             partitioned_by: the partition columns.
             bucketed_by: the bucket columns.
             bucket_count: the number of buckets.
-            bucketing_version: the version of Hive's bucket function.
-            write_ids: the write ids by the previous metastore: ``{"highWatermark": 6, "open": [5], "aborted": [2]}``. By default, all write
-                ids in names of directories are committed.
+            bucketing_version: 1 or 2.
+            write_ids: ``{"highWatermark": 6, "open": [5], "aborted": [2]}``; by default, all in names of directories are committed.
             transactional: whether rows can be changed.
 
         Raises:
-            ConnectorError: HIVE_FILE_NOT_FOUND, TABLE_ALREADY_EXISTS, SCHEMA_NOT_FOUND or HIVE_INVALID_PARTITION_VALUE;
-                HIVE_PATH_ALREADY_EXISTS if the directory has files in common with another table.
+            ConnectorError: HIVE_FILE_NOT_FOUND, TABLE_ALREADY_EXISTS, SCHEMA_NOT_FOUND, HIVE_INVALID_PARTITION_VALUE, or
+                HIVE_PATH_ALREADY_EXISTS if another table shares files.
             AnalysisError: columns and properties contradict each other.
-            RowMergeError: INVALID_ARGUMENTS for an invalid name, path, columns or write ids.
+            RowMergeError: INVALID_ARGUMENTS.
         """
         full_name = checked_table_name(schema, name)
         folder = Path(checked_path(location, "location")).absolute()
@@ -329,7 +325,7 @@ class HiveAcidConnector(Connector):
         subject = f"The compaction of table '{table.name}'"
         try:
             with new_compaction() as query_id, writing(subject, "HIVE_FILESYSTEM_ERROR"):
-                return self._compacted(table, self.metastore.open_compaction(query_id, table), major=major)
+                return self._compact(table, self.metastore.open_compaction(query_id, table), major=major)
         except KeyboardInterrupt as interrupt:
             raise StatementInterrupted(
                 f"{subject} was interrupted. The table has the same rows, whether the compaction is finished or not",
@@ -369,7 +365,7 @@ class HiveAcidConnector(Connector):
         return True
 
     def remove_obsolete(self, schema: str, name: str) -> list[Path]:
-        """Remove and return what compactions replaced. No statement may be reading the table."""
+        """Remove what compactions replaced. No statement may be reading the table."""
         table = self._table(schema, name, transactional=True)
         paths = sorted(obsolete(table, self.metastore.snapshot(table)))
         for path in paths:
@@ -393,7 +389,7 @@ class HiveAcidConnector(Connector):
         return table
 
     def open_transactions(self) -> list[OpenTransaction]:
-        """Return the open transactions of all processes, oldest first."""
+        """Return all open transactions, oldest first."""
         return list(self.metastore.open_transactions())
 
     def abort_transaction(self, number: int) -> None:

@@ -53,11 +53,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StagedFile:
-    """A written file that is not part of the table yet.
-
-    Args:
-        statement: the statement number in its row ids; 0 for delete events, which have none.
-    """
+    """A written file that is not part of the table yet."""
 
     kind: str
     partition: str
@@ -68,11 +64,7 @@ class StagedFile:
 
 
 class HivePageSink(ConnectorPageSink):
-    """Writes rows into one file per partition and bucket.
-
-    Args:
-        statement: the number that distinguishes row ids of writers into the same bucket of a partition.
-    """
+    """Writes rows into one file per partition and bucket; ``statement`` distinguishes row ids of its writers."""
 
     def __init__(self, table: HiveTable, write: HiveWrite, statement: int) -> None:
         self._table = table
@@ -129,8 +121,7 @@ class HiveMergeSink(ConnectorMergeSink):
     """Writes insertions through a page sink, and collects deletions because delete events must be sorted.
 
     Args:
-        is_placed: whether a layout sends all rows of a partition and bucket to one writer, so that the writer's index does not matter.
-            By default true for partitioned or bucketed tables.
+        is_placed: whether all rows of a bucket go to one writer, so that its index does not matter.
     """
 
     def __init__(self, table: HiveTable, write: HiveWrite, writer: int, *, is_placed: bool | None = None) -> None:
@@ -180,7 +171,7 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         insert_handle: ConnectorInsertTableHandle,
     ) -> HivePageSink:
-        """Create a sink for an INSERT."""
+        """Create a sink."""
         insert_handle = own(insert_handle, HiveInsertTableHandle)
         return HivePageSink(insert_handle.table_handle.table, insert_handle.write, session.writer or 0)
 
@@ -190,7 +181,7 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> HiveMergeSink:
-        """Create a sink for a MERGE."""
+        """Create a sink."""
         merge_handle = own(merge_handle, HiveMergeTableHandle)
         return HiveMergeSink(hive_table(merge_handle.get_table_handle()).table, merge_handle.write, session.writer or 0)
 

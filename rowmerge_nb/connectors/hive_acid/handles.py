@@ -44,7 +44,7 @@ class HiveWrite:
     """The part of a transaction that sinks need.
 
     Args:
-        folder: the hidden folder below the table's in which tasks write their attempts. The driver creates and removes it.
+        folder: the hidden folder below the table's in which tasks write. The driver creates and removes it.
     """
 
     write_id: int
@@ -73,11 +73,11 @@ class HiveSplit(ConnectorSplit):
 
     Args:
         original: bucket and number of the first row, for a file without row ids.
-        bucket: the bucket that all rows must be in; None if the table is not bucketed.
-        stripes: the half-open range of stripes to read; None for the whole file.
-        domains: the domains of data columns, by index. Stripes without a matching value are skipped.
-        small: the table is so small that the driver can read it faster than a task.
-        elsewhere: rows up to this write id are skipped here because another directory has them.
+        bucket: the bucket that all rows must be in, if the table is bucketed.
+        stripes: the half-open range of stripes to read; None for all.
+        domains: the domains of data columns, by index.
+        small: whether the driver reads the rows itself.
+        elsewhere: the largest write id whose rows another directory has.
     """
 
     path: Path

@@ -37,8 +37,8 @@ class AcidDirectory:
 
     Args:
         kind: ``"base"``, ``"delta"`` or ``"delete_delta"``.
-        lowest: the smallest write id of its rows; 0 for a base.
-        visibility: the compaction's transaction at the end of the name (``_v12``), or None.
+        lowest: the smallest write id; 0 for a base.
+        visibility: the compaction's transaction (``_v12``), or None.
     """
 
     name: str

@@ -63,9 +63,9 @@ class HiveTransaction:
 
     Args:
         number: the metastore's transaction, from the first write on.
-        beginning: the query for which the metastore's transaction is being begun; empty before that.
-        attempt_folders: for each write, the table's folder and the name of the hidden folder in it that tasks write into.
-        placed_folders: directories of deltas moved to where readers look for them.
+        beginning: the query for which the metastore's transaction is being begun.
+        attempt_folders: for each write, the table's folder and the name of the hidden folder in it.
+        placed_folders: directories of deltas moved to where readers look.
         removed: tables whose files are removed after the commit.
     """
 
@@ -96,7 +96,9 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         if name not in handles:
             table = self._metastore.get_table(name)
             handles[name] = (
-                None if table is None else HiveTableHandle(table, self._metastore.snapshot(table, lambda: self._begun(session)))
+                None
+                if table is None
+                else HiveTableHandle(table, self._metastore.snapshot(table, lambda: self._ensure_begun(session)))
             )
         return handles[name]
 
@@ -135,7 +137,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return replace(handle, snapshot=replace(handle.snapshot, write_ids=replace(write_ids, high_watermark=write_id)))
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
-        """Return a table's columns, properties and comment."""
+        """Return the definition."""
         table = hive_table(table_handle).table
         return ConnectorTableMetadata(table.name, table.columns, table.properties, table.comment)
 
@@ -144,7 +146,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return table_size(hive_table(table_handle))
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return the names of all tables."""
+        """Return all tables."""
         return self._metastore.list_tables()
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
@@ -173,7 +175,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         if os.path.lexists(location):
             raise FileExistsError(location)
         # An open transaction keeps the folder from being taken for an orphan.
-        self._begun(session)
+        self._ensure_begun(session)
         try:
             aside.mkdir(parents=True)
             note_creation(aside)
@@ -214,15 +216,15 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return self._transaction.changes.schemas.get(schema, schema in self._metastore.list_schemas())
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return the names of all schemas."""
+        """Return all schemas."""
         return self._metastore.list_schemas()
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Create a schema with the commit."""
+        """Create a schema."""
         self._transaction.changes.schemas[schema] = True
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Drop a schema with the commit."""
+        """Drop a schema."""
         self._transaction.changes.schemas[schema] = False
 
     # -- INSERT ---------------------------------------------------------------------------------------------------
@@ -305,7 +307,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return transaction.number
 
     def _begin_write(self, session: ConnectorSession, handle: HiveTableHandle, *, updates: bool = True) -> HiveWrite:
-        transaction, number = self._transaction, self._begun(session)
+        transaction, number = self._transaction, self._ensure_begun(session)
         write = HiveWrite(
             self._metastore.allocate_write_id(number, handle.table, updates=updates),
             f"_tmp_{session.query_id}_{number}",

@@ -1,7 +1,6 @@
 """Moves of finished directories to where readers look, and their removal on rollback.
 
-A directory is recorded with device and inode before it is moved. So a rollback finds it whenever the statement ended, and never removes
-another directory of the same name.
+Device and inode are recorded before a move, so that a rollback finds the directory at any time and removes no other one.
 """
 
 from __future__ import annotations

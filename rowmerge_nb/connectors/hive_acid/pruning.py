@@ -1,6 +1,6 @@
 """Pruning by a constraint: partitions by values, files by bucket, stripes by statistics.
 
-Rows are skipped only if all their values are known to be outside; delete events are never skipped by values.
+Delete events are never skipped by values.
 """
 
 from __future__ import annotations

@@ -72,10 +72,10 @@ class HiveSplitManager(ConnectorSplitManager):
 
 
 def splits_of(handle: HiveTableHandle, constraint: Constraint | None = None) -> list[HiveSplit]:
-    """Return the splits of a table, partition by partition.
+    """Return the splits of a table.
 
     Raises:
-        ConnectorError: a folder or file is missing, or the layout is invalid.
+        ConnectorError: a folder or file is missing or invalid.
     """
     with folder_errors(Path(handle.table.location)):
         return _splits(handle, constraint)

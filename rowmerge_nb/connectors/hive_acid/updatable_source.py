@@ -1,7 +1,6 @@
 """The older flow of UPDATE and DELETE on Hive tables.
 
-Hive updates a row by a delete event and a new row. So the row id for UPDATE also carries the values of all data columns that are not
-updated.
+Hive updates a row by a delete event and a new row, so the row id for UPDATE carries the values that are not updated.
 """
 
 from __future__ import annotations
@@ -185,7 +184,7 @@ class UpdatableHiveMetadata(ConnectorMetadata):
     def finish_delete(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Publish the files; the commit makes them visible."""
+        """Publish the files."""
         handle = _updatable(table_handle)
         return self._publish(handle, handle.write, fragments, updates=True)
 
@@ -219,7 +218,7 @@ class UpdatableHiveMetadata(ConnectorMetadata):
     def finish_update(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Publish the files; the commit makes them visible."""
+        """Publish the files."""
         handle = _updatable(table_handle)
         return self._publish(handle, handle.write, fragments, updates=True)
 

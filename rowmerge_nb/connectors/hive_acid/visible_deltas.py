@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ValidTransactions:
-    """The transactions whose compactions a reader may use, by Hive's rule for directories with the suffix ``_vN``.
+    """The transactions whose compactions (``_vN``) a reader may use.
 
     Args:
-        high_watermark: the largest transaction when the reader began.
-        uncommitted: transactions that were open or aborted then.
+        high_watermark: the largest transaction.
+        uncommitted: open and aborted ones.
 
     >>> valid = ValidTransactions(9, frozenset({7}))
     >>> valid.is_valid(7), valid.is_valid(8), valid.is_valid(10)
@@ -42,7 +42,7 @@ class ValidTransactions:
     uncommitted: frozenset[int] = field(default_factory=frozenset)
 
     def is_valid(self, transaction: int) -> bool:
-        """Return whether a transaction was committed when the reader began."""
+        """Return whether an id is visible."""
         return transaction <= self.high_watermark and transaction not in self.uncommitted
 
 
@@ -51,7 +51,7 @@ class ValidWriteIds:
     """The write ids that a reader of a table sees.
 
     Args:
-        high_watermark: the largest allocated write id when the reader began.
+        high_watermark: the largest allocated write id.
         transactions: the transactions whose compactions count; None for all.
 
     >>> ids = ValidWriteIds(5, frozenset({4}), frozenset({2}))
@@ -69,7 +69,7 @@ class ValidWriteIds:
         return directory.visibility is None or self.transactions is None or self.transactions.is_valid(directory.visibility)
 
     def is_valid(self, write_id: int) -> bool:
-        """Return whether rows of a write id are visible."""
+        """Return whether an id is visible."""
         return write_id <= self.high_watermark and write_id not in self.open and write_id not in self.aborted
 
     def any_valid(self, lowest: int, highest: int) -> bool:
@@ -127,9 +127,8 @@ class AcidState:
     """The directories and files that a reader of one table or partition uses.
 
     Args:
-        deltas: the deltas with rows, ordered by write id.
-        delete_deltas: the directories of delete events.
-        overlaps: for deltas that overlap, by name: the largest write id whose rows are read from another directory.
+        originals: files without row ids.
+        overlaps: for deltas that overlap, the largest write id whose rows another directory has.
     """
 
     base: AcidDirectory | None

@@ -79,7 +79,7 @@ class JdbcTransaction(ABC):
 
     @abstractmethod
     def schemas(self) -> Sequence[str]:
-        """Return the names of all schemas."""
+        """Return all schemas."""
 
     def longest_name(self) -> int | None:
         """Return the limit on names, in bytes."""
@@ -168,7 +168,7 @@ class JdbcConnector(Connector):
             transaction.rollback()
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> JdbcMetadata:
-        """Return the metadata of a transaction."""
+        """Return the metadata."""
         return JdbcMetadata(self.store, self._transactions.of(transaction_handle))
 
     def get_split_manager(self) -> JdbcSplitManager:
@@ -176,11 +176,11 @@ class JdbcConnector(Connector):
         return JdbcSplitManager(self._transactions)
 
     def get_page_source_provider(self) -> JdbcPageSourceProvider:
-        """Return the provider of page sources."""
+        """Return the provider."""
         return JdbcPageSourceProvider(self.store)
 
     def get_page_sink_provider(self) -> JdbcPageSinkProvider:
-        """Return the provider of sinks."""
+        """Return the provider."""
         return JdbcPageSinkProvider(self.store)
 
     def close(self) -> None:
@@ -335,7 +335,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         """Return a handle with columns that `finish_merge` adds."""
         handle = self._own_rows(table_handle, "altered")
         self._check_names("column", *(column.name for column in columns))
-        return replace(handle, columns=(*handle.columns, *(self._added(handle, column) for column in columns)))
+        return replace(handle, columns=(*handle.columns, *(self._new_column(handle, column) for column in columns)))
 
     def _new_column(self, handle: JdbcTableHandle, column: ColumnMetadata) -> Column:
         declared = self._transaction.declared(handle.name, column.name, column.type)
@@ -366,7 +366,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         return schema in self.list_schemas(session)
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return the names of all schemas."""
+        """Return all schemas."""
         return sorted(name.lower() for name in self._transaction.schemas())
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
@@ -430,7 +430,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> JdbcMergeTableHandle:
-        """Begin a MERGE by creating a stage."""
+        """Begin a MERGE."""
         handle = self._own_rows(table_handle, "changed")
         self._store.check_room(handle.name, len(handle.columns), len(handle.key))
         updated: dict[int, tuple[str, ...]] | None = None

@@ -45,7 +45,7 @@ class Reading:
 
     Args:
         select: the expression that converts its values for the driver.
-        misfit: the condition of values that do not fit the column's type, or ``""``.
+        misfit: the condition of values that do not fit the type, or ``""``.
         column: the unconverted column, to show a misfit.
     """
 
@@ -66,8 +66,8 @@ class Follower:
     """A foreign key, trigger or rule that reacts to changes of a table's rows.
 
     Args:
-        what: the effect, in words, if updated rows are deleted and reinserted.
-        column: the column whose new values it follows; None for any change.
+        what: the effect of reinserting updated rows, in words.
+        column: the column that it follows; None for any change.
     """
 
     what: str
@@ -85,7 +85,7 @@ class Follower:
 
 
 class Store(ABC):
-    """A database. It is pickled for tasks, and shows no credentials in its ``repr`` or errors."""
+    """A database. It is pickled for tasks, and shows no credentials."""
 
     name: str
     """The name in messages: ``SQLite``, ``PostgreSQL``."""

@@ -27,12 +27,12 @@ class Column:
 
     Args:
         name: its name as the database spells it.
-        nullable: whether NULL may be written: the column may hold it, or the database replaces it by a default.
-        default: the expression that replaces NULL in a NOT NULL column, or None.
-        generated: whether the database computes it; it cannot be written.
-        always: whether it is GENERATED ALWAYS AS IDENTITY, so that a value is accepted only on special request.
+        nullable: whether NULL may be written; a default may replace it.
+        default: the expression that replaces NULL in a NOT NULL column.
+        generated: whether the database computes it.
+        always: whether it is GENERATED ALWAYS AS IDENTITY.
         cast: the suffix that converts a staged value, for instance ``::uuid``.
-        added: whether a MERGE adds the column along with its changes.
+        added: whether a MERGE adds the column.
         numbered: whether the database replaces NULL by a number.
     """
 
@@ -61,10 +61,10 @@ class JdbcTableHandle(ConnectorTableHandle):
     Args:
         name: its name in lower case, as in statements.
         spelled: schema and table as the database spells them.
-        key: the primary key's columns in the key's order; empty without one.
-        kind: ``table`` for rows of its own, otherwise the word for it: ``view``, ...
+        key: the primary key's columns, in order.
+        kind: ``table``, or ``view`` and the like.
         ranges: whether it can be read in ranges of row addresses.
-        refusing: the SQL that makes a statement fail if a row breaks a constraint, for tables that would replace or skip rows.
+        refusing: the SQL that makes a statement fail if a row breaks a constraint, instead of replacing or skipping it.
     """
 
     name: SchemaTableName
@@ -102,11 +102,11 @@ class JdbcSplit(ConnectorSplit):
     """A range of a table's rows.
 
     Args:
-        low: the first row address (SQLite: rowid or key, PostgreSQL: block); None for no bound.
-        high: the first row address after the range; None for no bound.
+        low: the first row address (SQLite: rowid or key, PostgreSQL: block), or None.
+        high: the first row address after the range, or None.
         address: the SQL expression of the address, if it differs between tables.
-        snapshot: the database's name of the statement's snapshot; ``""`` if it has none.
-        small: the table is so small that the driver can read it faster than a task.
+        snapshot: the database's name of the statement's snapshot, or ``""``.
+        small: whether the driver reads the rows itself.
     """
 
     low: int | None = None
@@ -129,11 +129,7 @@ class JdbcSplit(ConnectorSplit):
 
 @dataclass(frozen=True)
 class Stage:
-    """The place of staged rows, until the driver applies those of valid attempts.
-
-    Args:
-        area: SQLite: a directory; PostgreSQL: a table next to the target.
-    """
+    """The place of staged rows: a directory (SQLite), or a table next to the target (PostgreSQL)."""
 
     area: str
     schema: str = ""
@@ -141,11 +137,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class JdbcInsertTableHandle(ConnectorInsertTableHandle):
-    """The target of an INSERT.
-
-    Args:
-        filled: the columns that the statement names; the database fills the others by their defaults.
-    """
+    """The target of an INSERT, and the columns that it names."""
 
     table_handle: JdbcTableHandle
     stage: Stage
@@ -157,7 +149,7 @@ class JdbcMergeTableHandle(ConnectorMergeTableHandle):
     """The target of a MERGE.
 
     Args:
-        updated: by case number, the columns that its UPDATE assigns; None if unknown (era ``documents``).
+        updated: by case number, the columns that its UPDATE assigns; None if unknown.
     """
 
     table_handle: JdbcTableHandle

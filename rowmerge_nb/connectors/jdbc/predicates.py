@@ -1,7 +1,6 @@
 """Predicates in the database: the part of a `Constraint` that it evaluates as the engine does.
 
-A row that the engine would keep must never be omitted; others may be included, since the engine filters again. If a database compares
-differently (texts by locale, decimals as floating point), its condition is widened or omitted.
+The engine filters again, so a condition may be wider, but must never omit a matching row.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ class Terms:
     """SQL comparisons of a column with values.
 
     Args:
-        literal: formats a value; None for one that has no literal.
+        literal: formats a value, or returns None.
         equal: the expression for ``IN``; ``""`` if the database's equality is wider than the engine's.
-        ordered: the expression for ``>=`` and ``<=``; ``""`` if the database orders differently.
-        low: formats the condition of a lower bound, if it is more than a comparison with the literal.
+        ordered: the expression for ``>=`` and ``<=``; ``""`` if the order differs.
+        low: formats a lower bound that is more than a comparison.
         high: likewise for an upper bound.
     """
 

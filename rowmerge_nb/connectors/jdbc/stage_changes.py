@@ -1,7 +1,7 @@
 """Applies a stage to its table by a few set-based statements, in the caller's transaction.
 
-Deletes come first, then updates, then inserts, so that a freed key can be used again. Each statement must touch as many rows as were
-staged for it: if another session changed or removed one, the whole statement fails.
+Deletes come first, then updates, then inserts, so that a freed key can be used again. A statement that touches fewer rows than were
+staged for it fails: another session changed or removed one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Changes:
         stage: the stage's name in SQL; all its rows are valid.
         updated: by case number, the columns to write; None for all.
         filled: the columns that an INSERT names; None for all.
-        whole_rows: whether updated rows are staged with all columns, so that they can be deleted and reinserted.
+        whole_rows: whether updated rows are staged with all columns, and can be reinserted.
     """
 
     store: Store
@@ -53,8 +53,8 @@ class Changes:
         """Apply everything, and return the executed statements.
 
         Raises:
-            ExecutionError: TRANSACTION_CONFLICT, or CONSTRAINT_VIOLATION with the database's words.
-            ConnectorError: a value was given for a column that the database computes.
+            ExecutionError: TRANSACTION_CONFLICT or CONSTRAINT_VIOLATION.
+            ConnectorError: a value was given for a computed column.
         """
         outputs: list[Written] = []
         notices: list[str] = []

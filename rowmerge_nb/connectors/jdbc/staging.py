@@ -1,7 +1,7 @@
 """Writing in tasks: attempts stage their rows where only the driver looks, and report them in a fragment.
 
-A staged row has the attempt (``a``), operation (``o``), case number (``n``), the parts of the row id (``k0``, ``k1``, ...), and the
-table's columns (``c0``, ``c1``, ...). Attempts whose fragments do not reach the driver are never applied.
+A staged row has the attempt (``a``), operation (``o``), case number (``n``), row id (``k0``, ``k1``, ...) and columns (``c0``, ``c1``,
+...). Attempts whose fragments do not reach the driver are never applied.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ class JdbcPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         insert_handle: ConnectorInsertTableHandle,
     ) -> JdbcPageSink:
-        """Create a sink for an INSERT."""
+        """Create a sink."""
         insert_handle = own(insert_handle, JdbcInsertTableHandle)
         return JdbcPageSink(self.store, insert_handle.table_handle, self.store.stage_writer(insert_handle.stage))
 
@@ -247,7 +247,7 @@ class JdbcPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> JdbcMergeSink:
-        """Create a sink for a MERGE."""
+        """Create a sink."""
         merge_handle = own(merge_handle, JdbcMergeTableHandle)
         handle = merge_handle.table_handle
         return JdbcMergeSink(JdbcPageSink(self.store, handle, self.store.stage_writer(merge_handle.stage)), len(handle.columns))

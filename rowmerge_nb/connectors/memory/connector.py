@@ -1,8 +1,7 @@
 """Tables as Arrow data in the driver's memory, for trials, teaching and tests.
 
-A table is a list of versions, each an immutable Arrow table. A statement reads the version that is current when it looks the table up.
-Tasks send changes in fragments, ``finish_merge`` builds the next version, and ``commit`` makes it visible. Row ids are positions within a
-version (in bucketed tables: bucket and position).
+A table is a list of versions, each an immutable Arrow table. Tasks send changes in fragments, ``finish_merge`` builds the next version,
+and ``commit`` makes it visible. Row ids are positions within a version (in bucketed tables: bucket and position).
 """
 
 from __future__ import annotations
@@ -140,7 +139,7 @@ class MemoryConnector(Connector):
         self.turns.leave(number)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> MemoryMetadata:
-        """Return the metadata of a transaction."""
+        """Return the metadata."""
         return MemoryMetadata(self, self._transactions.of(transaction_handle))
 
     def get_split_manager(self) -> MemorySplitManager:
@@ -175,7 +174,7 @@ class MemoryConnector(Connector):
         """Return the rows of a table's version, by default the current one.
 
         Raises:
-            ConnectorError: TABLE_NOT_FOUND, or NOT_FOUND for a version that is not kept; the message lists the kept ones.
+            ConnectorError: TABLE_NOT_FOUND, or NOT_FOUND for a version that is not kept.
         """
         with self._lock:
             table = self._tables.get(name)
@@ -187,7 +186,7 @@ class MemoryConnector(Connector):
             return table.versions[number]
 
     def partitions(self, name: SchemaTableName, version: int | None = None) -> pa.Table:
-        """Return the partitions of a table's version: one column per transform, and the number of rows.
+        """Return a column per transform, and the number of rows.
 
         Raises:
             ConnectorError: as in `read`; NOT_FOUND for a table without partitions.
@@ -206,12 +205,12 @@ class MemoryConnector(Connector):
         return counts.rename_columns([*values, "row_count"]).sort_by([(column, "ascending") for column in values])
 
     def versions(self, name: SchemaTableName) -> tuple[int, ...]:
-        """Return the numbers of kept versions, oldest first."""
+        """Return kept versions, oldest first."""
         with self._lock:
             return tuple(sorted(self._tables[name].versions))
 
     def table_of(self, transaction: MemoryTransaction, name: SchemaTableName) -> MemoryTable | None:
-        """Return a table as a transaction sees it."""
+        """Return a transaction's state of a table."""
         with self._lock:
             return transaction.tables[name] if name in transaction.tables else self._tables.get(name)
 
@@ -238,12 +237,12 @@ class MemoryConnector(Connector):
             return name in self._tables
 
     def views_of(self, transaction: MemoryTransaction) -> dict[SchemaTableName, ConnectorViewDefinition]:
-        """Return all views as a transaction sees them."""
+        """Return a transaction's views."""
         with self._lock:
             return {name: view for name, view in {**self._views, **transaction.views}.items() if view is not None}
 
     def schemas_of(self, transaction: MemoryTransaction) -> set[str]:
-        """Return all schemas as a transaction sees them."""
+        """Return a transaction's schemas."""
         with self._lock:
             return {name for name, exists in {**dict.fromkeys(self._schemas, True), **transaction.schemas}.items() if exists}
 

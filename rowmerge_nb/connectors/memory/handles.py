@@ -22,7 +22,7 @@ class MemoryTableHandle(ConnectorTableHandle):
     """One version of a table.
 
     Args:
-        added: the last columns, which a MERGE adds; they are NULL in all rows of the version.
+        added: the last columns, which a MERGE adds and the version lacks.
     """
 
     name: SchemaTableName
@@ -41,7 +41,7 @@ class MemoryTableHandle(ConnectorTableHandle):
 
     @property
     def bucket_count(self) -> int | None:
-        """The number of buckets; None if the table is not bucketed."""
+        """The number of buckets, if any."""
         return self.metadata.properties.get("bucket_count")
 
 
@@ -59,11 +59,11 @@ class MemoryMergeTableHandle(ConnectorMergeTableHandle):
 
 @dataclass(frozen=True)
 class MemoryPartitioningHandle(ConnectorPartitioningHandle):
-    """The buckets of inserted rows by the hash of bucket columns or partition values, and of changed rows by their row id.
+    """Buckets by bucket columns or partition values, or by row id.
 
     Args:
-        arguments: indexes of the bucket columns in the layout; None for the layout of row ids.
-        transforms: for tables without buckets, the transforms of partition values.
+        arguments: indexes of the columns in the layout; None for the layout of row ids.
+        transforms: the transforms of partition values, without buckets.
     """
 
     bucket_count: int

@@ -83,7 +83,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return ConnectorTableVersion(table_handle_of(table_handle).version)
 
     def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
-        """Return the commit time of the version."""
+        """Return the commit time."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         return None if table is None else table.committed.get(handle.version)
@@ -111,11 +111,11 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._replace(handle, restored.rows_of(table.version_of(version, session.time_zone)), metadata=restored.metadata)
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
-        """Return a table's columns and properties."""
+        """Return the definition."""
         return table_handle_of(table_handle).metadata
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return the names of all tables."""
+        """Return all tables."""
         return self._connector.names()
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
@@ -141,13 +141,13 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._transaction.tables[checked.name] = MemoryTable.of(checked, self._connector.next_version(), rows)
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Drop a table with the commit."""
+        """Drop a table."""
         name = table_handle_of(table_handle).name
         self._transaction.appended.pop(name, None)
         self._transaction.tables[name] = None
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Make an empty version of a table."""
+        """Make an empty version."""
         handle = table_handle_of(table_handle)
         self._replace(handle, schema_of(handle.metadata.columns).empty_table())
 
@@ -179,15 +179,15 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return schema in self._connector.schemas_of(self._transaction)
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return the names of all schemas."""
+        """Return all schemas."""
         return sorted(self._connector.schemas_of(self._transaction))
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Create a schema with the commit."""
+        """Create a schema."""
         self._transaction.schemas[schema] = True
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Drop a schema with the commit."""
+        """Drop a schema."""
         self._transaction.schemas[schema] = False
 
     cascades_schemas = True
@@ -204,15 +204,15 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return self._connector.views_of(self._transaction).get(name)
 
     def list_views(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return the names of all views."""
+        """Return all views."""
         return sorted(self._connector.views_of(self._transaction), key=str)
 
     def create_view(self, session: ConnectorSession, view: ConnectorViewDefinition) -> None:
-        """Create a view with the commit."""
+        """Create a view."""
         self._transaction.views[view.name] = view
 
     def drop_view(self, session: ConnectorSession, name: SchemaTableName) -> None:
-        """Drop a view with the commit."""
+        """Drop a view."""
         self._transaction.views[name] = None
 
     def begin_insert(
@@ -273,7 +273,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> MemoryMergeTableHandle:
-        """Begin a MERGE on the handle's version."""
+        """Begin a MERGE."""
         return MemoryMergeTableHandle(table_handle_of(table_handle))
 
     def finish_merge(

@@ -71,7 +71,7 @@ class MemoryBucketFunction(BucketFunction):
         return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the bucket of every row."""
+        """Return the buckets."""
         columns = [page.column(argument) for argument in self.arguments]
         if self.transforms:
             columns = [transform.apply(column) for transform, column in zip(self.transforms, columns, strict=True)]
@@ -90,7 +90,7 @@ class MemoryRowIdBucketFunction(BucketFunction):
         return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the bucket of every row."""
+        """Return the buckets."""
         return page.column(0).field("bucket")
 
 

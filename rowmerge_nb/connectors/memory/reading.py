@@ -1,4 +1,4 @@
-"""Reading of memory tables in tasks: splits and page sources."""
+"""Splits and page sources of memory tables."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class MemorySplit(ConnectorSplit):
 
     Args:
         data: the pages as an Arrow stream, for small tables.
-        path: the Arrow file with all pages of the version, for large ones.
+        path: the Arrow file of the version, for large ones.
         pages: the half-open range of pages in the file.
     """
 
@@ -79,10 +79,7 @@ class MemorySplit(ConnectorSplit):
 
 
 class SplitStore:
-    """Creates splits, and keeps them while their version is kept.
-
-    A large table is written once per version to an Arrow file, which tasks map into memory.
-    """
+    """Creates splits, and keeps them while their version is kept. Large tables are written to an Arrow file."""
 
     def __init__(self) -> None:
         self._splits: dict[tuple[SchemaTableName, int], list[MemorySplit]] = {}

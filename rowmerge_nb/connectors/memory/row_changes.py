@@ -59,11 +59,6 @@ def positions_of(row_ids: pa.Array) -> pa.Array:
 def apply_changes(data: pa.Table, fragments: Collection[bytes]) -> pa.Table:
     """Build the next version of a table.
 
-    Args:
-        data: the version that the statement read.
-        fragments: positions to delete, rows with positions to replace others, rows to append. Updatable page sources send values of some
-            columns with positions.
-
     Returns:
         Unchanged and updated rows in their order, then the new rows in the order of the fragments.
 

@@ -23,9 +23,9 @@ class MemoryTable:
     """A table.
 
     Args:
-        committed: commit times by version; uncommitted ones are missing.
-        former: columns of the versions whose columns differ from the current ones.
-        first: the first version, which differs if the table is dropped and created again.
+        committed: commit times by version.
+        former_columns: columns of versions that differ from the current ones.
+        first: the first version, which identifies a recreated table.
     """
 
     metadata: ConnectorTableMetadata
@@ -98,12 +98,12 @@ class MemoryTable:
         kept_versions = ", ".join(map(str, sorted(self.versions)))
         if version.pointer_type is PointerType.TEMPORAL:
             instant = version.instant(time_zone).astimezone(dt.UTC)
-            number = max((number for number, time in self.committed.items() if time <= instant), default=None)
-            if number is None:
+            latest = max((number for number, time in self.committed.items() if time <= instant), default=None)
+            if latest is None:
                 first = min(self.committed.values(), default=None)
                 since = "" if first is None else f" since {first:%Y-%m-%d %H:%M:%S.%f} UTC"
                 raise no_history(self.metadata.name, instant, f"Kept{since} are the versions {kept_versions}.")
-            return number
+            return latest
         number = version.version
         if not isinstance(number, int) or isinstance(number, bool):
             version_type = version.version_type or type(number).__name__
@@ -139,7 +139,7 @@ class MemoryTransaction:
     """The versions that a transaction reads, and the changes that its commit makes visible.
 
     Args:
-        appended: rows for tables that are only appended to, which fit any state of the table.
+        appended: rows for tables that are only appended to.
     """
 
     number: int = 0

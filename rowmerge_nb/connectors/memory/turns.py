@@ -1,10 +1,7 @@
 """Turns: statements that change rows of one table wait for each other in order of arrival.
 
-A statement that changes rows fails if the table changes between its read and its commit. So a slow statement would never commit next to
-a fast one that is repeated. In a queue, each has the table for itself.
-
-Appends do not conflict, and do not wait for each other. They wait for earlier changes, whose rows may not have been read yet: an append
-before that read would make the change fail.
+A change fails if the table changes between its read and its commit, so a slow statement would never commit next to a fast one that is
+repeated. Appends do not conflict with each other, but wait for earlier changes, which may not have read their rows yet.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class UpdatableMemoryMetadata(ConnectorMetadata):
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> MemoryUpdatableTableHandle:
-        """Begin a DELETE on the handle's version."""
+        """Begin a DELETE."""
         return _updatable(table_handle, None)
 
     def finish_delete(
@@ -93,7 +93,7 @@ class UpdatableMemoryMetadata(ConnectorMetadata):
     def begin_update(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> MemoryUpdatableTableHandle:
-        """Begin an UPDATE on the handle's version."""
+        """Begin an UPDATE."""
         return _updatable(table_handle, tuple(column.name for column in updated_columns))
 
     def finish_update(

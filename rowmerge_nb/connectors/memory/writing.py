@@ -1,4 +1,4 @@
-"""Writing of memory tables in tasks: sinks whose fragments carry the rows."""
+"""Sinks of memory tables, whose fragments carry the rows."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class MemoryPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         insert_handle: ConnectorInsertTableHandle,
     ) -> MemoryPageSink:
-        """Create a sink for an INSERT."""
+        """Create a sink."""
         return MemoryPageSink()
 
     def create_merge_sink(
@@ -96,6 +96,6 @@ class MemoryPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> MemoryMergeSink:
-        """Create a sink for a MERGE."""
+        """Create a sink."""
         handle: Any = merge_handle.get_table_handle()
         return MemoryMergeSink(len(handle.metadata.columns))

@@ -85,14 +85,11 @@ _OF_TABLES: Final = (
 
 
 class EmbeddedMetastore(Metastore):
-    """A metastore in a file.
-
-    Args:
-        file: its path; created if missing. The tables are in the folder ``warehouse`` beside it.
+    """A metastore in a file, created if missing. The tables are in ``warehouse`` beside it.
 
     Raises:
-        ConnectorError: HIVE_METASTORE_ERROR if the file is missing beside a warehouse with tables, has another format, or cannot be
-            opened; PERMISSION_DENIED or GENERIC_INSUFFICIENT_RESOURCES if it cannot be written.
+        ConnectorError: HIVE_METASTORE_ERROR if a warehouse has tables without a file, or the file is invalid; PERMISSION_DENIED or
+            GENERIC_INSUFFICIENT_RESOURCES if it cannot be written.
 
     >>> import tempfile, pathlib
     >>> store = EmbeddedMetastore(pathlib.Path(tempfile.mkdtemp()) / "metastore.sqlite")
@@ -144,12 +141,12 @@ class EmbeddedMetastore(Metastore):
     # -- reading --------------------------------------------------------------------------------------------------
 
     def list_schemas(self) -> Sequence[str]:
-        """Return the names of all schemas."""
+        """Return all schemas."""
         with self._reading() as connection:
             return [name for (name,) in connection.execute("SELECT name FROM databases ORDER BY name")]
 
     def list_tables(self) -> Sequence[SchemaTableName]:
-        """Return the names of all tables."""
+        """Return all tables."""
         with self._reading() as connection:
             rows = connection.execute("SELECT schema_name, name FROM tables ORDER BY schema_name, name")
             return [SchemaTableName(schema, name) for schema, name in rows]

@@ -32,9 +32,9 @@ class HiveTable:
     """A table in the metastore.
 
     Args:
-        id: unique among all tables, including dropped ones of the same name.
+        id: unique among all tables, including dropped ones.
         columns: its columns, partition columns last.
-        bucket_count: the number of buckets; None if the table is not bucketed.
+        bucket_count: the number of buckets, if bucketed.
         managed: whether DROP TABLE removes the files.
     """
 
@@ -81,7 +81,7 @@ class Snapshot:
 
     Args:
         sequence: the number of commits so far; a later change of the same partition is a conflict.
-        partitions: names of the partitions; ``("",)`` for a table without partition columns.
+        partitions: names of the partitions; ``("",)`` without partition columns.
     """
 
     write_ids: ValidWriteIds
@@ -95,11 +95,11 @@ class Changes:
 
     Args:
         adopted: by table id, the write ids from another metastore for a new table.
-        commented: tables with the comments to set on them and their columns.
+        commented: tables with comments to set.
         schemas: schemas to create (True) or drop (False).
         written: tables with inserted or deleted rows.
-        partitions: by table id, names of partitions with new rows.
-        updated: by table id, names of partitions with changed rows; ``""`` for a table without partition columns.
+        partitions: by table id, partitions with new rows.
+        updated: by table id, partitions with changed rows; ``""`` without partition columns.
         sequences: by table id, the sequence of the snapshot that was read.
     """
 
@@ -119,11 +119,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class OpenTransaction:
-    """A transaction that is neither committed nor aborted.
-
-    Args:
-        began: its begin, in seconds since 1970.
-    """
+    """A transaction that is neither committed nor aborted; ``process`` is ``host:pid``."""
 
     number: int
     user: str

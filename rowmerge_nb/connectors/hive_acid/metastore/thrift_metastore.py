@@ -59,7 +59,7 @@ class ThriftMetastore(Metastore):
 
     Args:
         uri: ``thrift://host:port``; several, separated by commas, are tried in order.
-        folder: the folder for new schemas; None if the metastore chooses it.
+        folder: the folder for new schemas, or None.
 
     Raises:
         ConnectorError: HIVE_METASTORE_ERROR if it does not answer.
@@ -82,7 +82,7 @@ class ThriftMetastore(Metastore):
     # -- reading --------------------------------------------------------------------------------------------------
 
     def list_schemas(self) -> Sequence[str]:
-        """Return the names of all schemas."""
+        """Return all schemas."""
         with self._clients.connected("list its databases") as client:
             return sorted(client.get_all_databases())
 
@@ -225,7 +225,7 @@ class ThriftMetastore(Metastore):
                 self._commit_rows(transaction)
         except BaseException as error:
             if getattr(error, "changed", False) is not None:
-                self._drop_again(new)
+                self._drop_new(new)
             raise
 
     def _commit_rows(self, transaction: int) -> None:

@@ -195,11 +195,7 @@ def _check_acid(path: Path, schema: pa.Schema) -> None:
 
 @dataclass(frozen=True)
 class KeysFirst:
-    """Columns that are read before the others to decide whether a stripe matters.
-
-    Args:
-        matter: returns whether any row of a stripe matters, given these columns.
-    """
+    """Columns that are read first, to decide whether any row of a stripe matters."""
 
     columns: Sequence[tuple[int, ColumnMetadata]]
     matter: Callable[[list[pa.Array]], bool]

@@ -47,11 +47,7 @@ _EPOCH: Final = dt.date(1970, 1, 1)
 
 @dataclass(frozen=True)
 class Stripe:
-    """A stripe of a file.
-
-    Args:
-        first: the number of rows before it.
-    """
+    """A stripe of a file; ``first`` rows come before it."""
 
     number: int
     first: int
@@ -61,11 +57,7 @@ class Stripe:
 
 @dataclass(frozen=True)
 class ValueRange:
-    """The known values of a column in a stripe.
-
-    Args:
-        count: the number of values that are not NULL.
-    """
+    """The number of values (not NULL) of a column in a stripe, and their bounds if known."""
 
     count: int
     low: Any = None
@@ -78,7 +70,7 @@ class OrcTail:
 
     Args:
         children: for each type the numbers of its nested types; type 0 is the whole file.
-        statistics: for each stripe the encoded statistics of every type.
+        statistics: encoded, by stripe and type.
     """
 
     stripes: tuple[Stripe, ...]

@@ -140,8 +140,7 @@ class AcidFileWriter:
     """Writes the rows that a transaction inserts into one bucket.
 
     Args:
-        statement: the writer's number within the transaction.
-        root: the folder below which folders are made; None makes all of them.
+        root: the folder below which folders are made, or None.
     """
 
     def __init__(

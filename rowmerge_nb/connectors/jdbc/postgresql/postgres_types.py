@@ -44,10 +44,7 @@ _LENGTH_OFFSET: Final = 4
 def type_of(base: str, category: str, modifier: int) -> Type | None:
     """Return the SQL type of a column, or None.
 
-    Args:
-        base: the server's short name of the type.
-        category: ``b`` for a base type, ``e`` for an enumeration.
-        modifier: ``pg_attribute.atttypmod`` (length, or precision and scale); -1 for none.
+    ``category`` is ``b`` for base types and ``e`` for enumerations, ``modifier`` is ``pg_attribute.atttypmod``.
 
     >>> str(type_of("varchar", "b", 24)), str(type_of("numeric", "b", (12 << 16 | 2) + 4)), type_of("point", "b", -1)
     ('varchar(20)', 'decimal(12,2)', None)

@@ -1,7 +1,4 @@
-"""SQLite's comparisons that agree with the engine's.
-
-SQLite stores decimals as floating point, and timestamps as texts of several forms. Ranges of such columns are slightly widened.
-"""
+"""SQLite's comparisons that agree with the engine's; ranges of decimals and timestamps are slightly widened."""
 
 from __future__ import annotations
 

@@ -37,8 +37,7 @@ class SqliteTransaction(JdbcTransaction):
 
     Args:
         create: whether to create a missing file.
-        repeatable: whether several statements read in it. SQLite has no snapshot for them, since tasks have their own connections. Their
-            reads are consistent if no other commit comes between.
+        repeatable: whether several statements read in it, and fail if another commit comes between.
     """
 
     def __init__(self, store: SqliteStore, *, create: bool, repeatable: bool = False) -> None:

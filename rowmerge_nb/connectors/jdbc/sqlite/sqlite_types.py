@@ -1,8 +1,7 @@
 """SQLite's declared types, their SQL types, and the storage of values.
 
-SQLite does not check types. A declared type only determines the *affinity*: numeric affinity converts text that looks like a number. So
-every value is checked when it is read. Types are declared so that values survive: decimals of more than 15 digits and JSON are declared
-``decimal_text`` and ``json_text``, which have text affinity.
+SQLite does not check types, so every value is checked when it is read. Numeric affinity converts text that looks like a number.
+Therefore decimals of more than 15 digits and JSON are declared ``decimal_text`` and ``json_text``, which have text affinity.
 """
 
 from __future__ import annotations
