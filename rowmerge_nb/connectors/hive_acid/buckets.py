@@ -47,11 +47,7 @@ class HiveUpdateHandle(ConnectorPartitioningHandle):
 
 
 def check_bucket_type(name: str, sql_type: Type) -> None:
-    """Raise if a column cannot be a bucket column.
-
-    Raises:
-        AnalysisError: NOT_SUPPORTED with Trino's words and the column.
-    """
+    """Raise NOT_SUPPORTED, with Trino's words, if a column cannot be a bucket column."""
     if sql_type.base in _PLAIN:
         return
     if sql_type.base in {"array", "map"}:

@@ -43,12 +43,9 @@ if TYPE_CHECKING:
 def write_compaction(
     table: HiveTable, snapshot: Snapshot, folder: Path, suffix: str, codec: OrcCodec, *, major: bool
 ) -> list[tuple[Path, Path]]:
-    """Compact a table, partition by partition, up to the first open write id.
+    """Compact a table up to the first open write id; return the finished directories with their final paths.
 
     Without a suffix, a base is named after a committed write id and marked as compacted.
-
-    Returns:
-        The finished directories below ``folder``, each with its final path.
     """
     ids = snapshot.write_ids
     last = min(ids.open, default=ids.high_watermark + 1) - 1

@@ -240,17 +240,8 @@ class HiveAcidConnector(Connector):
     ) -> None:
         """Adopt a directory that another engine wrote. DROP TABLE does not remove its files.
 
-        Args:
-            schema: the new table's schema.
-            name: its name.
-            location: the directory.
-            columns: names and types, partition columns last.
-            partitioned_by: the partition columns.
-            bucketed_by: the bucket columns.
-            bucket_count: the number of buckets.
-            bucketing_version: 1 or 2.
-            write_ids: ``{"highWatermark": 6, "open": [5], "aborted": [2]}``; by default, all in names of directories are committed.
-            transactional: whether rows can be changed.
+        Partition columns must be the last ones of ``columns``. ``write_ids`` are those of the previous metastore, as
+        ``{"highWatermark": 6, "open": [5], "aborted": [2]}``; by default, all in names of directories are committed.
 
         Raises:
             ConnectorError: HIVE_FILE_NOT_FOUND, TABLE_ALREADY_EXISTS, SCHEMA_NOT_FOUND, HIVE_INVALID_PARTITION_VALUE, or
@@ -298,11 +289,7 @@ class HiveAcidConnector(Connector):
         self.metastore.commit(None, changes)
 
     def unregister_table(self, schema: str, name: str) -> None:
-        """Remove a table from the metastore; its files stay.
-
-        Raises:
-            ConnectorError: TABLE_NOT_FOUND.
-        """
+        """Remove a table from the metastore; its files stay."""
         table = self._table(schema, name)
         # Before the commit: a folder that has a note and no table is an orphan.
         forget_creation(Path(table.location))
@@ -311,14 +298,11 @@ class HiveAcidConnector(Connector):
     def compact(self, schema: str, name: str, *, major: bool = True) -> list[Path]:
         """Compact a table: join its deltas (minor), or write bases of its current rows (major).
 
-        Running statements are not disturbed, and rows keep their ids. `remove_obsolete` removes the old directories.
-
-        Returns:
-            The new directories.
+        Running statements are not disturbed, and rows keep their ids. Return the new directories; `remove_obsolete` removes the old ones.
 
         Raises:
             ConnectorError: TABLE_NOT_FOUND; NOT_SUPPORTED for a table that is not transactional; TRANSACTION_CONFLICT if another
-                compaction is running or the table is dropped; codes of the store for errors of the disk.
+                compaction is running or the table is dropped; errors of the disk.
             StatementInterrupted: an interrupt came.
         """
         table = self._table(schema, name, transactional=True)
@@ -399,12 +383,11 @@ class HiveAcidConnector(Connector):
         )
 
     def orphans(self) -> list[Orphan]:
-        """List directories that no reader will ever see, after aborting transactions of dead processes on this machine.
+        """List directories that no reader will ever see, after aborting transactions of dead local processes.
 
-        - Directories of aborted transactions, and of tasks whose statement has ended. `abort_transaction` ends a transaction whose process
-          died elsewhere.
-        - Folders of tables that were never committed, if no statement is writing and the metastore is embedded.
-        - Notes of a killed CREATE TABLE or DROP TABLE, if no statement is writing.
+        - Directories of aborted transactions, and of tasks whose statement has ended. `abort_transaction` ends one that died elsewhere.
+        - If no statement is writing: notes of a killed CREATE TABLE or DROP TABLE, and with the embedded metastore folders of tables that were
+          never committed.
         """
         self._end_late()
         # Folders are listed before the metastore is asked, so that a folder created meanwhile is not an orphan.

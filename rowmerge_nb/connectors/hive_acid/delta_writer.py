@@ -189,7 +189,6 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
 def _destinations(
     table: HiveTable, page: Page, buckets: npt.NDArray[np.int64]
 ) -> Iterator[tuple[str, int, npt.NDArray[np.int64] | None]]:
-    """Yield partition, bucket and row indexes (None for all rows)."""
     first = len(table.data_columns)
     columns = [page.column(first + i) for i in range(len(table.partitioned_by))]
     if not columns and (buckets == buckets[0]).all():
@@ -225,8 +224,7 @@ def publish(
 ) -> list[Written]:
     """Move files to where readers look, under a write id that is not visible yet.
 
-    Directories are built in the statement's own folder and moved as a whole. ``record`` receives them, and ``partitions`` the new folders
-    of partitions.
+    Directories are built in the statement's own folder, recorded, and moved as a whole.
 
     Raises:
         ConnectorError: a file is missing, statement numbers run out, or a directory of this write id exists.
@@ -305,7 +303,6 @@ def _free_number(used_numbers: set[int], file: StagedFile, table: HiveTable) -> 
 
 
 def _renumbered(source: Path, table: HiveTable, write: HiveWrite, bucket: int, statement: int) -> Path:
-    """Rewrite a file under another statement number, to avoid equal row ids."""
     target = source.with_name(f"{source.name}_{statement}")
     writer = AcidFileWriter(target, table.data_columns, write.write_id, bucket, statement, write.codec)
     for _, _, arrays in read_rows(source, list(enumerate(table.data_columns)), None, keys=False):

@@ -73,11 +73,11 @@ class HiveSplit(ConnectorSplit):
 
     Args:
         original: bucket and number of the first row, for a file without row ids.
-        bucket: the bucket that all rows must be in, if the table is bucketed.
-        stripes: the half-open range of stripes to read; None for all.
+        bucket: the bucket of all rows, if the table is bucketed.
+        stripes: the half-open range of stripes; None for all.
         domains: the domains of data columns, by index.
-        small: whether the driver reads the rows itself.
-        elsewhere: the largest write id whose rows another directory has.
+        small: whether the driver reads the rows.
+        elsewhere: rows up to this write id are in another directory.
     """
 
     path: Path
@@ -107,11 +107,7 @@ def hive_table(handle: ConnectorTableHandle) -> HiveTableHandle:
 
 
 def changeable_table(handle: ConnectorTableHandle) -> HiveTableHandle:
-    """Return the handle of a table whose rows can be changed.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED for a table that is not transactional.
-    """
+    """Return the handle; NOT_SUPPORTED for a table that is not transactional."""
     table_handle = hive_table(handle)
     if not table_handle.table.transactional:
         raise ConnectorError(

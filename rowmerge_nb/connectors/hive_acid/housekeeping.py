@@ -32,7 +32,7 @@ def note_creation(folder: Path) -> None:
 
 
 def creation_notes(folder: Path) -> list[Path]:
-    """Return the note in a table's folder, if its CREATE or DROP was killed or is running."""
+    """Return the note in a table's folder, if any."""
     note = folder / _IN_THE_MAKING
     return [note] if os.path.lexists(note) else []
 
@@ -44,7 +44,7 @@ def forget_creation(folder: Path) -> None:
 
 
 def dropped_folder(folder: Path, identity: str) -> Path:
-    """Return the path to which a dropped table's folder is moved before it is removed.
+    """Return the temporary path of a dropped table's folder.
 
     >>> dropped_folder(Path("w/t"), "0" * 32).name
     '_dropped_00000000000000000000000000000000'
@@ -106,7 +106,7 @@ def orphan_candidates(table: HiveTable) -> list[Path]:
 def is_orphan(candidate: Path, write_ids: ValidWriteIds, running: Collection[int]) -> bool:
     """Return whether no reader will ever see a candidate.
 
-    Candidates must be listed first, then the running transactions, then the write ids.
+    List the candidates first, then running transactions, then write ids.
     """
     directory = parse_directory(candidate.name)
     if directory is None:

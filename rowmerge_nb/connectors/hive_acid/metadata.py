@@ -63,8 +63,8 @@ class HiveTransaction:
 
     Args:
         number: the metastore's transaction, from the first write on.
-        beginning: the query for which the metastore's transaction is being begun.
-        attempt_folders: for each write, the table's folder and the name of the hidden folder in it.
+        beginning: the query for which it is being begun.
+        attempt_folders: the table's folder and the name of the hidden folder in it, for each write.
         placed_folders: directories of deltas moved to where readers look.
         removed: tables whose files are removed after the commit.
     """
@@ -171,7 +171,6 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         self._transaction.tables[name] = HiveTableHandle(table, Snapshot(ValidWriteIds(0), 0, partitions))
 
     def _make_table_folder(self, session: ConnectorSession, location: Path, aside: Path) -> None:
-        """Make a table's folder with a creation note; FileExistsError if it exists."""
         if os.path.lexists(location):
             raise FileExistsError(location)
         # An open transaction keeps the folder from being taken for an orphan.

@@ -34,11 +34,7 @@ _NANOSECONDS_END: Final = (1 << 63) // 1000
 
 
 def check_column_type(name: str, sql_type: Type) -> None:
-    """Raise for a type that Hive tables cannot hold.
-
-    Raises:
-        AnalysisError: NOT_SUPPORTED with the column and the type.
-    """
+    """Raise NOT_SUPPORTED for a type that Hive tables cannot hold."""
     if sql_type.base in {"array", "map", "row"}:
         for inner in sql_type.parameters:
             check_column_type(name, inner)
@@ -305,11 +301,7 @@ def _texts(column: pa.Array) -> pa.Array:
 
 
 def partition_value(text: str | None, column: ColumnMetadata, table: Any) -> pa.Scalar:
-    """Parse a partition's value.
-
-    Raises:
-        ConnectorError: HIVE_INVALID_PARTITION_VALUE if the text does not fit the column's type.
-    """
+    """Parse a partition's value; HIVE_INVALID_PARTITION_VALUE."""
     if text is None:
         return pa.scalar(None, column.type.arrow)
     try:

@@ -154,7 +154,6 @@ def _check_bucket(file: Path, bucket: int | None, table: HiveTable) -> None:
 
 
 def _check_version(file: Path, table: HiveTable) -> None:
-    """Raise for files of Hive before version 3."""
     with reading(file) as orc_file:
         version = dict(orc_file.schema.metadata or {}).get(b"hive.acid.version", b"0")
     if not version.isdigit() or int(version) < _OLDEST_VERSION:
@@ -264,7 +263,6 @@ def _deciding(split: HiveSplit, table: HiveTable) -> KeysFirst:
 
 
 def _check_rows(split: HiveSplit, table: HiveTable, columns: list[pa.Array]) -> None:
-    """Check a sample of rows for the bucket of their file."""
     rows = np.arange(0, len(columns[0]), max(1, len(columns[0]) // _CHECKED_ROWS))
     types = [next(c.type for c in table.columns if c.name == name) for name in table.bucketed_by]
     sample = [column.take(pa.array(rows)) for column in columns]

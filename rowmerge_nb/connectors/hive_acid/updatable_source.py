@@ -46,11 +46,7 @@ class HiveUpdateRowIdColumn(ColumnHandle):
 
 @dataclass(frozen=True)
 class HiveUpdatableTableHandle(HiveTableHandle):
-    """A table whose rows are deleted or updated.
-
-    Args:
-        updated: the updated columns in table order; None for a DELETE.
-    """
+    """A table whose rows are changed; ``updated`` is None for a DELETE."""
 
     write: HiveWrite
     updated: tuple[str, ...] | None = None

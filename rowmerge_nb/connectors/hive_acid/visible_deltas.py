@@ -142,8 +142,8 @@ def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
     """Read the state of a table's or partition's folder.
 
     Raises:
-        ConnectorError: HIVE_FILE_NOT_FOUND for a missing folder; HIVE_INVALID_BUCKET_FILES for a file that is not a bucket;
-            HIVE_BAD_DATA if no base is visible although some exist, or only a part of a delta is.
+        ConnectorError: HIVE_FILE_NOT_FOUND; HIVE_INVALID_BUCKET_FILES for a file that is not a bucket; HIVE_BAD_DATA if no base is
+            visible although some exist, or only a part of a delta is.
     """
     directories: list[AcidDirectory] = []
     originals: list[Path] = []
@@ -206,7 +206,6 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _size(entry: os.DirEntry[str]) -> int:
-    """Return the size of a file; 0 if it is missing."""
     with folder_errors(Path(entry.path)), suppress(FileNotFoundError):
         return entry.stat().st_size
     return 0
@@ -214,10 +213,7 @@ def _size(entry: os.DirEntry[str]) -> int:
 
 @contextmanager
 def folder_errors(folder: Path) -> Iterator[None]:
-    """Raise the store's errors for errors of the disk in a table's folder.
-
-    Raises:
-        ConnectorError: HIVE_FILE_NOT_FOUND if it does not exist, HIVE_FILESYSTEM_ERROR if it cannot be read.
+    """Raise HIVE_FILE_NOT_FOUND or HIVE_FILESYSTEM_ERROR for errors of the disk in a table's folder.
 
     >>> with folder_errors(Path("w/t")):
     ...     raise PermissionError(13, "Permission denied")
@@ -245,8 +241,7 @@ def data_files(folder: Path) -> list[Path]:
     """Return the visible files directly in a base or delta.
 
     Raises:
-        ConnectorError: HIVE_BAD_DATA for a folder named like a bucket, or an empty file. Only streamed files start empty, and a side file
-            holds their length.
+        ConnectorError: HIVE_BAD_DATA for a folder named like a bucket, or an empty file that is not being streamed.
     """
     entries = _entries(folder)
     lengths = {entry.name.removesuffix(STREAM_LENGTH) for entry in entries if entry.name.endswith(STREAM_LENGTH)}
@@ -361,11 +356,7 @@ def _is_next_statement(last: AcidDirectory, directory: AcidDirectory) -> bool:
 
 
 def declared_version(folder: Path) -> int | None:
-    """Return the format version that a base or delta declares, or None.
-
-    Raises:
-        ConnectorError: HIVE_BAD_DATA if the version is not a number.
-    """
+    """Return the format version that a base or delta declares, or None; HIVE_BAD_DATA if invalid."""
     file = folder / VERSION_FILE
     try:
         text = file.read_text(encoding="utf-8").strip()

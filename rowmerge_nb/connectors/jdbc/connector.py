@@ -307,7 +307,6 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         self._store.changed(writer, f"{self._store.truncating} {self._store.table(handle)}", f"Truncating table '{handle.name}'")
 
     def _check_unbound(self, writer: Session, handle: JdbcTableHandle, verb: str) -> None:
-        """Raise if rows of other tables would silently change too."""
         if other_tables := self._store.bound_tables(writer, handle):
             raise ConnectorError(
                 f"{self._store.name} table '{handle.name}' cannot be {verb}: rows of table '{other_tables[0]}' would go or change with its rows",
@@ -342,7 +341,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         return Column(self._store.column_name(column.name), column.type, declared, cast=self._store.cast_of(declared), added=True)
 
     def _add_columns(self, handle: JdbcTableHandle) -> None:
-        """Add the handle's new columns; TRANSACTION_CONFLICT if the table was altered."""
+        """Add the handle's new columns; TRANSACTION_CONFLICT if altered."""
         new = [column for column in handle.columns if column.added]
         if not new:
             return

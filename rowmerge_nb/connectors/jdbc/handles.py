@@ -26,14 +26,13 @@ class Column:
     """A column of a database.
 
     Args:
-        name: its name as the database spells it.
         nullable: whether NULL may be written; a default may replace it.
         default: the expression that replaces NULL in a NOT NULL column.
         generated: whether the database computes it.
         always: whether it is GENERATED ALWAYS AS IDENTITY.
-        cast: the suffix that converts a staged value, for instance ``::uuid``.
+        cast: the suffix that converts a staged value: ``::uuid``.
         added: whether a MERGE adds the column.
-        numbered: whether the database replaces NULL by a number.
+        numbered: whether a number replaces NULL.
     """
 
     name: str
@@ -59,12 +58,12 @@ class JdbcTableHandle(ConnectorTableHandle):
     """A table or view.
 
     Args:
-        name: its name in lower case, as in statements.
+        name: its name in lower case.
         spelled: schema and table as the database spells them.
         key: the primary key's columns, in order.
         kind: ``table``, or ``view`` and the like.
         ranges: whether it can be read in ranges of row addresses.
-        refusing: the SQL that makes a statement fail if a row breaks a constraint, instead of replacing or skipping it.
+        refusing: the SQL that makes a statement fail if a row breaks a constraint.
     """
 
     name: SchemaTableName
@@ -104,9 +103,9 @@ class JdbcSplit(ConnectorSplit):
     Args:
         low: the first row address (SQLite: rowid or key, PostgreSQL: block), or None.
         high: the first row address after the range, or None.
-        address: the SQL expression of the address, if it differs between tables.
-        snapshot: the database's name of the statement's snapshot, or ``""``.
-        small: whether the driver reads the rows itself.
+        address: the SQL of the address, if it differs between tables.
+        snapshot: the database's name of the snapshot, or ``""``.
+        small: whether the driver reads the rows.
     """
 
     low: int | None = None

@@ -31,9 +31,9 @@ class Terms:
 
     Args:
         literal: formats a value, or returns None.
-        equal: the expression for ``IN``; ``""`` if the database's equality is wider than the engine's.
+        equal: the expression for ``IN``; ``""`` if the database's equality is wider.
         ordered: the expression for ``>=`` and ``<=``; ``""`` if the order differs.
-        low: formats a lower bound that is more than a comparison.
+        low: formats a lower bound that is not a comparison.
         high: likewise for an upper bound.
     """
 

@@ -101,7 +101,6 @@ class Changes:
         return (f"{rows} hold values in {columns} {name_list} {explanation}",)
 
     def _odd_columns(self, updates: Mapping[int, int]) -> Iterator[Column]:
-        """Yield kept columns with a value that was read as NULL."""
         if not self.whole_rows:
             return
         for case in updates:

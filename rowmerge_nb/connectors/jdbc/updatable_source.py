@@ -32,11 +32,7 @@ _CASE = 0
 
 @dataclass(frozen=True)
 class JdbcUpdatableTableHandle(JdbcTableHandle):
-    """A table whose rows are deleted or updated.
-
-    Args:
-        updated: the updated columns in table order; None for a DELETE.
-    """
+    """A table whose rows are changed; ``updated`` is None for a DELETE."""
 
     stage: Stage = field(default_factory=lambda: Stage(""))
     updated: tuple[str, ...] | None = None

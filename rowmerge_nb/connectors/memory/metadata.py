@@ -293,7 +293,6 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         fragments: Collection[bytes] = (),
         metadata: ConnectorTableMetadata | None = None,
     ) -> None:
-        """Set the next version of a table, with a new definition if any."""
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or not table.has_columns_of(handle.version):
             raise replaced_error(handle.name)

@@ -90,11 +90,7 @@ class MemoryTable:
         return MemoryTable(self.metadata, versions, committed, former_columns, self.first)
 
     def version_of(self, version: ConnectorTableVersion, time_zone: str) -> int:
-        """Return the number of a kept version.
-
-        Raises:
-            ConnectorError: INVALID_ARGUMENTS if it is not kept, NOT_SUPPORTED if it is neither a number nor a time.
-        """
+        """Return the number of a kept version, or raise INVALID_ARGUMENTS or NOT_SUPPORTED."""
         kept_versions = ", ".join(map(str, sorted(self.versions)))
         if version.pointer_type is PointerType.TEMPORAL:
             instant = version.instant(time_zone).astimezone(dt.UTC)

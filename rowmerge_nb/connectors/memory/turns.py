@@ -21,11 +21,7 @@ _LOOK_SECONDS: Final = 0.5
 
 @dataclass(frozen=True)
 class _Ticket:
-    """A transaction in the queue of a table.
-
-    Args:
-        exclusive: whether it changes rows, and is not an append.
-    """
+    """A transaction in a table's queue; ``exclusive`` if it is not an append."""
 
     transaction: int
     exclusive: bool
@@ -40,9 +36,9 @@ class Turns:
         self._queues: dict[SchemaTableName, list[_Ticket]] = {}
 
     def wait(self, name: SchemaTableName, transaction: int, seconds: float, *, exclusive: bool) -> bool:
-        """Return whether a transaction's turn has come within a time limit. It stays in the queue in either case.
+        """Return whether a transaction's turn has come in time. It stays in the queue in either case.
 
-        ``exclusive``: the transaction changes rows, and is not an append.
+        ``exclusive``: it changes rows, and is not an append.
 
         >>> turns = Turns()
         >>> turns.wait("t", 1, 0, exclusive=True)

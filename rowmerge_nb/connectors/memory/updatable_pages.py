@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MemoryUpdatableTableHandle(MemoryTableHandle):
-    """A version whose rows are deleted or updated.
-
-    Args:
-        updated: the updated columns in table order; None for a DELETE.
-    """
+    """A version whose rows are changed; ``updated`` is None for a DELETE."""
 
     updated: tuple[str, ...] | None = None
 

@@ -88,8 +88,7 @@ class EmbeddedMetastore(Metastore):
     """A metastore in a file, created if missing. The tables are in ``warehouse`` beside it.
 
     Raises:
-        ConnectorError: HIVE_METASTORE_ERROR if a warehouse has tables without a file, or the file is invalid; PERMISSION_DENIED or
-            GENERIC_INSUFFICIENT_RESOURCES if it cannot be written.
+        ConnectorError: HIVE_METASTORE_ERROR if a warehouse has tables without a file, or the file is invalid; or an error of the disk.
 
     >>> import tempfile, pathlib
     >>> store = EmbeddedMetastore(pathlib.Path(tempfile.mkdtemp()) / "metastore.sqlite")
@@ -119,7 +118,6 @@ class EmbeddedMetastore(Metastore):
             _add_compactions(connection)
 
     def _require_no_tables(self) -> None:
-        """Raise if the warehouse has tables, which a new, empty metastore would hide."""
         warehouse = self._warehouse
         table_folder = next(_table_folders(warehouse), None) if warehouse.is_dir() else None
         if table_folder is not None:
@@ -568,7 +566,6 @@ def _require_own_folder(connection: sqlite3.Connection, warehouse: Path, table: 
 
 
 def _table_at(connection: sqlite3.Connection, warehouse: Path, folder: Path, but: str = "") -> SchemaTableName | None:
-    """Return a table whose folder is, contains or is within this one."""
     folder = folder.resolve()
     query = "SELECT schema_name, name, location, managed FROM tables WHERE id <> ?"
     for schema, name, location, managed in connection.execute(query, (but,)):

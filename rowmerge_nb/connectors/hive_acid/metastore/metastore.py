@@ -91,16 +91,16 @@ class Snapshot:
 
 @dataclass
 class Changes:
-    """The changes that a transaction makes visible, all or none.
+    """The changes that a transaction makes visible, all or none. Dictionaries are by table id.
 
     Args:
-        adopted: by table id, the write ids from another metastore for a new table.
+        adopted: write ids from another metastore, for new tables.
         commented: tables with comments to set.
         schemas: schemas to create (True) or drop (False).
         written: tables with inserted or deleted rows.
-        partitions: by table id, partitions with new rows.
-        updated: by table id, partitions with changed rows; ``""`` without partition columns.
-        sequences: by table id, the sequence of the snapshot that was read.
+        partitions: partitions with new rows.
+        updated: partitions with changed rows; ``""`` without partition columns.
+        sequences: the sequence of the snapshot that was read.
     """
 
     tables: list[HiveTable] = field(default_factory=list)
@@ -171,7 +171,7 @@ class Metastore(ABC):
     """Tables, transactions and write ids. Methods may be called by several threads and processes at once.
 
     Attributes:
-        shared: whether other engines use it too. Their files are then left alone, and new ones follow Hive's naming.
+        shared: whether other engines use it, whose files must be left alone.
     """
 
     shared: ClassVar[bool] = False
@@ -211,8 +211,7 @@ class Metastore(ABC):
     def open_compaction(self, query_id: str, table: HiveTable) -> int:
         """Begin a transaction that compacts a table, once no other one does. It does not block statements.
 
-        Returns:
-            The transaction's number. Directories with the suffix ``_v<number>`` are invisible until it commits.
+        Directories with the suffix ``_v<number>`` are invisible until it commits.
 
         Raises:
             ConnectorError: TRANSACTION_CONFLICT if another one takes longer than `COMPACTION_PATIENCE_SECONDS`.
@@ -227,11 +226,7 @@ class Metastore(ABC):
 
     @abstractmethod
     def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
-        """Change a table's files while neither the transaction nor the table can end.
-
-        Raises:
-            ConnectorError: TRANSACTION_CONFLICT if the transaction was aborted or the table dropped.
-        """
+        """Change a table's files while neither transaction nor table can end; TRANSACTION_CONFLICT if one has."""
 
     @abstractmethod
     def commit(self, transaction: int | None, changes: Changes) -> None:

@@ -31,13 +31,13 @@ def conflict(message: str) -> ConnectorError:
 
 
 class MetastoreClients:
-    """Opens one connection per call, which is cheap compared with a statement and never stale.
+    """Opens one connection per call, which is never stale.
 
     Args:
         uri: ``thrift://host:port``; several, separated by commas, are tried in order.
 
     Raises:
-        ConnectorError: INVALID_ARGUMENTS for another form of address.
+        ConnectorError: INVALID_ARGUMENTS for another form.
 
     >>> MetastoreClients("thrift://hms:9083,thrift://standby").addresses
     (('hms', 9083), ('standby', 9083))

@@ -307,7 +307,6 @@ class ThriftMetastore(Metastore):
             )
 
     def _has_lock(self, transaction: int, component: Any, patience: float) -> bool:
-        """Request a lock; return whether it came in time."""
         request = ttypes.LockRequest([component], transaction, self._user, self._process)
         with self._clients.connected(f"lock '{component.dbname}.{component.tablename}'") as client:
             answer = client.lock(request)
@@ -442,7 +441,6 @@ def _transactions(state: Any, own: int | None) -> str:
 
 
 def _compactions(state: Any, own: int | None) -> ValidTransactions:
-    """Return the transactions whose compactions are visible."""
     high = int(state.txn_high_water_mark)
     return ValidTransactions(high if own is None else min(own, high), frozenset(map(int, state.open_txns)))
 

@@ -28,10 +28,7 @@ _REGISTERED: Final = "rowmerge_nb.registered"
 
 
 def folder_of(location: str | None, subject: str) -> Path:
-    """Return the folder of a location.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED if it is not on a mounted file system.
+    """Return the folder of a location; NOT_SUPPORTED if it is not on a mounted file system.
 
     >>> folder_of("file:///lake/a%20b/t", "Table 's.t'").as_posix(), folder_of("file:/lake/t", "Table 's.t'").as_posix()
     ('/lake/a%20b/t', '/lake/t')

@@ -49,10 +49,7 @@ def hive_type_name(sql_type: Type) -> str:
 
 
 def type_of_hive(text: str) -> Type:
-    """Parse Hive's name of a type.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED for a type without a counterpart.
+    """Parse Hive's name of a type; NOT_SUPPORTED without a counterpart.
 
     >>> str(type_of_hive("struct<a:int,b:map<varchar(3),decimal(5,2)>>"))
     'row(a integer, b map(varchar(3), decimal(5,2)))'

@@ -34,11 +34,7 @@ _ROW_ID_BITS: Final = 40
 
 @contextmanager
 def reading(path: Path) -> Iterator[Any]:
-    """Open an ORC file, raising the store's errors.
-
-    Raises:
-        ConnectorError: HIVE_FILE_NOT_FOUND or HIVE_BAD_DATA.
-    """
+    """Open an ORC file; HIVE_FILE_NOT_FOUND or HIVE_BAD_DATA."""
     from pyarrow import orc
 
     try:
@@ -212,11 +208,11 @@ def read_rows(
 ) -> Iterator[tuple[int, RowKeys | None, list[pa.Array]]]:
     """Read columns of a file, stripe by stripe.
 
-    Columns have an index in files: a renamed column keeps its values, and a later one is NULL. ``original`` is bucket and number of the first
+    Columns are matched by index: a renamed column keeps its values, and a later one is NULL. ``original`` is bucket and number of the first
     row for a file without row ids. ``first`` decides whether a stripe is skipped.
 
     Yields:
-        The number of rows, their keys, and one array per column.
+        The number of rows, their keys, and the columns.
     """
     with reading(path) as file:
         if original is None:

@@ -74,7 +74,6 @@ class PostgresSession(Session):
 
     @cached_property
     def _own_path(self) -> str:
-        """The role's search path in other sessions."""
         paths = _OWN_PATH.findall(self._options)
         if paths:
             return re.sub(r"\\(.)", r"\1", paths[-1])

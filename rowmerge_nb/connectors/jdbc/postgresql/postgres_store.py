@@ -99,7 +99,6 @@ class PostgresStore(Store):
             return connect(self.dsn, autocommit=True)
 
     def _unreachable(self, error: Exception) -> ConnectorError:
-        """Return the error of a failed connection, without its string."""
         words = " ".join(str(error).split("Failed to connect: ")[-1].split())
         subject = f"PostgreSQL at {self.shown}"
         if re.search(

@@ -318,7 +318,6 @@ class PostgresTransaction(JdbcTransaction):
         self._stages.clear()
 
     def _has_landed(self, number: str | None, error: RowMergeError) -> bool:
-        """Ask over another connection whether a transaction was committed."""
         if number is None:
             # It changed nothing.
             return False

@@ -306,7 +306,6 @@ class SqliteTransaction(JdbcTransaction):
 
 
 def _address(handle: JdbcTableHandle) -> str:
-    """Return the rowid, or the key's first column if it is an integer."""
     if handle.ranges:
         return rowid_of(handle)
     first = next(iter(handle.key_columns), None)
