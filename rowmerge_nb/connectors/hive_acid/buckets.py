@@ -1,4 +1,4 @@
-"""Hive's two bucket functions over whole columns: version 1 (Java's hash codes) and version 2 (Murmur3)."""
+"""Hive's bucket functions over whole columns: version 1 (Java's hash codes) and 2 (Murmur3)."""
 
 from __future__ import annotations
 

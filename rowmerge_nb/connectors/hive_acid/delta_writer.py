@@ -79,7 +79,7 @@ class HivePageSink(ConnectorPageSink):
         return Path(self._table.location) / self._folder
 
     def append_page(self, page: Page) -> None:
-        """Write the rows of a page."""
+        """Write the rows."""
         width = len(self._table.data_columns)
         data = page.select(list(range(width)))
         for partition, bucket, rows in _destinations(self._table, page, self._buckets(page)):

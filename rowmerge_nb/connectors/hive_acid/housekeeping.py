@@ -1,4 +1,4 @@
-"""Adoption of directories that another engine wrote, and detection of orphans."""
+"""Adoption of other engines' directories, and detection of orphans."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ATTEMPT: Final = re.compile(r"_tmp_(?P<old_query>.+)_(?P<old_number>\d+)_[0-9a-
 
 
 def note_creation(folder: Path) -> None:
-    """Mark the folder of a table being created, so that it can be removed later."""
+    """Mark the folder of a table being created, for removal if the process dies."""
     (folder / _IN_THE_MAKING).touch()
 
 
@@ -96,7 +96,7 @@ def adopted_write_ids(table: HiveTable, partitions: Sequence[str]) -> ValidWrite
 
 
 def orphan_candidates(table: HiveTable) -> list[Path]:
-    """Return a table's directories of single transactions. List them before asking the metastore."""
+    """Return a table's directories of single transactions, before the metastore is asked."""
     root = Path(table.location)
     attempts = [entry for entry in folders_in(root) if _ATTEMPT.fullmatch(entry.name)]
     deltas = [entry for folder in _partition_folders(root, len(table.partitioned_by)) for entry in folders_in(folder)]

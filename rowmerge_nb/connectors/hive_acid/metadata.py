@@ -1,4 +1,4 @@
-"""Hive tables in a transaction, and the calls around statements that change them."""
+"""The metadata of Hive tables in a transaction."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> HiveTableHandle | None:
-        """Return a table and its snapshot, the same throughout the transaction."""
+        """Return a table and its snapshot."""
         handles = self._transaction.tables
         if name not in handles:
             table = self._metastore.get_table(name)
@@ -150,7 +150,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return self._metastore.list_tables()
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Create a table; the commit makes it visible."""
+        """Create a table."""
         name = metadata.name
         # Folders of schemas lie beside the default schema's tables and are recognized by their suffix.
         location = self._metastore.schema_location(name.schema) / re.sub(r"\.db$", "%2Edb", folder_name(name.table))

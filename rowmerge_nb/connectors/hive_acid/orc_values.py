@@ -112,7 +112,7 @@ def file_type(sql_type: Type) -> pa.DataType:
 
 
 def bounded_texts(columns: Sequence[ColumnMetadata], first: int) -> list[tuple[int, Type]]:
-    """Return types with a length, nested ones included, by their numbers in a file, counted from ``first``.
+    """Return types with a length, nested ones included, by number in a file.
 
     >>> from rowmerge_nb.spi.metadata import ColumnMetadata
     >>> from rowmerge_nb.spi.types import parse_type

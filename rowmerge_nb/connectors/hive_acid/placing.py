@@ -91,7 +91,7 @@ def make_folder(folder: Path, root: Path | None) -> None:
     """Make a directory and its parents below a root; None makes all parents.
 
     Raises:
-        FileNotFoundError: the root is missing, since a task must not outlive its statement.
+        FileNotFoundError: the root is missing, as after the end of the statement.
     """
     if root is None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The connector of a database: transactions, tables, and the calls around statements."""
+"""The connector of a database."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         return self._store.keeps_negative_zero
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> JdbcTableHandle | None:
-        """Return a table or view, or None."""
+        """Return a table or view."""
         # A zero byte would end the query's text, and no name has one.
         return None if "\0" in str(name) else self._transaction.find(name)
 

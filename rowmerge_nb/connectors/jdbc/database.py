@@ -1,4 +1,4 @@
-"""The interface of a database: connections, types, and SQL where databases differ."""
+"""The interface of a database: connections, types, and SQL."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ class Store(ABC):
         """Replace NULL by defaults in staged rows, if `inserted` does not."""
 
     def inserted(self, column: Column, value: str) -> str:
-        """Return the SQL of an inserted value, with the default for NULL."""
+        """Return the SQL of an inserted value or default."""
         return f"COALESCE({value}, {column.default})" if column.default else value
 
     def table(self, handle: JdbcTableHandle) -> str:
@@ -278,7 +278,7 @@ class Store(ABC):
 
 
 class Session:
-    """A connection to a database: SQL in, Arrow in and out, converted errors."""
+    """A connection: SQL in, Arrow in and out, converted errors."""
 
     def __init__(self, store: Store, connection: Any) -> None:
         self.store = store
@@ -349,7 +349,7 @@ class Session:
 
 
 def unsupported(store: Store, table: str, column: str, declared: str, why: str, hint: str) -> ConnectorError:
-    """Return the error for a column whose type has no counterpart."""
+    """Return the error for an unsupported type."""
     return ConnectorError(
         f"Column '{column}' of {store.name} table '{table}' is of type {declared}, {why}", code="NOT_SUPPORTED", hint=hint
     )

@@ -145,11 +145,7 @@ class JdbcInsertTableHandle(ConnectorInsertTableHandle):
 
 @dataclass(frozen=True)
 class JdbcMergeTableHandle(ConnectorMergeTableHandle):
-    """The target of a MERGE.
-
-    Args:
-        updated: by case number, the columns that its UPDATE assigns; None if unknown.
-    """
+    """The target of a MERGE; ``updated`` has each case's updated columns, if known."""
 
     table_handle: JdbcTableHandle
     stage: Stage = field(default_factory=lambda: Stage(""))

@@ -1,4 +1,4 @@
-"""Reading in tasks: one query per split, for the requested columns, page by page."""
+"""Reading in tasks: one query per split, page by page."""
 
 from __future__ import annotations
 

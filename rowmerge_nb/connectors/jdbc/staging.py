@@ -259,6 +259,6 @@ def file_of(directory: str, attempt: int) -> Path:
 
 
 def read_fragments(fragments: Collection[bytes]) -> dict[int, int]:
-    """Return the number of staged rows by valid attempt."""
+    """Return the number of rows by valid attempt."""
     entries = [json.loads(fragment) for fragment in fragments]
     return {entry["attempt"]: entry["rows"] for entry in entries}

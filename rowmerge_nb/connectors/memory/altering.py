@@ -1,4 +1,4 @@
-"""ALTER TABLE of memory tables: definition and rows after an alteration."""
+"""ALTER TABLE of memory tables."""
 
 from __future__ import annotations
 

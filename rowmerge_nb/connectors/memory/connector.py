@@ -153,7 +153,7 @@ class MemoryConnector(Connector):
     # -- beyond the contract --------------------------------------------------------------------------------------
 
     def put(self, metadata: ConnectorTableMetadata, data: pa.Table) -> None:
-        """Create or replace a table with content, which is cast to the columns' types."""
+        """Create or replace a table with content."""
         checked = checked_metadata(metadata)
         data = data.cast(schema_of(checked.columns))
         check_content(checked, data)

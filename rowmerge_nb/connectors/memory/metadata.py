@@ -1,4 +1,4 @@
-"""Memory tables in a transaction, and the calls around statements that change them."""
+"""The metadata of memory tables in a transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transport of a memory table's changes from tasks to the driver, and their application.
+"""Transport and application of a memory table's changes.
 
 A fragment is one line of JSON (``{"kind": "insert"|"delete"|"update"|"values", "rows": n}``) followed by an Arrow stream.
 """

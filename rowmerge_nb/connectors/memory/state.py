@@ -40,11 +40,11 @@ class MemoryTable:
         return cls(metadata, {version: rows}, first=version)
 
     def takes(self, metadata: ConnectorTableMetadata, version: int) -> bool:
-        """Return whether rows for a version and definition can be appended. Comments and defaults may differ."""
+        """Return whether rows can be appended; comments and defaults may differ."""
         return version >= self.first and _shape(metadata) == _shape(self.metadata)
 
     def has_columns_of(self, version: int) -> bool:
-        """Return whether a version is kept and has the current columns."""
+        """Return whether a version is kept and has current columns."""
         return version in self.versions and version not in self.former_columns
 
     def metadata_of(self, version: int) -> ConnectorTableMetadata:

@@ -1,4 +1,4 @@
-"""Checks of a memory table: properties, NOT NULL columns and primary key."""
+"""Checks of properties, NOT NULL columns and primary keys."""
 
 from __future__ import annotations
 

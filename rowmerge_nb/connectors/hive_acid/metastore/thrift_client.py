@@ -1,4 +1,4 @@
-"""Connections to a Hive Metastore, conversion of its errors, and heartbeats of open transactions."""
+"""Connections, errors and heartbeats of a Hive Metastore."""
 
 from __future__ import annotations
 

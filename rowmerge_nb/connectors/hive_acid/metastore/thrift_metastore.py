@@ -1,4 +1,4 @@
-"""The client of a Hive Metastore, whose tables, transactions and write ids Hive and Trino share."""
+"""The client of a Hive Metastore."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class ThriftMetastore(Metastore):
             return _table(client, name)
 
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
-        """Return the table's snapshot; a read lock keeps Hive from removing its files."""
+        """Return the snapshot; a read lock keeps Hive from removing files."""
         transaction = None
         if reader is not None and table.transactional:
             transaction = reader()
@@ -147,10 +147,7 @@ class ThriftMetastore(Metastore):
         return number
 
     def open_compaction(self, query_id: str, table: HiveTable) -> int:
-        """Begin a compaction's transaction, once no other one is running here or in Hive.
-
-        Compactions take an exclusive lock on a name that no table has.
-        """
+        """Begin a compaction's transaction, with an exclusive lock on a name that no table has."""
         for transaction in self.open_transactions():
             if is_compaction(transaction) and is_abandoned(transaction):
                 self.abort(transaction.number)
@@ -194,7 +191,7 @@ class ThriftMetastore(Metastore):
         action()
 
     def commit(self, transaction: int | None, changes: Changes) -> None:
-        """Make changes visible: definitions one by one, then all rows at once."""
+        """Make definitions visible one by one, then all rows at once."""
         for schema, exists in changes.schemas.items():
             self._change(
                 f"database '{schema}' was changed",
@@ -240,7 +237,7 @@ class ThriftMetastore(Metastore):
             self._heartbeats.end(transaction)
 
     def _change(self, change: str, call: Callable[[Any], Any], has_landed: Callable[[Any], bool]) -> None:
-        """Make a changing call; if the answer is lost, ask for the outcome (``changed=None`` if that is unknown)."""
+        """Make a changing call; if the answer is lost, ask for the outcome."""
         was_sent = False
         try:
             with self._clients.connected("commit") as client:

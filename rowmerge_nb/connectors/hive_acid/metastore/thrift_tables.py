@@ -1,4 +1,4 @@
-"""Conversion of tables and partitions to and from those of a Hive Metastore."""
+"""Conversion of a Hive Metastore's tables and partitions."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""ORC files of transactional tables, including what Arrow does not read or write."""
+"""ORC files of transactional tables."""

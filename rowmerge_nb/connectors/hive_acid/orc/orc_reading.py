@@ -1,4 +1,4 @@
-"""Reading of ORC files of transactional tables: six columns, the last of which is the row."""
+"""Reading of ORC files of transactional tables, whose last of six columns is the row."""
 
 from __future__ import annotations
 

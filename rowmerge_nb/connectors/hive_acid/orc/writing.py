@@ -137,11 +137,7 @@ class _EventFile:
 
 
 class AcidFileWriter:
-    """Writes the rows that a transaction inserts into one bucket.
-
-    Args:
-        root: the folder below which folders are made, or None.
-    """
+    """Writes the rows that a transaction inserts into one bucket."""
 
     def __init__(
         self,
@@ -169,7 +165,7 @@ class AcidFileWriter:
             self._flush()
 
     def close(self) -> None:
-        """Write the buffered rows and close the file."""
+        """Close the file."""
         self._flush()
         self._file.close()
         key = f"{self._write_id},{self._number}"

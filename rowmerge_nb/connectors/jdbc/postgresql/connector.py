@@ -1,4 +1,4 @@
-"""The PostgreSQL connector: the tables of a server's database."""
+"""The PostgreSQL connector."""
 
 from __future__ import annotations
 

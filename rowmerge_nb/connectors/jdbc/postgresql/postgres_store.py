@@ -38,11 +38,7 @@ evaluates the condition again, and misses the row if the change was committed.
 
 @dataclass(frozen=True, repr=False)
 class PostgresStore(Store):
-    """A database of a PostgreSQL server.
-
-    Args:
-        dsn: the connection string, which is never shown.
-    """
+    """A database of a PostgreSQL server."""
 
     dsn: str
 

@@ -1,4 +1,4 @@
-"""PostgreSQL: transactions, tables and stages of a server; `postgres_store` has its SQL."""
+"""Transactions, tables and stages of a PostgreSQL server; `postgres_store` has its SQL."""
 
 from __future__ import annotations
 

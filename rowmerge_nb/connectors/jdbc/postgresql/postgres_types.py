@@ -1,4 +1,4 @@
-"""PostgreSQL's types, their SQL types, and the transport of values."""
+"""PostgreSQL's types, and the transport of values."""
 
 from __future__ import annotations
 

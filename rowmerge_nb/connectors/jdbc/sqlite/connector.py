@@ -1,4 +1,4 @@
-"""The SQLite connector: the tables of a database in a file."""
+"""The SQLite connector."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class SqliteStore(Store):
         return repr(self.path)
 
     def is_there(self) -> bool:
-        """Return whether the path exists; JDBC_ERROR if it is invalid."""
+        """Return whether the path exists."""
         try:
             os.lstat(self.path)
         except FileNotFoundError:
@@ -305,13 +305,13 @@ class SqliteStore(Store):
 
 
 def rowid_of(handle: JdbcTableHandle) -> str:
-    """Return a name of the rowid that no column has, or ``""``."""
+    """Return an unshadowed name of the rowid, or ``""``."""
     column_names = {column.name.lower() for column in handle.columns}
     return next((name for name in ("rowid", "_rowid_", "oid") if name not in column_names), "") if handle.ranges else ""
 
 
 def _foreign_keys(session: Session, handle: JdbcTableHandle) -> list[dict[str, Any]]:
-    """Return the columns of foreign keys that refer to a table; none means its primary key."""
+    """Return foreign keys that refer to a table; without a column, its primary key."""
     return session.query(
         'SELECT m.name AS name, f.seq AS place, f."to" AS "column", f.on_delete AS gone, f.on_update AS moved '
         "FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f "

@@ -1,4 +1,4 @@
-"""A statement's use of an SQLite database: one connection, its stage, and its commit."""
+"""A statement's use of an SQLite database."""
 
 from __future__ import annotations
 
