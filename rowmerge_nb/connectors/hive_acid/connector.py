@@ -349,7 +349,7 @@ class HiveAcidConnector(Connector):
         return True
 
     def remove_obsolete(self, schema: str, name: str) -> list[Path]:
-        """Remove what compactions replaced. No statement may be reading the table."""
+        """Remove and return what compactions replaced. No statement may be reading the table."""
         table = self._table(schema, name, transactional=True)
         paths = sorted(obsolete(table, self.metastore.snapshot(table)))
         for path in paths:
