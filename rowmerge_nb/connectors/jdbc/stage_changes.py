@@ -131,9 +131,9 @@ class Changes:
         )
         if operation == Operation.INSERT or self.store.keeps_others_out or self._are_there(operation):
             raise ConnectorError(
-                f"{subject} were left out by the database itself, as a trigger, a rule, a policy or a foreign key of the table tells it",
+                f"{subject} were skipped by the database itself, because of a trigger, a rule, a policy or a foreign key of the table",
                 code="JDBC_ERROR",
-                hint="Change the statement, or what the database is told; the table is as it was.",
+                hint="Change the statement, or the trigger, rule, policy or foreign key; the table is as it was.",
             )
         raise ExecutionError(
             f"{subject} have been changed or removed by another session since they were read",
