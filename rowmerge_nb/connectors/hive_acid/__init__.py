@@ -1,1 +1,1 @@
-"""Hive's transactional tables: full ACID on ORC files, changed by DELETE_ROW_AND_INSERT_ROW."""
+"""Hive's transactional tables: full ACID on ORC files, with DELETE_ROW_AND_INSERT_ROW."""

@@ -1,4 +1,4 @@
-"""Hive's two bucket functions over whole columns: version 1 (Java's hash codes) and version 2 (Murmur3)."""
+"""Hive's bucket functions over whole columns: version 1 (Java's hash codes) and 2 (Murmur3)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,7 @@ _PLAIN: Final = frozenset({"boolean", "tinyint", "smallint", "integer", "bigint"
 
 @dataclass(frozen=True)
 class HivePartitioningHandle(ConnectorPartitioningHandle):
-    """Where inserted rows of a bucketed table go.
-
-    Args:
-        bucket_count: how many buckets the table has.
-        version: which of Hive's bucket functions.
-        types: the types of the bucket columns.
-        arguments: their positions among the layout's columns.
-    """
+    """The bucket function for inserted rows."""
 
     bucket_count: int
     version: int
@@ -48,76 +41,65 @@ class HivePartitioningHandle(ConnectorPartitioningHandle):
 
 @dataclass(frozen=True)
 class HiveUpdateHandle(ConnectorPartitioningHandle):
-    """Where deleted rows of a bucketed table go: to the bucket that their row id names."""
+    """The bucket function for deleted rows."""
 
     bucket_count: int
 
 
-def check_bucket_type(name: str, kind: Type) -> None:
-    """Refuse a column that rows cannot be bucketed by.
-
-    Raises:
-        AnalysisError: NOT_SUPPORTED with Trino's words and the column.
-    """
-    if kind.base in _PLAIN:
+def check_bucket_type(name: str, sql_type: Type) -> None:
+    """Raise NOT_SUPPORTED, with Trino's words, if a column cannot be a bucket column."""
+    if sql_type.base in _PLAIN:
         return
-    if kind.base in {"array", "map"}:
-        for inner in kind.parameters:
+    if sql_type.base in {"array", "map"}:
+        for inner in sql_type.parameters:
             check_bucket_type(name, inner)
         return
     raise AnalysisError(
-        f"Cannot create a table bucketed on an unsupported type: column '{name}' is {kind}",
+        f"Cannot create a table bucketed on an unsupported type: column '{name}' is {sql_type}",
         code="NOT_SUPPORTED",
         hint="Bucket by columns of integers, booleans, floating-point numbers, varchar or dates.",
     )
 
 
 def buckets_of(columns: Sequence[pa.Array], types: Sequence[Type], count: int, version: int) -> npt.NDArray[np.int32]:
-    """Return the bucket of every row.
-
-    Args:
-        columns: the bucket columns in the order of ``bucketed_by``; all of one length.
-        types: their types; of ``varchar(n)`` version 1 makes another hash than of ``varchar``.
-        count: how many buckets there are.
-        version: 1 or 2.
+    """Return the bucket of every row; version 1 hashes ``varchar(n)`` and ``varchar`` differently.
 
     >>> from rowmerge_nb.spi.types import BIGINT
     >>> buckets_of([pa.array([0, 9, 1234567890123])], [BIGINT], 1024, 1).tolist()
     [0, 9, 468]
     """
     combined = np.zeros(len(columns[0]), np.uint32)
-    for column, kind in zip(columns, types, strict=True):
-        combined = combined * np.uint32(31) + _hash(column, kind, version)
+    for column, sql_type in zip(columns, types, strict=True):
+        combined = combined * np.uint32(31) + _hash(column, sql_type, version)
     return ((combined & _LARGEST) % np.uint32(count)).astype(np.int32)
 
 
-def _hash(column: pa.Array, kind: Type, version: int) -> npt.NDArray[np.uint32]:
-    """Hash a column; NULL is 0."""
-    if kind.base in {"array", "map"}:
-        hashes = _hash_nested(column, kind, version)
-    elif kind.base == "varchar":
-        hashes = _hash_text(column, kind, version)
+def _hash(column: pa.Array, sql_type: Type, version: int) -> npt.NDArray[np.uint32]:
+    if sql_type.base in {"array", "map"}:
+        hashes = _hash_nested(column, sql_type, version)
+    elif sql_type.base == "varchar":
+        hashes = _hash_text(column, sql_type, version)
     else:
-        hashes = _hash_number(column, kind, version)
+        hashes = _hash_number(column, sql_type, version)
     return np.where(pc.is_null(column).to_numpy(zero_copy_only=False), np.uint32(0), hashes)
 
 
-def _hash_number(column: pa.Array, kind: Type, version: int) -> npt.NDArray[np.uint32]:
-    if kind.base == "boolean":
+def _hash_number(column: pa.Array, sql_type: Type, version: int) -> npt.NDArray[np.uint32]:
+    if sql_type.base == "boolean":
         truths: npt.NDArray[np.uint32] = pc.fill_null(column.cast(pa.int32()), 0).to_numpy(zero_copy_only=False).view(np.uint32)
         return truths
-    if kind.base in {"real", "double"}:
+    if sql_type.base in {"real", "double"}:
         floats = pc.fill_null(column, 0.0).to_numpy(zero_copy_only=False)
-        # Java has one bit pattern for NaN.
+        # Java hashes every NaN as one bit pattern.
         numbers = np.where(np.isnan(floats), np.array(np.nan, floats.dtype), floats).view(f"i{floats.dtype.itemsize}")
         if version == 2:
-            # Hive turns the bits, taken as a number, into a floating-point number again, and hashes the bits of that.
+            # Hive converts the bits, read as a number, to floating point and hashes the bits of the result.
             numbers = numbers.astype(floats.dtype).view(numbers.dtype)
     else:
-        if kind.base == "date":
+        if sql_type.base == "date":
             column = column.cast(pa.int32())
         numbers = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
-    if version == 1 or kind.base == "tinyint":
+    if version == 1 or sql_type.base == "tinyint":
         wide = numbers.astype(np.int64).view(np.uint64)
         folded = wide ^ (wide >> np.uint64(32)) if numbers.dtype.itemsize == 8 else wide
         return folded.astype(np.uint32)
@@ -125,7 +107,7 @@ def _hash_number(column: pa.Array, kind: Type, version: int) -> npt.NDArray[np.u
     return _murmur(numbers.astype(f">i{size}").view(np.uint8), np.full(len(numbers), size))
 
 
-def _hash_text(column: pa.Array, kind: Type, version: int) -> npt.NDArray[np.uint32]:
+def _hash_text(column: pa.Array, sql_type: Type, version: int) -> npt.NDArray[np.uint32]:
     data, lengths = bytes_of(column)
     if version == 2:
         return _murmur(data, lengths)
@@ -134,27 +116,26 @@ def _hash_text(column: pa.Array, kind: Type, version: int) -> npt.NDArray[np.uin
     starts = np.cumsum(lengths) - lengths
     distance = np.repeat(starts + lengths, lengths) - 1 - np.arange(len(data))
     sums = _sums(data.view(np.int8).astype(np.int32).view(np.uint32) * powers[distance], starts, lengths)
-    return sums + powers[lengths] if kind.parameters else sums
+    return sums + powers[lengths] if sql_type.parameters else sums
 
 
 def _murmur(data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
     return hash_bytes(data, lengths, _SEED, signed_tail=True).view(np.uint32)
 
 
-def _hash_nested(column: pa.Array, kind: Type, version: int) -> npt.NDArray[np.uint32]:
-    """Hash arrays as polynomials of their elements, maps as the sum of their entries."""
-    if kind.base == "map":
+def _hash_nested(column: pa.Array, sql_type: Type, version: int) -> npt.NDArray[np.uint32]:
+    if sql_type.base == "map":
         entries = pa.ListArray.from_arrays(
             column.offsets, pa.StructArray.from_arrays([column.keys, column.items], names=["key", "value"])
         )
         lengths = np.diff(column.offsets.to_numpy())
         flat = entries.flatten()
         keys, values = flat.field(0), flat.field(1)
-        # Hive hashes the values of a map by version 1 in version 2 too.
-        hashes = _hash(keys, kind.parameters[0], version) ^ _hash(values, kind.parameters[1], 1)
+        # Hive hashes the values of a map by version 1, even in version 2.
+        hashes = _hash(keys, sql_type.parameters[0], version) ^ _hash(values, sql_type.parameters[1], 1)
         return _sums(hashes, np.cumsum(lengths) - lengths, lengths)
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    hashes = _hash(column.flatten(), kind.parameters[0], version)
+    hashes = _hash(column.flatten(), sql_type.parameters[0], version)
     powers = np.ones(int(lengths.max(initial=0)) + 1, np.uint32)
     powers[1:] = np.cumprod(np.full(len(powers) - 1, 31, np.uint32), dtype=np.uint32)
     starts = np.cumsum(lengths) - lengths
@@ -164,32 +145,32 @@ def _hash_nested(column: pa.Array, kind: Type, version: int) -> npt.NDArray[np.u
 
 def _sums(terms: npt.NDArray[np.uint32], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
     sums = np.zeros(len(lengths), np.uint32)
-    filled = lengths > 0
-    if filled.any():
-        sums[filled] = np.add.reduceat(terms, starts[filled], dtype=np.uint32)
+    nonempty = lengths > 0
+    if nonempty.any():
+        sums[nonempty] = np.add.reduceat(terms, starts[nonempty], dtype=np.uint32)
     return sums
 
 
 @dataclass(frozen=True)
 class HiveBucketFunction(BucketFunction):
-    """Bucket of a row that is inserted."""
+    """The buckets of inserted rows."""
 
     handle: HivePartitioningHandle
 
     @property
     def bucket_count(self) -> int:
-        """How many buckets there are."""
+        """The number of buckets."""
         return self.handle.bucket_count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the bucket of every row."""
+        """Return the buckets."""
         columns = [page.column(argument) for argument in self.handle.arguments]
         return pa.array(buckets_of(columns, self.handle.types, self.handle.bucket_count, self.handle.version))
 
 
 @dataclass(frozen=True)
 class HiveUpdateBucketFunction(BucketFunction):
-    """Bucket of a row that is deleted.
+    """The buckets of deleted rows.
 
     >>> ids = pa.array([{"originalTransaction": 1, "bucket": 536936448, "rowId": 0}])
     >>> HiveUpdateBucketFunction(4).get_buckets(pa.RecordBatch.from_arrays([ids], names=["row_id"])).to_pylist()
@@ -200,11 +181,11 @@ class HiveUpdateBucketFunction(BucketFunction):
 
     @property
     def bucket_count(self) -> int:
-        """How many buckets there are."""
+        """The number of buckets."""
         return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the bucket of every row."""
+        """Return the buckets."""
         buckets = buckets_in(page.column(0).field(1).to_numpy(zero_copy_only=False))
         return pa.array((buckets % self.count).astype(np.int32))
 
@@ -219,7 +200,7 @@ class HivePartitioningProvider(ConnectorNodePartitioningProvider):
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Return the function of the bucket columns, or that of the row id."""
+        """Return the function for the handle."""
         if isinstance(partitioning_handle, HivePartitioningHandle):
             return HiveBucketFunction(partitioning_handle)
         if isinstance(partitioning_handle, HiveUpdateHandle):

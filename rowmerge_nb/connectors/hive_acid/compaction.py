@@ -1,9 +1,8 @@
-"""Compaction: many deltas of a table become one directory with the same rows under the same row ids.
+"""Compaction: many deltas become one directory with the same rows under the same row ids.
 
-A minor one joins deltas, and delete deltas likewise; a major one omits what was deleted and makes a base. Both write below a hidden folder,
-and the directories are moved when all of them are finished. With the suffix of Hive 3 (``_vN``) they count once transaction N is
-committed. Without it each of them counts as soon as it is moved, so that each must be right by itself. Readers that began before go on
-with the old directories, which stay until `obsolete` ones are removed.
+A minor compaction joins deltas, and delete deltas likewise; a major one writes a base without deleted rows. Directories are written into
+a hidden folder and moved when all are finished. With Hive 3's suffix (``_vN``) they become visible when transaction N commits. Without it
+each is visible as soon as it is moved, so each must be correct by itself.
 """
 
 from __future__ import annotations
@@ -44,18 +43,9 @@ if TYPE_CHECKING:
 def write_compaction(
     table: HiveTable, snapshot: Snapshot, folder: Path, suffix: str, codec: OrcCodec, *, major: bool
 ) -> list[tuple[Path, Path]]:
-    """Compact a table, partition by partition, up to the first write id that is open.
+    """Compact a table up to the first open write id; return the finished directories with their final paths.
 
-    Args:
-        table: the table.
-        snapshot: what of it may be read.
-        folder: a hidden folder to write in.
-        suffix: ends the names of what is made; without one, a base is named after a write id that counts, and marked as compacted.
-        codec: how files are compressed.
-        major: make a base.
-
-    Returns:
-        The finished directories, each with the path that it is to get.
+    Without a suffix, a base is named after a committed write id and marked as compacted.
     """
     ids = snapshot.write_ids
     last = min(ids.open, default=ids.high_watermark + 1) - 1
@@ -90,7 +80,7 @@ def _major(
     for split in partition_splits(table, name, state):
         bucket = bucket_of_original(split.path.name) if split.original else bucket_of_delta_file(split.path.name)
         by_bucket[bucket or 0].append(split)
-    # Splits of a bucket name the same files.
+    # Splits of a bucket share delete files.
     deleted = cache(DeletedRows)
     for bucket, splits in by_bucket.items():
         parts = [
@@ -103,16 +93,14 @@ def _major(
 
 
 def _join_all(state: AcidState) -> list[tuple[AcidDirectory, ...]]:
-    """Return all deltas and all delete deltas; both get one range, as Hive has it."""
     joined = (*state.deltas, *state.delete_deltas)
     return [joined] if len({(d.lowest, d.highest, d.statement) for d in joined}) > 1 else []
 
 
 def _runs(state: AcidState) -> list[tuple[AcidDirectory, ...]]:
-    """Return runs of deltas of one kind, among whose write ids there is no delta of the other kind.
+    """Return runs of deltas of one kind whose range of write ids has no delta of the other kind.
 
-    Readers without the suffix see a directory as soon as it is moved, and take a delta for a replacement of both kinds within its range.
-    So one that is joined out of a run hides nothing that it does not have.
+    Without the suffix, readers treat a directory as a replacement of both kinds within its range.
     """
     runs: list[tuple[AcidDirectory, ...]] = []
     for mine, others in ((state.deltas, state.delete_deltas), (state.delete_deltas, state.deltas)):
@@ -136,13 +124,13 @@ def _minor(
 ) -> Iterator[Path]:
     for group in groups:
         lowest, highest = _range(group)
-        for kind in ("delta", "delete_delta"):
-            directories = [directory for directory in group if directory.kind == kind]
+        for directory_kind in ("delta", "delete_delta"):
+            directories = [directory for directory in group if directory.kind == directory_kind]
             if not directories:
                 continue
-            directory = folder / name / delta_directory(kind, lowest, highest, None)
+            directory = folder / name / delta_directory(directory_kind, lowest, highest, None)
             directory.mkdir(parents=True)
-            if kind == "delta":
+            if directory_kind == "delta":
                 _join_rows(table, name, state, directories, directory, codec)
             else:
                 _join_deletes(table, name, directories, directory, codec)
@@ -180,7 +168,6 @@ def _join_deletes(table: HiveTable, name: str, directories: Sequence[AcidDirecto
 def _rows(
     table: HiveTable, path: Path, original: tuple[int, int] | None, deleted: DeletedRows, elsewhere: int
 ) -> Iterator[tuple[RowKeys, pa.Table]]:
-    """Yield the rows of a file that count, with their keys."""
     for _, keys, arrays in read_rows(path, list(enumerate(table.data_columns)), original, keys=True):
         if keys is None:
             continue
@@ -196,18 +183,15 @@ def _write(path: Path, table: HiveTable, parts: Sequence[tuple[RowKeys, pa.Table
 
 
 def obsolete(table: HiveTable, snapshot: Snapshot) -> Iterator[Path]:
-    """Yield what compactions have replaced: directories and files that statements which begin now do not read.
-
-    Compactions that are not committed are none of it, and neither is what lies behind a link.
-    """
+    """Yield directories and files that committed compactions replaced, except behind links."""
     ids = snapshot.write_ids
     for name in snapshot.partitions:
         root = Path(table.location) / name
         if not is_within(root, Path(table.location)):
             continue
-        # Listed before: what is moved here meanwhile is not known to be obsolete.
+        # Listed before the state is read: entries moved here meanwhile are not known to be obsolete.
         entries = [entry for entry in visible(root) if not entry.is_symlink()]
-        # Seen by the oldest open transaction too, a compacted base hides what is below it for everyone.
+        # A base that even the oldest open transaction sees hides older directories from every reader.
         state = acid_state(root, replace(ids, aborted=frozenset()))
         current = {d.name for d in (state.base, *state.deltas, *state.delete_deltas) if d is not None}
         limit = min(ids.open, default=ids.high_watermark + 1)

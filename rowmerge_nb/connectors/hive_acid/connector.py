@@ -1,4 +1,4 @@
-"""The Hive connector: transactional tables (full ACID, ORC) in a directory, with a metastore of its own beside them."""
+"""The Hive connector: transactional tables (full ACID, ORC) with an embedded or a Hive Metastore."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from rowmerge_nb.connectors.hive_acid.housekeeping import (
     dropped_folder,
     folders_in,
     forget_creation,
-    is_nobodys,
     is_orphan,
+    is_uncommitted,
     note_creation,
     orphan_candidates,
     statement_of,
@@ -57,15 +57,13 @@ class HiveAcidConnector(Connector):
     """Hive's transactional tables.
 
     Args:
-        directory: where tables are made; the metastore's file ``metastore.sqlite`` is in it, the tables in ``warehouse``. With a
-            Hive Metastore, where schemas are made; None leaves that to the metastore.
-        metastore: another metastore than the embedded one: the address ``thrift://host:port`` of a Hive Metastore.
-        compression_codec: how files are compressed that are written from now on: ``"GZIP"``, ``"ZSTD"``, ``"SNAPPY"`` or ``"NONE"``, as
-            Trino's ``hive.compression-codec``. Files of all of them are read.
+        directory: the folder of ``metastore.sqlite`` and ``warehouse``. With a Hive Metastore: the folder for new schemas, or None.
+        metastore: the address ``thrift://host:port`` of a Hive Metastore; None for the embedded one.
+        compression_codec: for new files, as Trino's ``hive.compression-codec``: ``"GZIP"``, ``"ZSTD"``, ``"SNAPPY"`` or ``"NONE"``.
 
     Raises:
-        ConnectorError: INVALID_ARGUMENTS if there is no such codec, or neither a directory nor a metastore is named; HIVE_METASTORE_ERROR if the metastore does not answer, or its file cannot be used or is of another format.
-        SetupError: what speaks to a Hive Metastore is not installed.
+        ConnectorError: INVALID_ARGUMENTS, or HIVE_METASTORE_ERROR if the metastore does not answer.
+        SetupError: the client library of the Hive Metastore is not installed.
 
     >>> import tempfile
     >>> connector = HiveAcidConnector(tempfile.mkdtemp())
@@ -98,13 +96,13 @@ class HiveAcidConnector(Connector):
         checked(
             metastore,
             "metastore",
-            lambda given: given is None or isinstance(given, str) or hasattr(given, "schema_location"),
+            lambda value: value is None or isinstance(value, str) or hasattr(value, "schema_location"),
             form,
         )
         if isinstance(metastore, str):
             self.metastore = _thrift_metastore(metastore, None if directory is None else Path(directory).absolute())
         elif directory is not None:
-            self.metastore = metastore or EmbeddedMetastore(_made(Path(directory).absolute()) / "metastore.sqlite")
+            self.metastore = metastore or EmbeddedMetastore(_make_folder(Path(directory).absolute()) / "metastore.sqlite")
         else:
             raise ConnectorError(
                 "HiveAcidConnector needs a directory, or metastore='thrift://host:port'",
@@ -119,24 +117,23 @@ class HiveAcidConnector(Connector):
 
     @property
     def shared_directory(self) -> Path:
-        """The warehouse, or the directory that the embedded metastore and the warehouse are in."""
+        """The folder that driver and tasks must share."""
         return self.warehouse if self.metastore.shared else self.warehouse.parent
 
     def begin_transaction(self) -> NumberedTransactionHandle:
-        """Begin a transaction; the metastore hears of it when rows are written."""
+        """Begin a transaction; the metastore's begins later."""
         self._end_late()
         return self._transactions.begin(lambda _: HiveTransaction(codec=self._codec))
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Make the transaction's changes visible, all of them or none.
+        """Make all changes visible, or none.
 
         Raises:
-            ConnectorError: TRANSACTION_CONFLICT if another transaction changed rows of the same table, or of the same partition of
-                a partitioned table, after this one began to read.
+            ConnectorError: TRANSACTION_CONFLICT if another transaction changed the same table or partition since this one read it.
         """
         number = self._transactions.number(transaction_handle)
         transaction = self._transactions[number]
-        # Asked before: once the change is visible, a metastore that does not answer must not make a failure of it.
+        # Checked before the commit: after it, a metastore that does not answer must not turn success into failure.
         dropped = [table for table in transaction.removed if self._has_own_folder(table)]
         if transaction.number is not None or transaction.changes:
             for table in dropped:
@@ -147,11 +144,11 @@ class HiveAcidConnector(Connector):
                 self.metastore.commit(transaction.number, transaction.changes)
             except ConnectorError as error:
                 if error.changed is None:
-                    # Its files may be a table's by now.
+                    # The outcome is unknown, so the files may belong to a table by now.
                     del self._transactions[number]
                 raise
         del self._transactions[number]
-        # The change is visible. What is left over belongs to no table, and is listed by `orphans` if it stays.
+        # The change is visible. `orphans` lists the rest if removing it fails.
         for folder in transaction.folders:
             forget_creation(folder.path)
         for table in dropped:
@@ -159,74 +156,69 @@ class HiveAcidConnector(Connector):
         _remove_attempts(transaction)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Hide for ever what the transaction has written, and remove it; nothing of one that was committed all the same."""
+        """Hide and remove what the transaction wrote, unless it was committed."""
         transaction = self._transactions.pop(self._transactions.number(transaction_handle), None)
         if transaction is None:
             return
         if transaction.number is None and transaction.beginning:
-            transaction.number = self._begun_for(transaction.beginning)
-        if self._undone(transaction):
+            transaction.number = self._find_open_number(transaction.beginning)
+        if self._is_undone(transaction):
             _remove_files(transaction)
             for table in transaction.removed:
                 forget_creation(Path(table.location))
 
-    def _begun_for(self, query_id: str) -> int | None:
-        """Return the transaction that was begun for a statement, which was interrupted before it got the number."""
+    def _find_open_number(self, query_id: str) -> int | None:
         process = this_process()
-        own = (opened for opened in self.metastore.open_transactions() if opened.process == process)
-        return next((opened.number for opened in own if opened.query_id == query_id), None)
+        own = (transaction for transaction in self.metastore.open_transactions() if transaction.process == process)
+        return next((transaction.number for transaction in own if transaction.query_id == query_id), None)
 
     def _has_own_folder(self, table: HiveTable) -> bool:
-        """Return whether a table's folder goes with the table: it is managed, and lies in the folder of its schema.
-
-        The metastore may name any folder; what lies elsewhere stays.
-        """
+        """Return whether a table is managed and its folder lies in that of its schema."""
         folder = Path(table.location)
         return table.managed and ".." not in folder.parts and self.metastore.schema_location(table.name.schema) in folder.parents
 
-    def _undone(self, transaction: HiveTransaction) -> bool:
-        """End a transaction in the metastore, and tell whether nothing of it counts."""
-        if transaction.number is not None and transaction.written:
-            return self._aborted(transaction.number, transaction)
+    def _is_undone(self, transaction: HiveTransaction) -> bool:
+        """End a transaction in the metastore; return whether its changes are void."""
+        if transaction.number is not None and transaction.attempt_folders:
+            return self._abort(transaction.number, transaction)
         if transaction.number is not None:
-            # Nothing is to be hidden of a transaction that has only read; one that has ended meanwhile needs no end.
+            # A transaction that only read has no rows to hide, and it may have ended already.
             try:
                 self.metastore.commit(transaction.number, Changes())
             except ConnectorError:
                 self._unended.add(transaction.number)
-        made = [(table.id, self.metastore.get_table(table.name)) for table in transaction.changes.tables]
-        return not any(found is not None and found.id == identity for identity, found in made)
+        created = [(table.id, self.metastore.get_table(table.name)) for table in transaction.changes.tables]
+        return not any(table is not None and table.id == identity for identity, table in created)
 
-    def _aborted(self, number: int, transaction: HiveTransaction) -> bool:
-        """Abort a transaction; where the disk is full its files make room for the record of that, since nothing open counts."""
-        hidden = self._is_hidden(number)
+    def _abort(self, number: int, transaction: HiveTransaction) -> bool:
+        """Abort a transaction. If the disk is too full to record it, remove files and try again."""
+        is_hidden = self._is_hidden(number)
         if number in self._unended:
             _remove_files(transaction)
             self._end_late()
-        return hidden
+        return is_hidden
 
     def _end_late(self) -> None:
-        """Abort the transactions whose end the metastore could not record."""
         for number in tuple(self._unended):
             with suppress(ConnectorError):
                 self.metastore.abort(number)
                 self._unended.discard(number)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> HiveAcidMetadata:
-        """Return the metadata of a transaction."""
+        """Return the metadata."""
         return HiveAcidMetadata(self.metastore, self._transactions.of(transaction_handle))
 
     def get_procedures(self) -> Sequence[Procedure]:
-        """Return what CALL can do: compact, register and unregister tables, clean up."""
+        """Return the procedures of CALL."""
         return procedures_of(self)
 
     def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
-        """Return Trino's error for rows of transactional tables; of definitions that of all connectors."""
-        doing = {"INSERT": "Inserting", "MERGE": "Merging", "UPDATE": "Merging", "DELETE": "Merging"}.get(kind)
-        if doing is None:
+        """Return Trino's error for changing rows, otherwise the default."""
+        verb = {"INSERT": "Inserting", "MERGE": "Merging", "UPDATE": "Merging", "DELETE": "Merging"}.get(kind)
+        if verb is None:
             return super().refused_in_transaction(catalog, kind)
         return ConnectorError(
-            f"{doing} into Hive transactional tables is not supported in explicit transactions (use autocommit mode)",
+            f"{verb} into Hive transactional tables is not supported in explicit transactions (use autocommit mode)",
             code="NOT_SUPPORTED",
         )
 
@@ -246,26 +238,16 @@ class HiveAcidConnector(Connector):
         write_ids: Mapping[str, Any] | None = None,
         transactional: bool = True,
     ) -> None:
-        """Adopt a directory that another engine wrote. DROP TABLE leaves its files where they are.
+        """Adopt a directory that another engine wrote. DROP TABLE does not remove its files.
 
-        Args:
-            schema: schema of the new table.
-            name: its name.
-            location: the directory.
-            columns: names and types in table order, partition columns last.
-            partitioned_by: the partition columns.
-            bucketed_by: the bucket columns.
-            bucket_count: how many buckets there are.
-            bucketing_version: which of Hive's bucket functions.
-            write_ids: ``{"highWatermark": 6, "open": [5], "aborted": [2]}`` as its metastore says. Without them all write ids that the
-                directory's names speak of count as committed.
-            transactional: rows can be changed; if not, the table can only be read.
+        Partition columns must be the last ones of ``columns``. ``write_ids`` are those of the previous metastore, as
+        ``{"highWatermark": 6, "open": [5], "aborted": [2]}``; by default, all in names of directories are committed.
 
         Raises:
-            ConnectorError: HIVE_FILE_NOT_FOUND, TABLE_ALREADY_EXISTS, SCHEMA_NOT_FOUND or HIVE_INVALID_PARTITION_VALUE;
-                HIVE_PATH_ALREADY_EXISTS if the directory has files in common with another table.
-            AnalysisError: columns and properties do not go together.
-            RowMergeError: INVALID_ARGUMENTS for what is no name, path, columns or write ids.
+            ConnectorError: HIVE_FILE_NOT_FOUND, TABLE_ALREADY_EXISTS, SCHEMA_NOT_FOUND, HIVE_INVALID_PARTITION_VALUE, or
+                HIVE_PATH_ALREADY_EXISTS if another table shares files.
+            AnalysisError: columns and properties contradict each other.
+            RowMergeError: INVALID_ARGUMENTS.
         """
         full_name = checked_table_name(schema, name)
         folder = Path(checked_path(location, "location")).absolute()
@@ -298,7 +280,7 @@ class HiveAcidConnector(Connector):
         table = defined_table(uuid.uuid4().hex, full_name, metadata, properties, str(folder), managed=False)
         partitions = adopted_partitions(table)
         adopted = adopted_write_ids(table, partitions) if valid is None else valid
-        # All compactions that are there count, whatever transactions of another metastore they belong to.
+        # Compactions belong to transactions of another metastore, and all of them count.
         adopted = replace(adopted, transactions=ValidTransactions(highest_visibility(folder)))
         changes = Changes(tables=[table], adopted={table.id: adopted}, written=[table])
         if partitioned_by:
@@ -307,53 +289,39 @@ class HiveAcidConnector(Connector):
         self.metastore.commit(None, changes)
 
     def unregister_table(self, schema: str, name: str) -> None:
-        """Take a table out of the metastore; its files stay where they are.
-
-        Raises:
-            ConnectorError: TABLE_NOT_FOUND.
-        """
+        """Remove a table from the metastore; its files stay."""
         table = self._table(schema, name)
-        # Before: with a note, a folder without a table is an orphan.
+        # Before the commit: a folder that has a note and no table is an orphan.
         forget_creation(Path(table.location))
         self.metastore.commit(None, Changes(dropped=[table]))
 
     def compact(self, schema: str, name: str, *, major: bool = True) -> list[Path]:
-        """Compact a table: join its deltas (minor), or make bases of what is left of its rows (major).
+        """Compact a table: join its deltas (minor), or write bases of its current rows (major).
 
-        Statements that run meanwhile are not disturbed, and the rows keep their ids. The old directories stay; `remove_obsolete` removes
-        them when nobody reads them any more.
-
-        Args:
-            schema: the table's schema.
-            name: the table's name.
-            major: make bases.
-
-        Returns:
-            The directories that were made.
+        Running statements are not disturbed, and rows keep their ids. Return the new directories; `remove_obsolete` removes the old ones.
 
         Raises:
-            ConnectorError: TABLE_NOT_FOUND; NOT_SUPPORTED for a table that is not transactional; TRANSACTION_CONFLICT if another compaction
-                of the table takes long, or the table is dropped meanwhile; the store's own code if the disk refuses.
+            ConnectorError: TABLE_NOT_FOUND; NOT_SUPPORTED for a table that is not transactional; TRANSACTION_CONFLICT if another
+                compaction is running or the table is dropped; errors of the disk.
             StatementInterrupted: an interrupt came.
         """
         table = self._table(schema, name, transactional=True)
-        what = f"The compaction of table '{table.name}'"
+        subject = f"The compaction of table '{table.name}'"
         try:
-            with new_compaction() as query_id, writing(what, "HIVE_FILESYSTEM_ERROR"):
-                return self._compacted(table, self.metastore.open_compaction(query_id, table), major=major)
+            with new_compaction() as query_id, writing(subject, "HIVE_FILESYSTEM_ERROR"):
+                return self._compact(table, self.metastore.open_compaction(query_id, table), major=major)
         except KeyboardInterrupt as interrupt:
             raise StatementInterrupted(
-                f"{what} was interrupted. The table has the same rows, whether the compaction is finished or not",
+                f"{subject} was interrupted. The table has the same rows, whether the compaction is finished or not",
                 step="compact",
                 changed=None,
                 hint="Call compact again.",
             ) from interrupt
 
-    def _compacted(self, table: HiveTable, number: int, *, major: bool) -> list[Path]:
-        """Compact a table in a transaction, which ends here."""
+    def _compact(self, table: HiveTable, number: int, *, major: bool) -> list[Path]:
         folder = Path(table.location) / f"_tmp_compaction_{number}_{uuid.uuid4().hex[:12]}"
         record: list[PlacedFolder] = []
-        # Hive 3 and Trino do not read the suffix, so that in a Hive Metastore each directory counts by itself.
+        # Hive 3 and Trino do not read the suffix, so a directory in a shared metastore has none and counts by itself.
         suffix = "" if self.metastore.shared else f"_v{number:07d}"
         try:
             directories = write_compaction(table, self.metastore.snapshot(table), folder, suffix, self._codec, major=major)
@@ -369,19 +337,19 @@ class HiveAcidConnector(Connector):
         return [directory.path for directory in record]
 
     def _is_hidden(self, number: int) -> bool:
-        """Abort a transaction; return whether what it has written is hidden for ever, the end of the transaction noted or not."""
+        """Abort a transaction; return whether its files are hidden for good."""
         try:
             return self.metastore.abort(number)
         except ConnectorError:
-            # Added before the metastore is asked, which may not answer: aborting a transaction that has ended does nothing.
+            # Added first, because the metastore may not answer. Aborting an ended transaction does nothing.
             self._unended.add(number)
-            if all(opened.number != number for opened in self.metastore.open_transactions()):
+            if all(transaction.number != number for transaction in self.metastore.open_transactions()):
                 self._unended.discard(number)
                 raise
         return True
 
     def remove_obsolete(self, schema: str, name: str) -> list[Path]:
-        """Remove what compactions have replaced, and return what was removed; to be called when no statement reads the table."""
+        """Remove and return what compactions replaced. No statement may be reading the table."""
         table = self._table(schema, name, transactional=True)
         paths = sorted(obsolete(table, self.metastore.snapshot(table)))
         for path in paths:
@@ -405,36 +373,34 @@ class HiveAcidConnector(Connector):
         return table
 
     def open_transactions(self) -> list[OpenTransaction]:
-        """Return the transactions that write, oldest first, those of other processes included."""
+        """Return all open transactions, oldest first."""
         return list(self.metastore.open_transactions())
 
     def abort_transaction(self, number: int) -> None:
-        """End a transaction whose process is gone, so that `orphans` lists what it has left behind."""
+        """Abort a transaction whose process is gone."""
         self.metastore.abort(
             checked(number, "number", is_number, "the number of a transaction, as open_transactions() lists them")
         )
 
     def orphans(self) -> list[Orphan]:
-        """List directories that no reader will ever see: of aborted transactions, and of attempts whose statement has ended.
+        """List directories that no reader will ever see, after aborting transactions of dead local processes.
 
-        Transactions whose process ran on this machine and is gone are aborted first. What other open transactions are writing is not
-        listed; `abort_transaction` ends one whose process has died elsewhere. Of folders without a table those are listed that were to
-        be one's, and are not, only while nobody writes, and not where a Hive Metastore is shared with other engines. A folder
-        whose table was taken out of the metastore, or that was put there to be registered, is none of them. The note of a killed CREATE
-        TABLE or DROP TABLE in the folder of a table is listed too, if no statement writes.
+        - Directories of aborted transactions, and of tasks whose statement has ended. `abort_transaction` ends one that died elsewhere.
+        - If no statement is writing: notes of a killed CREATE TABLE or DROP TABLE, and with the embedded metastore folders of tables that were
+          never committed.
         """
         self._end_late()
-        # What exists is listed before the metastore is asked: what a statement makes meanwhile is not among it.
+        # Folders are listed before the metastore is asked, so that a folder created meanwhile is not an orphan.
         schemas = [] if self.metastore.shared else [self.warehouse]
         schemas += [folder for schema in schemas for folder in folders_in(schema) if folder.suffix == ".db"]
-        beside = [entry for schema in schemas for entry in folders_in(schema)]
+        siblings = [entry for schema in schemas for entry in folders_in(schema)]
         tables = self._tables()
         candidates = {table: orphan_candidates(table) for table in tables if table.transactional}
         notes = [note for table in tables for note in creation_notes(Path(table.location))]
         processes = self._aborted_dead()
         running = {transaction.number for transaction in self.metastore.open_transactions()}
-        known = {Path(table.location) for table in self._tables()}
-        known |= {folder.path for transaction in tuple(self._transactions.values()) for folder in transaction.folders}
+        owned_folders = {Path(table.location) for table in self._tables()}
+        owned_folders |= {folder.path for transaction in tuple(self._transactions.values()) for folder in transaction.folders}
         orphans = [
             path
             for table, paths in candidates.items()
@@ -443,13 +409,12 @@ class HiveAcidConnector(Connector):
             if is_orphan(path, write_ids, running)
         ]
         if not running:
-            orphans += [path for path in beside if path not in known and path not in schemas and is_nobodys(path)]
-            orphans += [note for note in notes if note.parent in known]
+            orphans += [path for path in siblings if path not in owned_folders and path not in schemas and is_uncommitted(path)]
+            orphans += [note for note in notes if note.parent in owned_folders]
         owners = {path: statement_of(path) for path in orphans}
         return [orphaned_path(path, owners[path][0], processes.get(owners[path][1], "")) for path in sorted(orphans)]
 
     def _aborted_dead(self) -> dict[int, str]:
-        """Abort the transactions that nothing else will end; return their processes by their numbers."""
         processes = {}
         for transaction in self.metastore.open_transactions():
             if is_abandoned(transaction):
@@ -458,23 +423,23 @@ class HiveAcidConnector(Connector):
         return processes
 
     def remove_orphans(self) -> list[Orphan]:
-        """Remove what `orphans` lists, and return what was removed."""
+        """Remove and return what `orphans` lists."""
         orphans = self.orphans()
         for orphan in orphans:
             _remove(Path(orphan.name))
         return [orphan for orphan in orphans if not os.path.lexists(orphan.name)]
 
     def _tables(self) -> list[HiveTable]:
-        found = []
+        tables = []
         for name in self.metastore.list_tables():
-            # A Hive Metastore has tables of other kinds too, which do not concern us.
+            # A Hive Metastore also has tables that this connector cannot read.
             with suppress(ConnectorError):
                 table = self.metastore.get_table(name)
-                found += [table] if table is not None else []
-        return found
+                tables += [table] if table is not None else []
+        return tables
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -496,14 +461,13 @@ def _thrift_metastore(uri: str, folder: Path | None) -> Metastore:
 
 
 def _place_all(directories: Sequence[tuple[Path, Path]], record: list[PlacedFolder]) -> None:
-    """Move finished directories; one that exists already was made by an earlier compaction, and has the same rows."""
+    """Move finished directories; an existing target has the same rows."""
     for source, path in directories:
         if not os.path.lexists(path):
             place(source, path, record)
 
 
 def _remove(path: Path) -> None:
-    """Remove a directory or file as far as that can be done; of a link only the link."""
     with suppress(OSError):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -512,10 +476,9 @@ def _remove(path: Path) -> None:
 
 
 def _remove_dropped(table: HiveTable) -> None:
-    """Remove the files of a dropped table, at once out of the way of a table of the same name.
+    """Remove a dropped table's files, moving them first so that the name is free.
 
-    Only now that the table is dropped: a folder that is moved before would be missing if the drop failed. Until then no other folder of
-    this name can be made.
+    This must follow the commit: had the drop failed, the folder would be missing.
     """
     folder = Path(table.location)
     with suppress(OSError):
@@ -523,11 +486,10 @@ def _remove_dropped(table: HiveTable) -> None:
 
 
 def _remove_files(transaction: HiveTransaction) -> None:
-    """Remove all that a transaction has written. Its tasks may still be writing."""
     remove_placed(transaction.placed_folders)
     for partition in reversed(transaction.partitions):
         with suppress(OSError):
-            # Only if it is empty: another statement may have rows there.
+            # Only if empty: another statement may have rows there.
             partition.rmdir()
     _remove_attempts(transaction)
     for folder in transaction.folders:
@@ -537,6 +499,5 @@ def _remove_files(transaction: HiveTransaction) -> None:
 
 
 def _remove_attempts(transaction: HiveTransaction) -> None:
-    """Remove the folders that attempts of tasks write into."""
-    for folder, name in transaction.written:
+    for folder, name in transaction.attempt_folders:
         remove_aside(folder / name, f"{name}_")

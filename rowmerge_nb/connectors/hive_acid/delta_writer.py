@@ -1,4 +1,4 @@
-"""Writing: sinks that write deltas into hidden folders, and the step that gives their files the names that readers look for."""
+"""Sinks that write deltas into hidden folders, and their publication."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rowmerge_nb.connectors.hive_acid.layout_names import (
 )
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_name
 from rowmerge_nb.connectors.hive_acid.orc.orc_reading import RowKeys, read_rows
-from rowmerge_nb.connectors.hive_acid.orc.writing import AcidFileWriter, told, write_deletes
+from rowmerge_nb.connectors.hive_acid.orc.writing import AcidFileWriter, disk_errors, write_deletes
 from rowmerge_nb.connectors.hive_acid.orc_values import group_by_partition
 from rowmerge_nb.connectors.hive_acid.placing import PlacedFolder, make_folder, place
 from rowmerge_nb.spi.handles import own
@@ -53,16 +53,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StagedFile:
-    """A file that waits to become part of a table.
-
-    Args:
-        kind: ``"delta"`` or ``"delete_delta"``.
-        partition: name of its partition.
-        bucket: its bucket.
-        statement: the number that its rows carry; of delete events, which carry none of their own, 0.
-        path: where it is, below the table's folder.
-        rows: how many rows it has.
-    """
+    """A written file that is not part of the table yet."""
 
     kind: str
     partition: str
@@ -73,13 +64,7 @@ class StagedFile:
 
 
 class HivePageSink(ConnectorPageSink):
-    """Writes rows into one file per partition and bucket.
-
-    Args:
-        table: the table.
-        write: the transaction's write id and folder.
-        statement: the number that tells row ids of writers apart which write into one bucket of one partition.
-    """
+    """Writes rows into one file per partition and bucket; ``statement`` distinguishes row ids of its writers."""
 
     def __init__(self, table: HiveTable, write: HiveWrite, statement: int) -> None:
         self._table = table
@@ -94,7 +79,7 @@ class HivePageSink(ConnectorPageSink):
         return Path(self._table.location) / self._folder
 
     def append_page(self, page: Page) -> None:
-        """Write the rows of a page."""
+        """Write the rows."""
         width = len(self._table.data_columns)
         data = page.select(list(range(width)))
         for partition, bucket, rows in _destinations(self._table, page, self._buckets(page)):
@@ -107,7 +92,7 @@ class HivePageSink(ConnectorPageSink):
             writer.append(data if rows is None else data.take(pa.array(rows)))
 
     def finish(self) -> list[bytes]:
-        """Close the files and name them."""
+        """Close the files and return their fragments."""
         staged = []
         for (partition, bucket), writer in self._writers.items():
             writer.close()
@@ -116,7 +101,7 @@ class HivePageSink(ConnectorPageSink):
         return _fragments(staged)
 
     def abort(self) -> None:
-        """Remove what this attempt has written."""
+        """Remove what this attempt wrote."""
         for writer in self._writers.values():
             writer.abort()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -133,25 +118,22 @@ class HivePageSink(ConnectorPageSink):
 
 
 class HiveMergeSink(ConnectorMergeSink):
-    """Writes what is inserted through a page sink, and gathers what is deleted until it can be sorted.
+    """Writes insertions through a page sink, and collects deletions because delete events must be sorted.
 
     Args:
-        table: the table.
-        write: the transaction's write id and folder.
-        writer: which of the statement's writers this is.
-        placed: a layout brings all rows of a place to one writer, so that its number does not matter; None where the table says so.
+        is_placed: whether all rows of a bucket go to one writer, so that its index does not matter.
     """
 
-    def __init__(self, table: HiveTable, write: HiveWrite, writer: int, *, placed: bool | None = None) -> None:
+    def __init__(self, table: HiveTable, write: HiveWrite, writer: int, *, is_placed: bool | None = None) -> None:
         self._table = table
         self._write_id, self._codec = write.write_id, write.codec
-        if placed is None:
-            placed = bool(table.partitioned_by) or table.bucket_count is not None
-        self._inserts = HivePageSink(table, write, 0 if placed else writer)
+        if is_placed is None:
+            is_placed = bool(table.partitioned_by) or table.bucket_count is not None
+        self._inserts = HivePageSink(table, write, 0 if is_placed else writer)
         self._deletes: dict[tuple[str, int], list[RowKeys]] = defaultdict(list)
 
     def store_merged_rows(self, page: Page) -> None:
-        """Take a page of inserted and deleted rows."""
+        """Store a page of inserted and deleted rows."""
         parts = split_page(page, len(self._table.columns))
         if parts.deletions is not None:
             ids = row_ids_of(parts.deletions)
@@ -163,10 +145,10 @@ class HiveMergeSink(ConnectorMergeSink):
             self._inserts.append_page(parts.insertions)
 
     def finish(self) -> list[bytes]:
-        """Write the delete events and name all files; again if it is called again."""
+        """Write the delete events and return fragments. May be called again."""
         staged = []
-        for (partition, bucket), several in self._deletes.items():
-            keys = RowKeys.concat(several)
+        for (partition, bucket), batches in self._deletes.items():
+            keys = RowKeys.concat(batches)
             path = self._inserts.folder / partition / "delete_delta" / bucket_file(bucket)
             root = self._inserts.folder.parent
             rows = write_deletes(path, self._table.data_columns, self._write_id, keys, self._codec, root)
@@ -175,13 +157,13 @@ class HiveMergeSink(ConnectorMergeSink):
         return [*_fragments(staged), *self._inserts.finish()]
 
     def abort(self) -> None:
-        """Remove what this attempt has written."""
+        """Remove what this attempt wrote."""
         self._deletes.clear()
         self._inserts.abort()
 
 
 class HivePageSinkProvider(ConnectorPageSinkProvider):
-    """Makes sinks."""
+    """A factory of sinks."""
 
     def create_page_sink(
         self,
@@ -189,7 +171,7 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         insert_handle: ConnectorInsertTableHandle,
     ) -> HivePageSink:
-        """Make a sink for an INSERT."""
+        """Create a sink."""
         insert_handle = own(insert_handle, HiveInsertTableHandle)
         return HivePageSink(insert_handle.table_handle.table, insert_handle.write, session.writer or 0)
 
@@ -199,7 +181,7 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> HiveMergeSink:
-        """Make a sink for a MERGE."""
+        """Create a sink."""
         merge_handle = own(merge_handle, HiveMergeTableHandle)
         return HiveMergeSink(hive_table(merge_handle.get_table_handle()).table, merge_handle.write, session.writer or 0)
 
@@ -207,7 +189,6 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
 def _destinations(
     table: HiveTable, page: Page, buckets: npt.NDArray[np.int64]
 ) -> Iterator[tuple[str, int, npt.NDArray[np.int64] | None]]:
-    """Yield partitions and buckets of a page, and the rows of each in their order; None for all rows."""
     first = len(table.data_columns)
     columns = [page.column(first + i) for i in range(len(table.partitioned_by))]
     if not columns and (buckets == buckets[0]).all():
@@ -230,7 +211,7 @@ def _fragments(staged: Sequence[StagedFile]) -> list[bytes]:
 
 
 def staged_files(fragments: Collection[bytes]) -> list[StagedFile]:
-    """Read fragments.
+    """Parse fragments.
 
     >>> staged_files([b'[{"kind": "delta", "partition": "", "bucket": 0, "statement": 0, "path": "_tmp/x", "rows": 1}]'])[0].rows
     1
@@ -241,28 +222,18 @@ def staged_files(fragments: Collection[bytes]) -> list[StagedFile]:
 def publish(
     handle: HiveTableHandle, write: HiveWrite, files: Sequence[StagedFile], record: list[PlacedFolder], partitions: list[Path]
 ) -> list[Written]:
-    """Move files to where readers look for them; under a write id that does not count yet, so that no reader sees them.
+    """Move files to where readers look, under a write id that is not visible yet.
 
-    Directories are made within the statement's own folder, and moved as a whole.
-
-    Args:
-        handle: the table.
-        write: the transaction's write id, and how files are compressed.
-        files: what the fragments name.
-        record: takes the directories that are moved.
-        partitions: takes the folders of partitions that are made.
-
-    Returns:
-        the files under their new names.
+    Directories are built in the statement's own folder, recorded, and moved as a whole.
 
     Raises:
-        ConnectorError: a file is gone, there are more files of one place than numbers for them, or a directory of this write id is there.
+        ConnectorError: a file is missing, statement numbers run out, or a directory of this write id exists.
     """
     root, table = Path(handle.table.location), handle.table
     sources: dict[Path, list[tuple[Path, StagedFile]]] = defaultdict(list)
-    taken: dict[tuple[str, str, int], set[int]] = defaultdict(set)
+    used_numbers: dict[tuple[str, str, int], set[int]] = defaultdict(set)
     for file in files:
-        numbers = taken[file.partition, file.kind, file.bucket]
+        numbers = used_numbers[file.partition, file.kind, file.bucket]
         statement = _free_number(numbers, file, table)
         numbers.add(statement)
         source = root / file.path
@@ -276,35 +247,30 @@ def publish(
             source = _renumbered(source, table, write, file.bucket, statement)
         directory = root / file.partition / delta_directory(file.kind, write.write_id, write.write_id, statement)
         sources[directory].append((source, file))
-    written = []
-    for directory, several in sources.items():
+    outputs = []
+    for directory, staged in sources.items():
         whole = root / write.folder / "whole" / directory.relative_to(root)
-        with told(directory):
+        with disk_errors(directory):
             make_folder(whole, root / write.folder)
             (whole / VERSION_FILE).write_text("2", encoding="utf-8")
-            for source, file in several:
+            for source, file in staged:
                 target = whole / bucket_file(file.bucket)
                 source.rename(target)
                 name = (directory / target.name).relative_to(root).as_posix()
-                written.append(Written(f"{file.kind} file", name, file.rows, target.stat().st_size))
+                outputs.append(Written(f"{file.kind} file", name, file.rows, target.stat().st_size))
             _make_partition(directory.parent, root, partitions)
             _place(whole, directory, table, write.write_id, record)
-    return written
+    return outputs
 
 
 def _make_partition(folder: Path, root: Path, partitions: list[Path]) -> None:
-    """Make the folders of a partition; those that are new are recorded before."""
     new_folders = [path for path in (folder, *folder.parents) if path.is_relative_to(root) and not path.exists()]
     partitions += reversed(new_folders)
     folder.mkdir(parents=True, exist_ok=True)
 
 
 def _place(whole: Path, directory: Path, table: HiveTable, write_id: int, record: list[PlacedFolder]) -> None:
-    """Move a directory of a write id, which no other transaction has: one that exists has rows of another metastore.
-
-    Raises:
-        ConnectorError: HIVE_PATH_ALREADY_EXISTS.
-    """
+    """Move a directory to its final name. An existing one has rows of another metastore."""
     try:
         place(whole, directory, record)
     except FileExistsError as error:
@@ -315,30 +281,28 @@ def _place(whole: Path, directory: Path, table: HiveTable, write_id: int, record
             " and register the folder once: its write ids are counted anew.",
         ) from error
     except FileNotFoundError:
-        # Another statement has made the partition's folder, and has removed it when it was rolled back.
+        # Another statement made the partition's folder and removed it when it was rolled back.
         directory.parent.mkdir(parents=True, exist_ok=True)
         place(whole, directory, record)
 
 
-def _free_number(taken: set[int], file: StagedFile, table: HiveTable) -> int:
-    """Return the statement number of a file, or another one where a file of the same place has it."""
-    if file.statement not in taken:
+def _free_number(used_numbers: set[int], file: StagedFile, table: HiveTable) -> int:
+    if file.statement not in used_numbers:
         return file.statement
-    if len(taken) >= STATEMENT_LIMIT:
+    if len(used_numbers) >= STATEMENT_LIMIT:
         where = f"partition '{file.partition}'" if file.partition else "the table"
         raise ConnectorError(
             f"The statement has written more than {STATEMENT_LIMIT} files for bucket {file.bucket} of {where}, "
             f"and the row ids of Hive table '{table.name}' can tell no more of them apart",
             hint="Let fewer tasks write: leave the option flow out, or have the table compacted before.",
         )
-    number = len(taken)
-    while number in taken:
+    number = len(used_numbers)
+    while number in used_numbers:
         number = (number + 1) % STATEMENT_LIMIT
     return number
 
 
 def _renumbered(source: Path, table: HiveTable, write: HiveWrite, bucket: int, statement: int) -> Path:
-    """Write a file again under another statement number, because another writer's file has the same row ids."""
     target = source.with_name(f"{source.name}_{statement}")
     writer = AcidFileWriter(target, table.data_columns, write.write_id, bucket, statement, write.codec)
     for _, _, arrays in read_rows(source, list(enumerate(table.data_columns)), None, keys=False):

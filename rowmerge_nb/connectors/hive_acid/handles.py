@@ -1,4 +1,4 @@
-"""What the connector hands to engine and tasks. All of it pickles, and nothing of it holds the metastore."""
+"""Handles for engine and tasks. They pickle and hold no metastore."""
 
 from __future__ import annotations
 
@@ -28,17 +28,12 @@ ROW_ID_TYPE = row_of([("originalTransaction", BIGINT), ("bucket", INTEGER), ("ro
 
 @dataclass(frozen=True)
 class HiveRowIdColumn(ColumnHandle):
-    """The row id: told by its class, since a table may have a column of any name."""
+    """The row id column, which its class identifies, not its name."""
 
 
 @dataclass(frozen=True)
 class HiveTableHandle(ConnectorTableHandle):
-    """A table as a statement sees it.
-
-    Args:
-        table: the table.
-        snapshot: what of it may be read.
-    """
+    """A table and its snapshot."""
 
     table: HiveTable
     snapshot: Snapshot
@@ -46,12 +41,10 @@ class HiveTableHandle(ConnectorTableHandle):
 
 @dataclass(frozen=True)
 class HiveWrite:
-    """What sinks need to know of the transaction that they write for.
+    """The part of a transaction that sinks need.
 
     Args:
-        write_id: the transaction's write id in the table.
-        folder: name of the hidden folder, below the table's, in which attempts of tasks write. The driver makes and removes it.
-        codec: how files are compressed.
+        folder: the hidden folder below the table's in which tasks write. The driver creates and removes it.
     """
 
     write_id: int
@@ -61,14 +54,14 @@ class HiveWrite:
 
 @dataclass(frozen=True)
 class HiveMergeTableHandle(ConnectorMergeTableHandle):
-    """A table that is merged into."""
+    """The target of a row change."""
 
     write: HiveWrite
 
 
 @dataclass(frozen=True)
 class HiveInsertTableHandle(ConnectorInsertTableHandle):
-    """A table that rows are inserted into."""
+    """The target of an INSERT."""
 
     table_handle: HiveTableHandle
     write: HiveWrite
@@ -79,16 +72,12 @@ class HiveSplit(ConnectorSplit):
     """One file of rows, and the delete events that concern it.
 
     Args:
-        path: the file.
-        partition: name of its partition.
-        deletes: the files with delete events of its bucket.
-        original: bucket and number of the first row, of a file without row ids.
-        bucket: the bucket that all rows must be of; None if the table is not bucketed.
-        stripes: the part of a large file that is read, from one stripe to before another; None for the whole file.
-        domains: per data column, by its place among them, what its values must satisfy to matter; stripes that have none such are not
-            read.
-        small: the whole table is so small that reading it where the statement is planned costs less than a task.
-        elsewhere: rows up to this write id are read from another directory, and left out here.
+        original: bucket and number of the first row, for a file without row ids.
+        bucket: the bucket of all rows, if the table is bucketed.
+        stripes: the half-open range of stripes; None for all.
+        domains: the domains of data columns, by index.
+        small: whether the driver reads the rows.
+        elsewhere: rows up to this write id are in another directory.
     """
 
     path: Path
@@ -103,30 +92,26 @@ class HiveSplit(ConnectorSplit):
 
     @property
     def carries_rows(self) -> bool:
-        """A small table is read at once."""
+        """Whether the driver reads the rows itself."""
         return self.small
 
     @property
     def is_repeatable(self) -> bool:
-        """The files of a write id do not change, and those that are read stay."""
+        """True: files of a write id never change."""
         return True
 
 
 def hive_table(handle: ConnectorTableHandle) -> HiveTableHandle:
-    """Return a handle as one of this connector."""
+    """Return the handle of this connector."""
     return own(handle, HiveTableHandle)
 
 
 def changeable_table(handle: ConnectorTableHandle) -> HiveTableHandle:
-    """Return the handle of a table whose rows can be deleted and updated.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED for a table that is not transactional.
-    """
-    found = hive_table(handle)
-    if not found.table.transactional:
+    """Return the handle; NOT_SUPPORTED for a table that is not transactional."""
+    table_handle = hive_table(handle)
+    if not table_handle.table.transactional:
         raise ConnectorError(
             "Modifying Hive table rows is only supported for transactional tables",
-            hint=f"'{found.table.name}' is not transactional: CREATE TABLE ... WITH (transactional = true) AS SELECT * FROM it.",
+            hint=f"'{table_handle.table.name}' is not transactional: CREATE TABLE ... WITH (transactional = true) AS SELECT * FROM it.",
         )
-    return found
+    return table_handle

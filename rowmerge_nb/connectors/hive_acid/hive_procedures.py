@@ -1,4 +1,4 @@
-"""What ``CALL hive.system.<name>(...)`` can do: look after tables, and take tables in and out of the metastore."""
+"""The procedures of ``CALL hive.system.<name>(...)``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def procedures_of(connector: HiveAcidConnector) -> Sequence[Procedure]:
     >>> [procedure.name for procedure in HiveAcidConnector(tempfile.mkdtemp()).get_procedures()]
     ['compact', 'remove_obsolete', 'register_table', 'unregister_table', 'abort_transaction', 'remove_orphans']
     """
-    does = _Procedures(connector)
+    bodies = _Procedures(connector)
     registered = (
         *_TABLE,
         ProcedureArgument("table_location", VARCHAR),
@@ -39,18 +39,16 @@ def procedures_of(connector: HiveAcidConnector) -> Sequence[Procedure]:
         _optional("bucketing_version", BIGINT),
     )
     return (
-        Procedure("system", "compact", (*_TABLE, _optional("type", VARCHAR, "major")), does.compact),
-        Procedure("system", "remove_obsolete", _TABLE, does.remove_obsolete),
-        Procedure("system", "register_table", registered, does.register_table),
-        Procedure("system", "unregister_table", _TABLE, does.unregister_table),
-        Procedure("system", "abort_transaction", (ProcedureArgument("transaction_id", BIGINT),), does.abort_transaction),
-        Procedure("system", "remove_orphans", (), does.remove_orphans),
+        Procedure("system", "compact", (*_TABLE, _optional("type", VARCHAR, "major")), bodies.compact),
+        Procedure("system", "remove_obsolete", _TABLE, bodies.remove_obsolete),
+        Procedure("system", "register_table", registered, bodies.register_table),
+        Procedure("system", "unregister_table", _TABLE, bodies.unregister_table),
+        Procedure("system", "abort_transaction", (ProcedureArgument("transaction_id", BIGINT),), bodies.abort_transaction),
+        Procedure("system", "remove_orphans", (), bodies.remove_orphans),
     )
 
 
 class _Procedures:
-    """The procedures' bodies."""
-
     def __init__(self, connector: HiveAcidConnector) -> None:
         self._connector = connector
 
@@ -99,8 +97,8 @@ class _Procedures:
         self._connector.remove_orphans()
 
 
-def _optional(name: str, kind: Type, default: Any = None) -> ProcedureArgument:
-    return ProcedureArgument(name, kind, required=False, default=default)
+def _optional(name: str, sql_type: Type, default: Any = None) -> ProcedureArgument:
+    return ProcedureArgument(name, sql_type, required=False, default=default)
 
 
 def _require(**values: Any) -> None:
@@ -110,15 +108,15 @@ def _require(**values: Any) -> None:
 
 
 def _column(text: str | None) -> tuple[str, Type]:
-    """Read a column's name and type.
+    """Parse a column's name and type.
 
-    >>> name, kind = _column("price decimal(12,2)")
-    >>> name, str(kind)
+    >>> name, column_type = _column("price decimal(12,2)")
+    >>> name, str(column_type)
     ('price', 'decimal(12,2)')
     """
-    name, _, kind = (text or "").strip().partition(" ")
+    name, _, type_text = (text or "").strip().partition(" ")
     try:
-        return name, parse_type(kind)
+        return name, parse_type(type_text)
     except ValueError as error:
         raise ConnectorError(
             f"'{text}' is not a column: {error}", code=_INVALID, hint="Write name and type: ARRAY['id bigint', 'name varchar']."

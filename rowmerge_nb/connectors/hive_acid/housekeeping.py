@@ -1,4 +1,4 @@
-"""Looking after directories: what a table that another engine wrote consists of, and what nobody will read any more."""
+"""Adoption of other engines' directories, and detection of orphans."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
 
 _IN_THE_MAKING: Final = "_in_the_making"
-"""The file in a folder that belongs to nothing without a table: of a table that is being made, or dropped."""
+"""The file that marks a folder as that of a table being created or dropped."""
 _DROPPED: Final = re.compile(r"_dropped_([0-9a-f]{32}|[0-9a-f]{12})")
 _ATTEMPT: Final = re.compile(r"_tmp_(?P<old_query>.+)_(?P<old_number>\d+)_[0-9a-f]{12}|_tmp_(?P<query>.+)_(?P<number>\d{1,11})")
-"""A statement's folder while it runs, and as it is removed; the latter is also how folders of single attempts were called once."""
+"""Folders of statements, while they run and while they are removed. The latter form was once that of single attempts."""
 
 
 def note_creation(folder: Path) -> None:
-    """Write down that a folder is that of a table in the making: if its process dies, nobody else has anything in it."""
+    """Mark the folder of a table being created, for removal if the process dies."""
     (folder / _IN_THE_MAKING).touch()
 
 
 def creation_notes(folder: Path) -> list[Path]:
-    """Return the note in the folder of a table, if there is one: what made or dropped the table was killed, or has not ended."""
+    """Return the note in a table's folder, if any."""
     note = folder / _IN_THE_MAKING
     return [note] if os.path.lexists(note) else []
 
 
 def forget_creation(folder: Path) -> None:
-    """Remove the note: the table exists, or its folder is to stay without it."""
+    """Remove the note."""
     with suppress(OSError):
         (folder / _IN_THE_MAKING).unlink()
 
 
 def dropped_folder(folder: Path, identity: str) -> Path:
-    """Return the place to which the folder of a dropped table is moved, until it is removed.
+    """Return the temporary path of a dropped table's folder.
 
     >>> dropped_folder(Path("w/t"), "0" * 32).name
     '_dropped_00000000000000000000000000000000'
@@ -52,8 +52,8 @@ def dropped_folder(folder: Path, identity: str) -> Path:
     return folder.with_name(f"_dropped_{identity}")
 
 
-def is_nobodys(folder: Path) -> bool:
-    """Return whether a folder without a table was to be one's and never was, is that of a dropped one, or has no files."""
+def is_uncommitted(folder: Path) -> bool:
+    """Return whether a folder has a creation note, is that of a dropped table, or has no files."""
     return (
         os.path.lexists(folder / _IN_THE_MAKING)
         or _DROPPED.fullmatch(folder.name) is not None
@@ -62,10 +62,10 @@ def is_nobodys(folder: Path) -> bool:
 
 
 def adopted_partitions(table: HiveTable) -> list[str]:
-    """Return the names of the partitions that a table's directory holds; ``[""]`` for a table without partition columns.
+    """Return the names of a directory's partitions; ``[""]`` without partition columns.
 
     Raises:
-        ConnectorError: HIVE_INVALID_PARTITION_VALUE if a folder is not named like one, or its value is none of the column's type.
+        ConnectorError: HIVE_INVALID_PARTITION_VALUE.
     """
     names = list(_partitions(Path(table.location), table.partitioned_by))
     for name in names:
@@ -90,16 +90,13 @@ def _partitions(folder: Path, columns: Sequence[str], above: str = "") -> Iterat
 
 
 def adopted_write_ids(table: HiveTable, partitions: Sequence[str]) -> ValidWriteIds:
-    """Take the largest write id of all names for the last one that was given out, and all of them for committed."""
-    found = [parse_directory(entry.name) for name in partitions for entry in visible(Path(table.location) / name)]
-    return ValidWriteIds(max((directory.highest for directory in found if directory is not None), default=0))
+    """Return write ids up to the largest in the directories' names, all committed."""
+    directories = [parse_directory(entry.name) for name in partitions for entry in visible(Path(table.location) / name)]
+    return ValidWriteIds(max((directory.highest for directory in directories if directory is not None), default=0))
 
 
 def orphan_candidates(table: HiveTable) -> list[Path]:
-    """Return the directories of a table that belong to a single transaction, whatever has become of it.
-
-    They are listed before the metastore is asked: a transaction that begins afterwards has none of them.
-    """
+    """Return a table's directories of single transactions, before the metastore is asked."""
     root = Path(table.location)
     attempts = [entry for entry in folders_in(root) if _ATTEMPT.fullmatch(entry.name)]
     deltas = [entry for folder in _partition_folders(root, len(table.partitioned_by)) for entry in folders_in(folder)]
@@ -109,10 +106,7 @@ def orphan_candidates(table: HiveTable) -> list[Path]:
 def is_orphan(candidate: Path, write_ids: ValidWriteIds, running: Collection[int]) -> bool:
     """Return whether no reader will ever see a candidate.
 
-    Args:
-        candidate: one of `orphan_candidates`.
-        write_ids: those of its table, asked for after `running`.
-        running: numbers of the metastore's open transactions, asked for after the candidates.
+    List the candidates first, then running transactions, then write ids.
     """
     directory = parse_directory(candidate.name)
     if directory is None:
@@ -136,7 +130,7 @@ def _partition_folders(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def folders_in(folder: Path) -> list[Path]:
-    """Return the folders within a folder; links lead elsewhere, and what cannot be looked at is left alone."""
+    """Return the folders within a folder, without links."""
     try:
         with os.scandir(folder) as entries:
             return [folder / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
@@ -145,7 +139,7 @@ def folders_in(folder: Path) -> list[Path]:
 
 
 def statement_of(attempt: Path) -> tuple[str, int]:
-    """Return the query id and the transaction that an attempt's folder is named by; nothing for other folders.
+    """Return query id and transaction from the name of an attempt's folder; ``("", 0)`` for other names.
 
     >>> statement_of(Path("t/_tmp_q7_12")), statement_of(Path("t/_tmp_q7_12_0123456789ab")), statement_of(Path("t/delta_1_1"))
     (('q7', 12), ('q7', 12), ('', 0))

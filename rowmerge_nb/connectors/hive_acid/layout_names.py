@@ -1,4 +1,4 @@
-"""The names that Hive gives to directories and files of transactional tables, and the numbers packed into row ids."""
+"""Names of directories and files in transactional tables, and bucket numbers in row ids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 VERSION_FILE: Final = "_orc_acid_version"
 COMPACTED_FILE: Final = "_metadata_acid"
 STREAM_LENGTH: Final = "_flush_length"
-"""How the name of the file ends that says how far a stream has come in another one."""
+"""The suffix of a side file that holds the flushed length of a streamed file."""
 DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 
 BUCKET_LIMIT: Final = 1 << 12
@@ -25,7 +25,7 @@ STATEMENT_LIMIT: Final = 1 << 12
 _DIRECTORY: Final = re.compile(
     r"(?:(base)_(\d{1,18})|(delta|delete_delta)_(\d{1,18})_(\d{1,18})(?:_(\d{1,18}))?)(?:_v(\d{1,18}))?", re.ASCII
 )
-"""At most 18 digits: larger numbers do not fit into the 64 bits that Hive has for them."""
+"""At most 18 digits, so that numbers fit into Hive's 64 bits."""
 _DELTA_FILE: Final = re.compile(r"bucket_(\d+)(_\d+)?")
 _ORIGINAL: Final = re.compile(r"(\d+)_\d+.*|bucket_(\d+)(_\d+)?")
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]")
@@ -33,15 +33,12 @@ _UNSAFE: Final = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]")
 
 @dataclass(frozen=True)
 class AcidDirectory:
-    """What the name of a directory in a table or partition says.
+    """The parsed name of a directory in a table or partition.
 
     Args:
-        name: the name itself.
         kind: ``"base"``, ``"delta"`` or ``"delete_delta"``.
-        lowest: smallest write id whose rows may be in it; 0 for a base.
-        highest: largest one.
-        statement: number of the statement within the transaction; None if the name has none.
-        visibility: the transaction of the compaction that wrote it, which the name ends with (``_v12``); None if the name has none.
+        lowest: the smallest write id; 0 for a base.
+        visibility: the compaction's transaction (``_v12``), or None.
     """
 
     name: str
@@ -53,30 +50,32 @@ class AcidDirectory:
 
     @property
     def compacted(self) -> bool:
-        """Whether the name says that a compaction wrote the directory."""
+        """Whether a compaction wrote the directory."""
         return self.visibility is not None
 
 
 def parse_directory(name: str) -> AcidDirectory | None:
-    """Read a directory's name; None if it is none of Hive's. Leading zeros do not matter.
+    """Parse a directory's name; None if it is not one of Hive's. Leading zeros do not matter.
 
     >>> parse_directory("delta_0000003_0000005_0001").highest, parse_directory("base_7_v12").compacted
     (5, True)
     >>> parse_directory("p=x") is None
     True
     """
-    found = _DIRECTORY.fullmatch(name)
-    if found is None:
+    match = _DIRECTORY.fullmatch(name)
+    if match is None:
         return None
-    base, number, kind, lowest, highest, statement, transaction = found.groups()
+    base, number, directory_kind, lowest, highest, statement, transaction = match.groups()
     visibility = int(transaction) if transaction is not None else None
     if base:
         return AcidDirectory(name, "base", 0, int(number), None, visibility)
-    return AcidDirectory(name, kind, int(lowest), int(highest), int(statement) if statement is not None else None, visibility)
+    return AcidDirectory(
+        name, directory_kind, int(lowest), int(highest), int(statement) if statement is not None else None, visibility
+    )
 
 
 def highest_visibility(folder: Path) -> int:
-    """Return the largest transaction that names of directories in a table's folder end with, or 0.
+    """Return the largest compaction transaction in names of directories, or 0.
 
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -88,13 +87,13 @@ def highest_visibility(folder: Path) -> int:
     return max((directory.visibility or 0 for directory in parsed if directory is not None), default=0)
 
 
-def delta_directory(kind: str, lowest: int, highest: int, statement: int | None) -> str:
+def delta_directory(directory_kind: str, lowest: int, highest: int, statement: int | None) -> str:
     """Return the name of a delta or delete delta.
 
     >>> delta_directory("delete_delta", 3, 3, 0)
     'delete_delta_0000003_0000003_0000'
     """
-    return f"{kind}_{lowest:07d}_{highest:07d}" + ("" if statement is None else f"_{statement:04d}")
+    return f"{directory_kind}_{lowest:07d}_{highest:07d}" + ("" if statement is None else f"_{statement:04d}")
 
 
 def bucket_file(bucket: int) -> str:
@@ -107,27 +106,27 @@ def bucket_file(bucket: int) -> str:
 
 
 def bucket_of_delta_file(name: str) -> int | None:
-    """Return the bucket that a file in a base or delta holds, whatever attempt wrote it; None if the name does not say.
+    """Return the bucket of a file in a base or delta, or None.
 
     >>> bucket_of_delta_file("bucket_00003_0"), bucket_of_delta_file("foo.orc")
     (3, None)
     """
-    found = _DELTA_FILE.fullmatch(name)
-    return int(found[1]) if found else None
+    match = _DELTA_FILE.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 def bucket_of_original(name: str) -> int | None:
-    """Return the bucket of a file that was there before the table became transactional, or that CREATE TABLE AS wrote.
+    """Return the bucket of a file without row ids, or None.
 
     >>> bucket_of_original("000001_0_copy_1"), bucket_of_original("notes.txt")
     (1, None)
     """
-    found = _ORIGINAL.fullmatch(name)
-    return int(found[1] or found[2]) if found else None
+    match = _ORIGINAL.fullmatch(name)
+    return int(match[1] or match[2]) if match else None
 
 
 def encode_bucket(bucket: int, statement: int = 0) -> int:
-    """Pack bucket and statement into the number that rows carry (Hive's codec version 1).
+    """Pack bucket and statement into a row's bucket number (Hive's codec version 1).
 
     >>> encode_bucket(0), encode_bucket(1), encode_bucket(0, 1)
     (536870912, 536936448, 536870913)
@@ -136,7 +135,7 @@ def encode_bucket(bucket: int, statement: int = 0) -> int:
 
 
 def buckets_in(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return the buckets out of the numbers that rows carry; in version 0 they are the numbers themselves.
+    """Unpack buckets from rows' bucket numbers; in version 0 they are the numbers themselves.
 
     >>> buckets_in(np.array([536936448, 3], np.int32)).tolist()
     [1, 3]
@@ -145,7 +144,7 @@ def buckets_in(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 
 
 def normalized_buckets(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Convert numbers of both codec versions into version 1, so that they can be compared.
+    """Convert bucket numbers of both codec versions to version 1, so that they can be compared.
 
     >>> normalized_buckets(np.array([3, 536936448], np.int32)).tolist()
     [537067520, 536936448]
@@ -155,18 +154,18 @@ def normalized_buckets(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 
 
 def escape(text: str) -> str:
-    """Write a partition value as Hive writes it into a directory's name.
+    """Escape a partition value for a directory's name, as Hive does.
 
     >>> escape("z a/b"), escape("x=1")
     ('z a%2Fb', 'x%3D1')
     """
-    return _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", text)
+    return _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
 def unescape(text: str) -> str:
-    """Read a partition value out of a directory's name.
+    """Unescape a partition value from a directory's name.
 
     >>> unescape("z a%2Fb")
     'z a/b'
     """
-    return re.sub(r"%([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), text)
+    return re.sub(r"%([0-9a-fA-F]{2})", lambda match: chr(int(match[1], 16)), text)

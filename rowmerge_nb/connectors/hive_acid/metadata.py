@@ -1,4 +1,4 @@
-"""Hive tables as one transaction sees them, and the beginning and end of statements that change them."""
+"""The metadata of Hive tables in a transaction."""
 
 from __future__ import annotations
 
@@ -62,23 +62,18 @@ class HiveTransaction:
     """A transaction of the connector.
 
     Args:
-        number: the metastore's transaction, as soon as rows are written.
-        changes: what the commit makes visible.
-        tables: tables that were looked up; None for one that is dropped.
-        beginning: the statement for which the metastore's transaction is being begun; empty before that.
-        written: folder of every table that rows are written into, with the name of the folder in it that attempts write into.
-        placed_folders: directories of deltas that were moved to where readers look for them.
-        partitions: folders of partitions that were made for them.
-        folders: folders of new tables.
-        removed: tables whose files go with the commit.
-        codec: how the files that it writes are compressed.
+        number: the metastore's transaction, from the first write on.
+        beginning: the query for which it is being begun.
+        attempt_folders: the table's folder and the name of the hidden folder in it, for each write.
+        placed_folders: directories of deltas moved to where readers look.
+        removed: tables whose files are removed after the commit.
     """
 
     number: int | None = None
     changes: Changes = field(default_factory=Changes)
     tables: dict[SchemaTableName, HiveTableHandle | None] = field(default_factory=dict)
     beginning: str = ""
-    written: list[tuple[Path, str]] = field(default_factory=list)
+    attempt_folders: list[tuple[Path, str]] = field(default_factory=list)
     placed_folders: list[PlacedFolder] = field(default_factory=list)
     partitions: list[Path] = field(default_factory=list)
     folders: list[PlacedFolder] = field(default_factory=list)
@@ -87,7 +82,7 @@ class HiveTransaction:
 
 
 class HiveAcidMetadata(UpdatableHiveMetadata):
-    """Tables as one transaction sees them."""
+    """The metadata of one transaction."""
 
     def __init__(self, metastore: Metastore, transaction: HiveTransaction) -> None:
         self._metastore = metastore
@@ -96,69 +91,71 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> HiveTableHandle | None:
-        """Return a table with what of it may be read; the same for the whole transaction."""
-        known = self._transaction.tables
-        if name not in known:
+        """Return a table and its snapshot."""
+        handles = self._transaction.tables
+        if name not in handles:
             table = self._metastore.get_table(name)
-            known[name] = (
-                None if table is None else HiveTableHandle(table, self._metastore.snapshot(table, lambda: self._begun(session)))
+            handles[name] = (
+                None
+                if table is None
+                else HiveTableHandle(table, self._metastore.snapshot(table, lambda: self._ensure_begun(session)))
             )
-        return known[name]
+        return handles[name]
 
     def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
-        """Return the last write id that a reader sees; None while others are open, which may be committed by the time that it is asked for."""
-        known = hive_table(table_handle).snapshot.write_ids
-        if known.open:
+        """Return the last visible write id; None while earlier ones are open."""
+        write_ids = hive_table(table_handle).snapshot.write_ids
+        if write_ids.open:
             return None
         return ConnectorTableVersion(
-            next(number for number in range(known.high_watermark, -1, -1) if number not in known.aborted)
+            next(number for number in range(write_ids.high_watermark, -1, -1) if number not in write_ids.aborted)
         )
 
     def get_former_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> HiveTableHandle | None:
-        """Return a table as it was up to a write id, as long as no compaction has put together what was written before and after it."""
+        """Return a table as of a write id, unless a compaction merged later rows into earlier ones."""
         handle = self.get_table_handle(session, name)
         if handle is None:
             return None
-        known, wanted = handle.snapshot.write_ids, version.version
-        if not isinstance(wanted, int) or version.pointer_type is not PointerType.TARGET_ID:
-            raise unsupported_version(type(wanted).__name__, "A former state of a Hive table is named by a write id.")
-        if not 0 <= wanted <= known.high_watermark:
+        write_ids, write_id = handle.snapshot.write_ids, version.version
+        if not isinstance(write_id, int) or version.pointer_type is not PointerType.TARGET_ID:
+            raise unsupported_version(type(write_id).__name__, "A former state of a Hive table is named by a write id.")
+        if not 0 <= write_id <= write_ids.high_watermark:
             raise ConnectorError(
-                f"Write id {wanted} of table '{name}' was not given out; the last one is {known.high_watermark}",
+                f"Write id {write_id} of table '{name}' was not given out; the last one is {write_ids.high_watermark}",
                 code="INVALID_ARGUMENTS",
                 hint="The names of the table's delta folders have the write ids.",
             )
-        if wanted in known.open or wanted in known.aborted:
-            state = "open" if wanted in known.open else "aborted"
+        if write_id in write_ids.open or write_id in write_ids.aborted:
+            state = "open" if write_id in write_ids.open else "aborted"
             raise ConnectorError(
-                f"The transaction of write id {wanted} of table '{name}' is {state}: it has committed nothing",
+                f"The transaction of write id {write_id} of table '{name}' is {state}: it has committed nothing",
                 code="INVALID_ARGUMENTS",
                 hint="Name the write id of a transaction that was committed.",
             )
-        return replace(handle, snapshot=replace(handle.snapshot, write_ids=replace(known, high_watermark=wanted)))
+        return replace(handle, snapshot=replace(handle.snapshot, write_ids=replace(write_ids, high_watermark=write_id)))
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
-        """Return a table's columns, properties and comment."""
+        """Return the definition."""
         table = hive_table(table_handle).table
         return ConnectorTableMetadata(table.name, table.columns, table.properties, table.comment)
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Return the number of rows in the files, deleted ones among them, and the size of the files."""
+        """Return the rows in the files, including deleted ones, and bytes."""
         return table_size(hive_table(table_handle))
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return the names of all tables."""
+        """Return all tables."""
         return self._metastore.list_tables()
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Make a table, visible with the commit."""
+        """Create a table."""
         name = metadata.name
-        # Schemas have folders beside those of the tables of the default schema, and an ending by which they are told apart.
+        # Folders of schemas lie beside the default schema's tables and are recognized by their suffix.
         location = self._metastore.schema_location(name.schema) / re.sub(r"\.db$", "%2Edb", folder_name(name.table))
-        made = (metadata.columns, metadata.properties, str(location))
-        table = defined_table(uuid.uuid4().hex, name, *made, managed=True, comment=metadata.comment)
+        definition = (metadata.columns, metadata.properties, str(location))
+        table = defined_table(uuid.uuid4().hex, name, *definition, managed=True, comment=metadata.comment)
         try:
             self._make_table_folder(session, location, dropped_folder(location, table.id))
         except FileExistsError:
@@ -174,16 +171,10 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         self._transaction.tables[name] = HiveTableHandle(table, Snapshot(ValidWriteIds(0), 0, partitions))
 
     def _make_table_folder(self, session: ConnectorSession, location: Path, aside: Path) -> None:
-        """Make a table's folder, with the note that it belongs to no table yet.
-
-        Raises:
-            FileExistsError: the folder exists.
-            OSError: the disk refuses.
-        """
         if os.path.lexists(location):
             raise FileExistsError(location)
-        # As long as it is open, the folder is not taken for that of a statement that has died.
-        self._begun(session)
+        # An open transaction keeps the folder from being taken for an orphan.
+        self._ensure_begun(session)
         try:
             aside.mkdir(parents=True)
             note_creation(aside)
@@ -193,7 +184,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
             raise
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Drop a table with the commit; files of a registered table stay."""
+        """Drop a table with the commit; registered files stay."""
         table = hive_table(table_handle).table
         self._transaction.tables[table.name] = None
         self._transaction.changes.dropped.append(table)
@@ -220,19 +211,19 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     # -- schemas --------------------------------------------------------------------------------------------------
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Return whether there is a schema of this name."""
+        """Return whether the schema exists."""
         return self._transaction.changes.schemas.get(schema, schema in self._metastore.list_schemas())
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return the names of all schemas."""
+        """Return all schemas."""
         return self._metastore.list_schemas()
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Make a schema with the commit."""
+        """Create a schema."""
         self._transaction.changes.schemas[schema] = True
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Drop a schema with the commit."""
+        """Drop a schema."""
         self._transaction.changes.schemas[schema] = False
 
     # -- INSERT ---------------------------------------------------------------------------------------------------
@@ -240,7 +231,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     def begin_insert(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
     ) -> HiveInsertTableHandle:
-        """Begin a transaction of the metastore, and take a write id in it."""
+        """Allocate a write id."""
         handle = hive_table(table_handle)
         if not handle.table.transactional:
             raise ConnectorError(
@@ -252,27 +243,23 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Publish the files; the commit makes them visible."""
+        """Publish the files."""
         insert_handle = own(insert_handle, HiveInsertTableHandle)
         return self._publish(insert_handle.table_handle, insert_handle.write, fragments, updates=False)
 
     # -- MERGE ----------------------------------------------------------------------------------------------------
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
-        """Return the paradigm of all Hive tables."""
+        """Return DELETE_ROW_AND_INSERT_ROW."""
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> HiveRowIdColumn:
-        """Return the row id: original write id, bucket and row number.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for a table that is not transactional.
-        """
+        """Return the row id: original write id, bucket and row number."""
         changeable_table(table_handle)
         return HiveRowIdColumn("$row_id", ROW_ID_TYPE)
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Return the bucket and partition columns in table order; buckets are placed by Hive's bucket function."""
+        """Return bucket and partition columns in table order, with Hive's bucket function."""
         table = hive_table(table_handle).table
         placing = {*table.bucketed_by, *table.partitioned_by}
         columns = [column for column in table.columns if column.name in placing]
@@ -286,7 +273,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return ConnectorTableLayout(names, HivePartitioningHandle(table.bucket_count, table.bucketing_version, types, arguments))
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Return the bucket of the row id for bucketed tables; others have none."""
+        """Return the row id's bucket for bucketed tables."""
         count = hive_table(table_handle).table.bucket_count
         return None if count is None else ConnectorTableLayout((), HiveUpdateHandle(count))
 
@@ -296,7 +283,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> HiveMergeTableHandle:
-        """Check that the table is transactional, begin a transaction of the metastore, and take a write id in it.
+        """Allocate a write id.
 
         Raises:
             ConnectorError: NOT_SUPPORTED for a table that is not transactional.
@@ -311,8 +298,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         merge_handle = own(merge_handle, HiveMergeTableHandle)
         return self._publish(hive_table(merge_handle.get_table_handle()), merge_handle.write, fragments, updates=True)
 
-    def _begun(self, session: ConnectorSession) -> int:
-        """Return the number of the metastore's transaction, and begin it if need be."""
+    def _ensure_begun(self, session: ConnectorSession) -> int:
         transaction = self._transaction
         if transaction.number is None:
             transaction.beginning = session.query_id
@@ -320,14 +306,14 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return transaction.number
 
     def _begin_write(self, session: ConnectorSession, handle: HiveTableHandle, *, updates: bool = True) -> HiveWrite:
-        transaction, number = self._transaction, self._begun(session)
+        transaction, number = self._transaction, self._ensure_begun(session)
         write = HiveWrite(
             self._metastore.allocate_write_id(number, handle.table, updates=updates),
             f"_tmp_{session.query_id}_{number}",
             transaction.codec,
         )
         location = Path(handle.table.location)
-        transaction.written.append((location, write.folder))
+        transaction.attempt_folders.append((location, write.folder))
         try:
             (location / write.folder).mkdir(exist_ok=True)
         except OSError as error:
@@ -353,14 +339,14 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
             transaction.changes.partitions.setdefault(table.id, set()).update(partitions)
         if updates:
             transaction.changes.updated.setdefault(table.id, set()).update(partitions)
-        written: list[Written] = []
+        outputs: list[Written] = []
         self._metastore.while_open(
             transaction.number,
             table,
-            lambda: written.extend(publish(handle, write, files, transaction.placed_folders, transaction.partitions)),
+            lambda: outputs.extend(publish(handle, write, files, transaction.placed_folders, transaction.partitions)),
             is_new=is_new,
         )
-        return ConnectorOutputMetadata(tuple(written))
+        return ConnectorOutputMetadata(tuple(outputs))
 
 
 def _commented(table: HiveTable, alteration: SetTableComment | SetColumnComment) -> HiveTable:

@@ -1,4 +1,4 @@
-"""Which SQL types Hive tables hold, how their values lie in ORC files, and how partition values are written into folder names."""
+"""SQL types of Hive tables, their values in ORC files, and partition values in folder names."""
 
 from __future__ import annotations
 
@@ -30,48 +30,46 @@ _SECOND: Final = 1_000_000
 _MILLISECOND: Final = 1_000
 _FOUR_DIGITS: Final = re.compile(r"\d{4}-")
 _NANOSECONDS_END: Final = (1 << 63) // 1000
-"""Microseconds that nanoseconds of 64 bits reach to, which is what the reader of ORC files makes of timestamps."""
+"""The largest timestamp in microseconds that fits into 64-bit nanoseconds, which the ORC reader uses."""
 
 
-def check_column_type(name: str, kind: Type) -> None:
-    """Refuse a column whose type Hive tables cannot hold.
-
-    Raises:
-        AnalysisError: NOT_SUPPORTED with the column and the type.
-    """
-    if kind.base in {"array", "map", "row"}:
-        for inner in kind.parameters:
+def check_column_type(name: str, sql_type: Type) -> None:
+    """Raise NOT_SUPPORTED for a type that Hive tables cannot hold."""
+    if sql_type.base in {"array", "map", "row"}:
+        for inner in sql_type.parameters:
             check_column_type(name, inner)
-        if kind.base == "row" and None in kind.fields:
+        if sql_type.base == "row" and None in sql_type.fields:
             raise AnalysisError(
-                f"Column '{name}' has a field without a name, which Hive does not know: {kind}",
+                f"Column '{name}' has a field without a name, which Hive does not know: {sql_type}",
                 code="NOT_SUPPORTED",
                 hint="Name all fields: row(x integer, y varchar).",
             )
         return
-    longest = _LONGEST.get(kind.base)
-    if longest is not None and kind.parameters and kind.parameters[0] > longest:
-        name_of = kind.base.upper()
-        more = f", {name_of}" if kind.base == "varchar" else ""
+    longest = _LONGEST.get(sql_type.base)
+    if longest is not None and sql_type.parameters and sql_type.parameters[0] > longest:
+        name_of = sql_type.base.upper()
+        more = f", {name_of}" if sql_type.base == "varchar" else ""
         raise AnalysisError(
-            f"Unsupported Hive type: {kind}. Supported {name_of} types: {name_of}(<={longest}){more}. (column '{name}')",
+            f"Unsupported Hive type: {sql_type}. Supported {name_of} types: {name_of}(<={longest}){more}. (column '{name}')",
             code="NOT_SUPPORTED",
             hint="Take varchar without a length.",
         )
-    if kind.base in _PLAIN or (kind.base == "timestamp" and (not kind.parameters or kind.parameters[0] <= _MOST_PRECISION)):
+    if sql_type.base in _PLAIN or (
+        sql_type.base == "timestamp" and (not sql_type.parameters or sql_type.parameters[0] <= _MOST_PRECISION)
+    ):
         return
     raise AnalysisError(
-        f"Unsupported Hive type: {kind} (column '{name}')",
+        f"Unsupported Hive type: {sql_type} (column '{name}')",
         code="NOT_SUPPORTED",
         hint="CAST it to a type of Hive: numbers, varchar, char, varbinary, date, timestamp(6) at most.",
     )
 
 
-def check_partition_type(name: str, kind: Type) -> None:
-    """Refuse a partition column whose values are not written into names."""
-    if kind.base not in _PARTITION | {"timestamp"}:
+def check_partition_type(name: str, sql_type: Type) -> None:
+    """Raise for a type that partition columns cannot have."""
+    if sql_type.base not in _PARTITION | {"timestamp"}:
         raise AnalysisError(
-            f"Unsupported partition column type: column '{name}' is {kind}",
+            f"Unsupported partition column type: column '{name}' is {sql_type}",
             code="NOT_SUPPORTED",
             hint="Partition by columns of integers, booleans, decimals, text, dates or timestamps.",
         )
@@ -80,24 +78,24 @@ def check_partition_type(name: str, kind: Type) -> None:
 # -- files ----------------------------------------------------------------------------------------------------------
 
 
-def from_file(array: pa.Array, kind: Type) -> pa.Array:
-    """Return what a file holds as a channel of its column's type: fields by position, char padded, timestamps in microseconds.
+def from_file(array: pa.Array, sql_type: Type) -> pa.Array:
+    """Convert a file's array to the column's type: fields by position, char padded, timestamps in microseconds.
 
     Raises:
-        ValueError: what the file holds is not of this type.
+        ValueError: the file has another type.
 
     >>> from rowmerge_nb.spi.types import parse_type
     >>> from_file(pa.array(["x"]), parse_type("char(3)")).to_pylist()
     ['x  ']
     """
-    return _rebuilt(array, kind, kind.arrow, _leaf_from_file)
+    return _rebuilt(array, sql_type, sql_type.arrow, _leaf_from_file)
 
 
-def to_file(array: pa.Array, name: str, kind: Type) -> pa.Array:
-    """Return a channel as a file holds it: names of fields in lower case, char without the spaces behind it.
+def to_file(array: pa.Array, name: str, sql_type: Type) -> pa.Array:
+    """Convert a channel for a file: lower-case field names, char without trailing spaces.
 
     Raises:
-        ExecutionError: NOT_SUPPORTED for a timestamp that would not be read back as it is.
+        ExecutionError: NOT_SUPPORTED for a timestamp that would not be read back unchanged.
     """
 
     def leaf(values: pa.Array, of: Type, target: pa.DataType) -> pa.Array:
@@ -105,154 +103,149 @@ def to_file(array: pa.Array, name: str, kind: Type) -> pa.Array:
             _check_timestamps(values, name)
         return pc.utf8_rtrim(values, " ") if of.base == "char" else values.cast(target)
 
-    return _rebuilt(array, kind, file_type(kind), leaf)
+    return _rebuilt(array, sql_type, file_type(sql_type), leaf)
 
 
-def file_type(kind: Type) -> pa.DataType:
-    """Return the Arrow type under which a column is written."""
-    return _lowered(kind.arrow)
+def file_type(sql_type: Type) -> pa.DataType:
+    """Return the Arrow type of a column in a file."""
+    return _lowered(sql_type.arrow)
 
 
 def bounded_texts(columns: Sequence[ColumnMetadata], first: int) -> list[tuple[int, Type]]:
-    """Return the types with a length of their own that columns have or contain, by their numbers in a file.
-
-    Args:
-        columns: the columns.
-        first: the number of the first column's type; those within it come next, then the second column's.
+    """Return types with a length, nested ones included, by number in a file.
 
     >>> from rowmerge_nb.spi.metadata import ColumnMetadata
     >>> from rowmerge_nb.spi.types import parse_type
     >>> columns = [ColumnMetadata("a", parse_type("row(x array(char(2)), y integer)")), ColumnMetadata("b", parse_type("varchar(9)"))]
-    >>> [(number, str(kind)) for number, kind in bounded_texts(columns, 7)]
+    >>> [(number, str(text_type)) for number, text_type in bounded_texts(columns, 7)]
     [(9, 'char(2)'), (11, 'varchar(9)')]
     """
-    found: list[tuple[int, Type]] = []
+    numbered_types: list[tuple[int, Type]] = []
 
-    def visit(kind: Type, number: int) -> int:
-        if kind.base == "char" or (kind.base == "varchar" and kind.parameters):
-            found.append((number, kind))
+    def visit(sql_type: Type, number: int) -> int:
+        if sql_type.base == "char" or (sql_type.base == "varchar" and sql_type.parameters):
+            numbered_types.append((number, sql_type))
         number += 1
-        for inner in kind.parameters if kind.base in {"array", "map", "row"} else ():
+        for inner in sql_type.parameters if sql_type.base in {"array", "map", "row"} else ():
             number = visit(inner, number)
         return number
 
     for column in columns:
         first = visit(column.type, first)
-    return found
+    return numbered_types
 
 
-def _lowered(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name.lower(), _lowered(field.type)) for field in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_lowered(kind.key_type), _lowered(kind.item_type))
-    if pa.types.is_list(kind):
-        return pa.list_(_lowered(kind.value_type))
-    return kind
+def _lowered(sql_type: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(sql_type):
+        return pa.struct([(field.name.lower(), _lowered(field.type)) for field in sql_type])
+    if pa.types.is_map(sql_type):
+        return pa.map_(_lowered(sql_type.key_type), _lowered(sql_type.item_type))
+    if pa.types.is_list(sql_type):
+        return pa.list_(_lowered(sql_type.value_type))
+    return sql_type
 
 
-def _leaf_from_file(values: pa.Array, kind: Type, target: pa.DataType) -> pa.Array:
-    if kind.base == "char":
-        return pc.utf8_rpad(values.cast(target), kind.parameters[0])
-    if kind.base == "timestamp":
+def _leaf_from_file(values: pa.Array, sql_type: Type, target: pa.DataType) -> pa.Array:
+    if sql_type.base == "char":
+        return pc.utf8_rpad(values.cast(target), sql_type.parameters[0])
+    if sql_type.base == "timestamp":
         return values.cast(target, safe=False)
     return values.cast(target)
 
 
 def _rebuilt(
-    array: pa.Array, kind: Type, target: pa.DataType, leaf: Callable[[pa.Array, Type, pa.DataType], pa.Array]
+    array: pa.Array, sql_type: Type, target: pa.DataType, leaf: Callable[[pa.Array, Type, pa.DataType], pa.Array]
 ) -> pa.Array:
-    """Convert an array into another shape of the same type, level by level."""
-    if kind.base not in {"array", "map", "row"}:
-        return leaf(array, kind, target)
+    if sql_type.base not in {"array", "map", "row"}:
+        return leaf(array, sql_type, target)
     missing = pc.is_null(array)
-    if kind.base == "row":
+    if sql_type.base == "row":
         if not pa.types.is_struct(array.type):
-            raise ValueError(f"{array.type} is not {kind}")
-        # Fields must be NULL where their row is: Arrow's writer of ORC files mixes rows up otherwise.
+            raise ValueError(f"{array.type} is not {sql_type}")
+        # Fields must be NULL if their row is: otherwise Arrow's ORC writer mixes rows up.
         inside = array.flatten()
         fields = [
             _rebuilt(inside[i], inner, target.field(i).type, leaf)
             if i < array.type.num_fields
             else pa.nulls(len(array), target.field(i).type)
-            for i, inner in enumerate(kind.parameters)
+            for i, inner in enumerate(sql_type.parameters)
         ]
         return pa.StructArray.from_arrays(fields, fields=list(target), mask=missing)
-    if not (pa.types.is_map(array.type) if kind.base == "map" else pa.types.is_list(array.type)):
-        raise ValueError(f"{array.type} is not {kind}")
+    if not (pa.types.is_map(array.type) if sql_type.base == "map" else pa.types.is_list(array.type)):
+        raise ValueError(f"{array.type} is not {sql_type}")
     ends = array.offsets.to_numpy()
     there = pc.invert(missing).to_numpy(zero_copy_only=False)
     offsets = pa.array(np.concatenate([[0], np.cumsum(np.where(there, np.diff(ends), 0))]), pa.int32())
     elements = pa.array(np.repeat(there, np.diff(ends)))
-    columns = [array.keys, array.items] if kind.base == "map" else [array.values]
+    columns = [array.keys, array.items] if sql_type.base == "map" else [array.values]
     inside = [column.slice(ends[0], ends[-1] - ends[0]).filter(elements) for column in columns]
-    if kind.base == "map":
-        keys = _rebuilt(inside[0], kind.parameters[0], target.key_type, leaf)
-        items = _rebuilt(inside[1], kind.parameters[1], target.item_type, leaf)
+    if sql_type.base == "map":
+        keys = _rebuilt(inside[0], sql_type.parameters[0], target.key_type, leaf)
+        items = _rebuilt(inside[1], sql_type.parameters[1], target.item_type, leaf)
         return pa.MapArray.from_arrays(offsets, keys, items, type=target, mask=missing)
-    values = _rebuilt(inside[0], kind.parameters[0], target.value_type, leaf)
+    values = _rebuilt(inside[0], sql_type.parameters[0], target.value_type, leaf)
     return pa.ListArray.from_arrays(offsets, values, type=target, mask=missing)
 
 
-def lowered(kind: Type) -> Type:
-    """Return a type with the names of its fields in lower case, as files have them."""
-    inner = tuple(lowered(part) if isinstance(part, Type) else part for part in kind.parameters)
-    return Type(kind.base, inner, tuple(name.lower() if name else name for name in kind.fields))
+def lowered(sql_type: Type) -> Type:
+    """Return a type with lower-case field names, as in files."""
+    inner = tuple(lowered(part) if isinstance(part, Type) else part for part in sql_type.parameters)
+    return Type(sql_type.base, inner, tuple(name.lower() if name else name for name in sql_type.fields))
 
 
-def with_numbers(array: pa.Array, kind: Type) -> pa.Array:
-    """Return an array with microseconds since 1970 instead of timestamps."""
+def with_numbers(array: pa.Array, sql_type: Type) -> pa.Array:
+    """Convert timestamps to microseconds since 1970."""
 
     def leaf(values: pa.Array, of: Type, target: pa.DataType) -> pa.Array:
         return values.cast(pa.timestamp("us"), safe=False).cast(pa.int64()) if of.base == "timestamp" else values.cast(target)
 
-    return _rebuilt(array, kind, _numbered(kind.arrow), leaf)
+    return _rebuilt(array, sql_type, _numbered(sql_type.arrow), leaf)
 
 
-def _numbered(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _numbered(field.type)) for field in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_numbered(kind.key_type), _numbered(kind.item_type))
-    if pa.types.is_list(kind):
-        return pa.list_(_numbered(kind.value_type))
-    return pa.int64() if pa.types.is_timestamp(kind) else kind
+def _numbered(sql_type: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(sql_type):
+        return pa.struct([(field.name, _numbered(field.type)) for field in sql_type])
+    if pa.types.is_map(sql_type):
+        return pa.map_(_numbered(sql_type.key_type), _numbered(sql_type.item_type))
+    if pa.types.is_list(sql_type):
+        return pa.list_(_numbered(sql_type.value_type))
+    return pa.int64() if pa.types.is_timestamp(sql_type) else sql_type
 
 
 def has_early_fractions(array: pa.Array) -> bool:
-    """Return whether an array holds, at whatever depth, a timestamp before 1970 that is not a whole second.
+    """Return whether an array holds a timestamp before 1970 with a fraction, at any depth.
 
     >>> has_early_fractions(pa.array([[0, None], [-1_500_000]], pa.list_(pa.timestamp("us"))))
     True
     """
-    kind = array.type
-    if pa.types.is_struct(kind):
+    sql_type = array.type
+    if pa.types.is_struct(sql_type):
         return any(map(has_early_fractions, array.flatten()))
-    if pa.types.is_map(kind):
+    if pa.types.is_map(sql_type):
         return has_early_fractions(array.keys) or has_early_fractions(array.items)
-    if pa.types.is_list(kind):
+    if pa.types.is_list(sql_type):
         return has_early_fractions(array.flatten())
-    if not pa.types.is_timestamp(kind):
+    if not pa.types.is_timestamp(sql_type):
         return False
     micros = _micros(array)
     return bool(((micros < 0) & (micros % _SECOND != 0)).any())
 
 
 def _micros(values: pa.Array) -> npt.NDArray[np.int64]:
-    found: npt.NDArray[np.int64] = pc.drop_null(values).cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return found
+    micros: npt.NDArray[np.int64] = pc.drop_null(values).cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return micros
 
 
 def _check_timestamps(values: pa.Array, name: str) -> None:
     micros = _micros(values)
-    # Before 1970 writers and readers agree neither about the last second nor about fractions below a millisecond.
+    # Before 1970, writers and readers disagree on the last second and on fractions below a millisecond.
     rest = micros % _SECOND
     early = (micros < 0) & ((micros > -_SECOND) | ((rest > 0) & (rest < _MILLISECOND)))
     bad = micros[early | (micros >= _NANOSECONDS_END) | (micros < -_NANOSECONDS_END)]
     if bad.size:
-        shown = np.datetime64(int(bad[0]), "us").item()
+        display_value = np.datetime64(int(bad[0]), "us").item()
         raise ExecutionError(
-            f"Timestamp {shown} of column '{name}' cannot be written to an ORC file so that every engine reads it back",
+            f"Timestamp {display_value} of column '{name}' cannot be written to an ORC file so that every engine reads it back",
             code="NOT_SUPPORTED",
             step="append_page",
             hint="Timestamps lie between 1677-09-21 and 2262-04-11; before 1970 with no fraction below a millisecond, nor within the last second.",
@@ -263,7 +256,7 @@ def _check_timestamps(values: pa.Array, name: str) -> None:
 
 
 def group_by_partition(columns: Sequence[pa.Array], rows: int) -> tuple[list[tuple[str | None, ...]], npt.NDArray[np.int64]]:
-    """Return the distinct partition values of a page as texts, and for every row which of them it has.
+    """Return a page's distinct partition values as texts, and each row's index among them.
 
     >>> group_by_partition([pa.array(["x", None, "x"]), pa.array([1, 1, 1])], 3)
     ([('x', '1'), (None, '1')], array([0, 1, 0]))
@@ -276,24 +269,23 @@ def group_by_partition(columns: Sequence[pa.Array], rows: int) -> tuple[list[tup
         codes = codes * len(values) + encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         texts.append(values)
     distinct, inverse = np.unique(codes, return_inverse=True)
-    found: list[tuple[str | None, ...]] = []
+    partitions: list[tuple[str | None, ...]] = []
     for code in distinct.tolist():
         parts: list[str | None] = []
         for values in reversed(texts):
             code, digit = divmod(code, len(values))  # noqa: PLW2901 - digit by digit
             parts.append(values[digit])
-        found.append(tuple(reversed(parts)))
+        partitions.append(tuple(reversed(parts)))
     for column, values in zip(columns, texts, strict=True):
         _check_texts(column.type, values)
-    return found, inverse.reshape(-1)
+    return partitions, inverse.reshape(-1)
 
 
-def _check_texts(kind: pa.DataType, texts: Sequence[str | None]) -> None:
-    """Refuse partition values whose folders would be read as something else, or not at all, and the table's rows with them."""
+def _check_texts(sql_type: pa.DataType, texts: Sequence[str | None]) -> None:
     for text in texts:
         if text in {"", DEFAULT_PARTITION}:
             msg = f"Hive cannot tell the partition value {text!r} from NULL"
-        elif text is not None and pa.types.is_temporal(kind) and not _FOUR_DIGITS.match(text):
+        elif text is not None and pa.types.is_temporal(sql_type) and not _FOUR_DIGITS.match(text):
             msg = f"Hive does not read the partition value {text!r}: its year has not four digits"
         else:
             continue
@@ -303,23 +295,19 @@ def _check_texts(kind: pa.DataType, texts: Sequence[str | None]) -> None:
 def _texts(column: pa.Array) -> pa.Array:
     texts = column.cast(pa.string())
     if pa.types.is_timestamp(column.type):
-        # As Java prints them: no zeros at the end, but one digit at least.
+        # As Java prints them: no trailing zeros, but at least one digit.
         return pc.replace_substring_regex(texts, r"(\.\d+?)0+$", r"\1")
     return texts
 
 
 def partition_value(text: str | None, column: ColumnMetadata, table: Any) -> pa.Scalar:
-    """Return a partition's value out of its name.
-
-    Raises:
-        ConnectorError: HIVE_INVALID_PARTITION_VALUE if the text is none of the column's type.
-    """
+    """Parse a partition's value; HIVE_INVALID_PARTITION_VALUE."""
     if text is None:
         return pa.scalar(None, column.type.arrow)
     try:
         value = pa.array([text]).cast(column.type.arrow)
     except (pa.ArrowInvalid, UnicodeEncodeError):
-        # The latter: bytes in a folder's name that are no text.
+        # UnicodeEncodeError: the folder's name is not valid text.
         raise ConnectorError(
             f"Invalid partition value {text!r} for {column.type} partition key: {column.name} (table '{table}')",
             code="HIVE_INVALID_PARTITION_VALUE",

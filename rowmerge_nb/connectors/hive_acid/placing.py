@@ -1,7 +1,6 @@
-"""Moving finished directories to where readers look for them, and removing them if the statement is rolled back.
+"""Moves of finished directories to where readers look, and their removal on rollback.
 
-A directory is recorded before it is moved, with what identifies it on its disk. So a rollback finds it, whatever ended the statement and
-whenever, and never takes a directory of the same name for it.
+Device and inode are recorded before a move, so that a rollback finds the directory at any time and removes no other one.
 """
 
 from __future__ import annotations
@@ -21,14 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlacedFolder:
-    """A directory that was moved, or was about to be.
-
-    Args:
-        source: where it was made.
-        path: where it goes.
-        device: the number of the disk that it is on.
-        inode: its number on that disk.
-    """
+    """A directory that was moved or is about to be."""
 
     source: Path
     path: Path
@@ -45,20 +37,14 @@ class PlacedFolder:
 
 
 def place(source: Path, path: Path, record: list[PlacedFolder]) -> None:
-    """Move a directory to a path that is free.
-
-    Args:
-        source: the directory, which has at least one file.
-        path: where it goes, on the same disk; the folder above it exists.
-        record: takes what identifies the directory, before it is moved.
+    """Move a directory, recording its identity before.
 
     Raises:
-        FileExistsError: something is there already.
-        OSError: the disk refuses.
+        FileExistsError: the path exists.
     """
     state = source.lstat()
     record.append(PlacedFolder(source, path, state.st_dev, state.st_ino))
-    # An empty directory would be replaced.
+    # A rename would replace an empty directory.
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     try:
@@ -70,7 +56,7 @@ def place(source: Path, path: Path, record: list[PlacedFolder]) -> None:
 
 
 def remove_placed(folders: Iterable[PlacedFolder]) -> None:
-    """Remove directories that were moved, and those that were about to be; nothing else that has their names."""
+    """Remove recorded directories, but no others of the same names."""
     for folder in folders:
         if folder.is_placed:
             shutil.rmtree(folder.path, ignore_errors=True)
@@ -78,12 +64,7 @@ def remove_placed(folders: Iterable[PlacedFolder]) -> None:
 
 
 def remove_aside(folder: Path, prefix: str) -> None:
-    """Remove a directory that tasks may still be writing into: moved away first, so that they make nothing new in it.
-
-    Args:
-        folder: the directory; nothing happens if it is gone.
-        prefix: begins its name meanwhile, which ends with twelve hexadecimal digits.
-    """
+    """Remove a directory that tasks may be writing into, renaming it first."""
     aside = folder.with_name(f"{prefix}{uuid.uuid4().hex[:12]}")
     with suppress(OSError):
         folder.rename(aside)
@@ -91,7 +72,7 @@ def remove_aside(folder: Path, prefix: str) -> None:
 
 
 def is_within(path: Path, root: Path) -> bool:
-    """Return whether a path lies within a folder when all links are followed.
+    """Return whether a path is within a folder after following all links.
 
     >>> import pathlib, tempfile
     >>> table = pathlib.Path(tempfile.mkdtemp())
@@ -102,19 +83,15 @@ def is_within(path: Path, root: Path) -> bool:
     try:
         return path.resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError):
-        # Links that lead to themselves.
+        # A link to itself.
         return False
 
 
 def make_folder(folder: Path, root: Path | None) -> None:
-    """Make a directory, and those above it up to a root.
-
-    Args:
-        folder: the directory.
-        root: must exist, since a task that outlives its statement must not make it again; None makes all directories above.
+    """Make a directory and its parents below a root; None makes all parents.
 
     Raises:
-        FileNotFoundError: the root is gone.
+        FileNotFoundError: the root is missing, as after the end of the statement.
     """
     if root is None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""What a constraint leaves of a table: partitions by their values, files by their bucket, stripes by their statistics.
+"""Pruning by a constraint: partitions by values, files by bucket, stripes by statistics.
 
-Rows are left out only where all of their values are known to lie outside; delete events are never left out by values.
+Delete events are never skipped by values.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 _MOST_COMBINATIONS: Final = 10_000
 _HASHED_AS_EQUAL: Final = frozenset({"boolean", "tinyint", "smallint", "integer", "bigint", "varchar", "date"})
-"""Types of which equal values are the same bits: of floating point, zero has two forms."""
+"""Types whose equal values have equal bits. Floating point is not among them: zero has two forms."""
 
 
 def partition_matters(name: str, table: HiveTable, constraint: Constraint | None) -> bool:
     """Return whether a partition may hold rows within a constraint."""
     for column, text in zip(table.partition_columns, partition_texts(name), strict=True):
         domain = constraint.domains.get(column.name) if constraint is not None else None
-        # Of char, values with and without their spaces are equal.
+        # char values are equal with and without trailing spaces.
         if domain is None or column.type.base == "char":
             continue
         try:
             value = partition_value(text, column, table.name).as_py()
         except OverflowError:
-            # A day of a year that Python does not know is compared by the engine.
+            # Python has no such year: the engine compares.
             continue
         if value is None or not _meets(domain, value, value):
             return False
@@ -46,7 +46,7 @@ def partition_matters(name: str, table: HiveTable, constraint: Constraint | None
 
 
 def wanted_buckets(table: HiveTable, constraint: Constraint | None) -> frozenset[int] | None:
-    """Return the buckets in which rows within a constraint lie; None for all.
+    """Return the buckets that may hold rows within a constraint; None for all.
 
     >>> from rowmerge_nb.spi import ColumnDomain, ColumnMetadata, Constraint, SchemaTableName, parse_type
     >>> from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
@@ -70,14 +70,14 @@ def wanted_buckets(table: HiveTable, constraint: Constraint | None) -> frozenset
     try:
         arrays = [pa.array(values, column.type.arrow) for values, column in zip(zip(*rows, strict=True), columns, strict=True)]
     except (pa.ArrowException, OverflowError):
-        # Values that the column's type does not have: whoever compares with them knows what they mean.
+        # Values outside the column's type: leave the comparison to the engine.
         return None
-    found = buckets_of(arrays, [column.type for column in columns], table.bucket_count, table.bucketing_version)
-    return frozenset(found.tolist())
+    buckets = buckets_of(arrays, [column.type for column in columns], table.bucket_count, table.bucketing_version)
+    return frozenset(buckets.tolist())
 
 
 def data_domains(table: HiveTable, constraint: Constraint | None) -> tuple[tuple[int, ColumnDomain], ...]:
-    """Return the domains of columns that files hold, by the columns' places."""
+    """Return the domains of data columns, by the columns' indexes."""
     domains = constraint.domains if constraint is not None else {}
     return tuple((index, domains[column.name]) for index, column in enumerate(table.data_columns) if column.name in domains)
 
@@ -87,26 +87,21 @@ def stripes_that_matter(
 ) -> list[Stripe]:
     """Return the stripes of a file that may hold rows within domains.
 
-    Args:
-        table: the table.
-        tail: the file's tail.
-        domains: the domains of columns, by their places.
-        flat: the file's columns are the table's; otherwise those are within the last one, the row.
+    ``flat``: the file has the table's columns at top level, not in a row.
     """
     columns = [((tail.column(index) if flat else tail.column(5, index)), table.data_columns[index].type) for index, _ in domains]
-    kept = []
+    stripes = []
     for stripe in tail.stripes:
-        for (column, kind), (_, domain) in zip(columns, domains, strict=True):
-            known = tail.range(stripe.number, column, kind)
-            if known is not None and (known.count == 0 or not _meets(domain, known.low, known.high)):
+        for (column, sql_type), (_, domain) in zip(columns, domains, strict=True):
+            value_range = tail.range(stripe.number, column, sql_type)
+            if value_range is not None and (value_range.count == 0 or not _meets(domain, value_range.low, value_range.high)):
                 break
         else:
-            kept.append(stripe)
-    return kept
+            stripes.append(stripe)
+    return stripes
 
 
 def _meets(domain: ColumnDomain, low: Any, high: Any) -> bool:
-    """Return whether a value from ``low`` to ``high`` may satisfy a domain; None is a bound that is not known."""
     try:
         if domain.low is not None and high is not None and high < domain.low:
             return False
@@ -120,5 +115,5 @@ def _meets(domain: ColumnDomain, low: Any, high: Any) -> bool:
         index = bisect_left(values, low)
         return index < len(values) and bool(values[index] <= high)
     except TypeError:
-        # Values of another type than the file has say nothing about it.
+        # The domain has values of another type than the file.
         return True

@@ -1,4 +1,4 @@
-"""Reading: which files a statement reads, and what tasks make of them."""
+"""Splits and page sources of Hive tables."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ if TYPE_CHECKING:
 PAGE_ROWS: Final = 65_536
 SMALL_BYTES: Final = 1 << 20
 SPLIT_BYTES: Final = 8 << 20
-"""A larger file is read by several tasks, if it has several stripes."""
+"""A larger file with several stripes is read by several tasks."""
 _CHECKED_ROWS: Final = 1024
 _OLDEST_VERSION: Final = 2
 
 
 class HiveSplitManager(ConnectorSplitManager):
-    """One split per file of rows, several for a large one."""
+    """One split per file, or several for a large one."""
 
     def get_splits(
         self,
@@ -67,15 +67,15 @@ class HiveSplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[ConnectorSplit]:
-        """Return the splits of a table as its handle sees it; partitions, buckets and stripes that the constraint rules out have none."""
+        """Return the splits that the constraint does not rule out."""
         return splits_of(hive_table(table_handle), constraint)
 
 
 def splits_of(handle: HiveTableHandle, constraint: Constraint | None = None) -> list[HiveSplit]:
-    """Return the splits of a table, partition by partition.
+    """Return the splits of a table.
 
     Raises:
-        ConnectorError: a folder or file is gone, or the table is not laid out as it should be.
+        ConnectorError: a folder or file is missing or invalid.
     """
     with folder_errors(Path(handle.table.location)):
         return _splits(handle, constraint)
@@ -98,7 +98,6 @@ def _splits(handle: HiveTableHandle, constraint: Constraint | None) -> list[Hive
 
 
 def _parts_of(split: HiveSplit, table: HiveTable) -> list[HiveSplit]:
-    """Cut a large file into parts that tasks read side by side; less what the constraint rules out."""
     if split.path.stat().st_size <= SPLIT_BYTES:
         return [split]
     tail = read_tail(split.path)
@@ -118,7 +117,7 @@ def _parts_of(split: HiveSplit, table: HiveTable) -> list[HiveSplit]:
 
 
 def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[HiveSplit]:
-    """Yield the splits of one partition, or of a table without partition columns."""
+    """Yield the splits of one partition."""
     folder = Path(table.location) / name
     directories = [directory for directory in (state.base, *state.deltas) if directory is not None]
     deleting = [{file.name: file for file in data_files(folder / directory.name)} for directory in state.delete_deltas]
@@ -132,16 +131,16 @@ def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[
             _check_bucket(file, bucket, table)
             event_file = file.name if bucket is None else bucket_file(bucket)
             deletes = tuple(files[event_file] for files in deleting if event_file in files)
-            placed = bucket if table.bucket_count is not None else None
-            yield HiveSplit(file, name, deletes, None, placed, elsewhere=state.overlaps.get(directory.name, 0))
+            required_bucket = bucket if table.bucket_count is not None else None
+            yield HiveSplit(file, name, deletes, None, required_bucket, elsewhere=state.overlaps.get(directory.name, 0))
     first: dict[int, int] = {}
-    alone = len(state.originals) == len({bucket_of_original(file.name) for file in state.originals})
+    is_single_file = len(state.originals) == len({bucket_of_original(file.name) for file in state.originals})
     for file in state.originals:
         bucket = bucket_of_original(file.name) or 0
         _check_bucket(file, bucket, table)
         deletes = tuple(files[bucket_file(bucket)] for files in deleting if bucket_file(bucket) in files)
         yield HiveSplit(file, name, deletes, (bucket, first.get(bucket, 0)), bucket if table.bucket_count is not None else None)
-        if not alone:
+        if not is_single_file:
             first[bucket] = first.get(bucket, 0) + row_count(file)
 
 
@@ -155,9 +154,8 @@ def _check_bucket(file: Path, bucket: int | None, table: HiveTable) -> None:
 
 
 def _check_version(file: Path, table: HiveTable) -> None:
-    """Refuse files of transactional tables before Hive 3, whose updates were written in place."""
-    with reading(file) as opened:
-        version = dict(opened.schema.metadata or {}).get(b"hive.acid.version", b"0")
+    with reading(file) as orc_file:
+        version = dict(orc_file.schema.metadata or {}).get(b"hive.acid.version", b"0")
     if not version.isdigit() or int(version) < _OLDEST_VERSION:
         raise ConnectorError(
             f"Hive transactional tables are supported since Hive 3.0, and file '{file}' of table '{table.name}' does not say that it is"
@@ -168,7 +166,7 @@ def _check_version(file: Path, table: HiveTable) -> None:
 
 
 class HivePageSourceProvider(ConnectorPageSourceProvider):
-    """Opens splits."""
+    """A factory of page sources."""
 
     def create_page_source(
         self,
@@ -178,22 +176,22 @@ class HivePageSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Return a source of the wanted columns, without the rows that were deleted."""
+        """Return a source without deleted rows."""
         split = own(split, HiveSplit)
         table = hive_table(table_handle).table
         if isinstance(table_handle, HiveUpdatableTableHandle):
 
-            def opened(wanted: Sequence[ColumnHandle]) -> PagesSource:
-                return PagesSource(read_split(split, table, wanted))
+            def open_source(requested: Sequence[ColumnHandle]) -> PagesSource:
+                return PagesSource(read_split(split, table, requested))
 
-            return HiveUpdatablePageSource(opened, table_handle, split, columns, session.writer or 0)
+            return HiveUpdatablePageSource(open_source, table_handle, split, columns, session.writer or 0)
         return PagesSource(read_split(split, table, columns))
 
 
 def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandle]) -> Iterator[Page]:
-    """Read a file's columns, partition values and row ids, less what was deleted."""
+    """Read a split's columns and row ids, without deleted rows."""
     indexes = {column.name: index for index, column in enumerate(table.data_columns)}
-    wanted = [c.name for c in columns if not isinstance(c, HiveRowIdColumn) and c.name in indexes]
+    column_names = [c.name for c in columns if not isinstance(c, HiveRowIdColumn) and c.name in indexes]
     partition = dict(zip(table.partitioned_by, partition_texts(split.partition), strict=True))
     values = {c.name: partition_value(partition[c.name], c, table.name) for c in table.partition_columns}
     stripes, bounds = _stripes_of(split, table)
@@ -201,8 +199,8 @@ def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandl
     with_ids = any(isinstance(column, HiveRowIdColumn) for column in columns)
     names = [column.name for column in columns]
     if split.bucket is not None:
-        wanted += [name for name in table.bucketed_by if name not in wanted]
-    data = [(indexes[name], table.data_columns[indexes[name]]) for name in wanted]
+        column_names += [name for name in table.bucketed_by if name not in column_names]
+    data = [(indexes[name], table.data_columns[indexes[name]]) for name in column_names]
     for rows, keys, arrays in read_rows(
         split.path,
         data,
@@ -211,18 +209,18 @@ def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandl
         stripes=stripes,
         first=_deciding(split, table),
     ):
-        found = dict(zip(wanted, arrays, strict=True))
+        arrays_by_name = dict(zip(column_names, arrays, strict=True))
         if split.bucket is not None:
-            _check_rows(split, table, [found[name] for name in table.bucketed_by])
+            _check_rows(split, table, [arrays_by_name[name] for name in table.bucketed_by])
         channels = []
         for column in columns:
             if isinstance(column, HiveRowIdColumn):
                 channels.append(keys.as_array() if keys is not None else pa.nulls(rows))
-            elif column.name in found:
-                channels.append(found[column.name])
+            elif column.name in arrays_by_name:
+                channels.append(arrays_by_name[column.name])
             else:
                 channels.append(pa.repeat(values[column.name], rows))
-        # A page without channels still says how many rows there are.
+        # A page without channels still has a number of rows.
         page = pa.RecordBatch.from_struct_array(pa.StructArray.from_arrays(channels, names=names)) if channels else _empty(rows)
         if keys is not None and (deleted or split.elsewhere):
             page = page.filter(pa.array(living_rows(keys, deleted, split.elsewhere)))
@@ -231,13 +229,12 @@ def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandl
 
 
 def living_rows(keys: RowKeys, deleted: DeletedRows, elsewhere: int) -> npt.NDArray[np.bool_]:
-    """Return which rows count: not deleted, and not read from another directory."""
+    """Return a mask of rows that are neither deleted nor read elsewhere."""
     living: npt.NDArray[np.bool_] = keys.write_ids > elsewhere if elsewhere else np.ones(keys.numbers.size, bool)
     return living & ~deleted.contains(keys) if deleted else living
 
 
 def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None, KeyBounds | None]:
-    """Return what a split reads of its file, None for all of it, and between which keys its rows lie, as far as that is known."""
     if split.stripes is None and not split.domains and not split.deletes:
         return None, None
     tail = read_tail(split.path)
@@ -249,34 +246,28 @@ def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None
         )
     if tail is None:
         return None, None
-    kept = stripes_that_matter(table, tail, split.domains, flat=split.original is not None)
+    selected = stripes_that_matter(table, tail, split.domains, flat=split.original is not None)
     if split.stripes is not None:
-        kept = [stripe for stripe in kept if split.stripes[0] <= stripe.number < split.stripes[1]]
+        selected = [stripe for stripe in selected if split.stripes[0] <= stripe.number < split.stripes[1]]
     if split.original is None:
-        return kept, KeyBounds.of(tail, kept)
-    numbers = [stripe.first + split.original[1] for stripe in kept]
-    ends = [stripe.first + stripe.rows + split.original[1] - 1 for stripe in kept]
-    return kept, KeyBounds((0, 0), (min(numbers), max(ends))) if kept else None
+        return selected, KeyBounds.of(tail, selected)
+    numbers = [stripe.first + split.original[1] for stripe in selected]
+    ends = [stripe.first + stripe.rows + split.original[1] - 1 for stripe in selected]
+    return selected, KeyBounds((0, 0), (min(numbers), max(ends))) if selected else None
 
 
 def _deciding(split: HiveSplit, table: HiveTable) -> KeysFirst:
-    """Return the columns of which few values matter: they decide whether a stripe is read, whatever others are asked for."""
     few = [(index, domain) for index, domain in split.domains if is_selective(domain, table.data_columns[index].type)]
     columns = [(index, table.data_columns[index]) for index, _ in few]
     return KeysFirst(columns, lambda arrays: has_match(zip(arrays, (domain for _, domain in few), strict=True)))
 
 
 def _check_rows(split: HiveSplit, table: HiveTable, columns: list[pa.Array]) -> None:
-    """Look at rows here and there, the first one among them: they must be of the bucket that their file is of.
-
-    Raises:
-        ConnectorError: HIVE_INVALID_BUCKET_FILES.
-    """
     rows = np.arange(0, len(columns[0]), max(1, len(columns[0]) // _CHECKED_ROWS))
     types = [next(c.type for c in table.columns if c.name == name) for name in table.bucketed_by]
-    some = [column.take(pa.array(rows)) for column in columns]
-    found = buckets_of(some, types, table.bucket_count or 1, table.bucketing_version)
-    wrong = found[found != split.bucket]
+    sample = [column.take(pa.array(rows)) for column in columns]
+    buckets = buckets_of(sample, types, table.bucket_count or 1, table.bucketing_version)
+    wrong = buckets[buckets != split.bucket]
     if wrong.size:
         raise ConnectorError(
             f"Hive table is corrupt. File '{split.path}' is for bucket {split.bucket}, but contains a row for bucket {wrong[0]}.",

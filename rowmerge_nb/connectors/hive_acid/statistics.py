@@ -1,4 +1,4 @@
-"""The size of a table, by the tails of its files."""
+"""Table sizes, read from the footers of files."""
 
 from __future__ import annotations
 
@@ -18,17 +18,13 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
 
 MOST_FILES: Final = 1000
-"""Of a table with more files, or more partitions, nothing is told: looking would take longer than what is gained by it."""
+"""The limit of files and of partitions beyond which no statistics are reported: reading them would cost more than they gain."""
 
 
 def table_size(handle: HiveTableHandle) -> TableStatistics:
-    """Return the rows and the bytes of all files that a statement reads, deleted rows among them.
+    """Return rows (including deleted ones) and bytes of all files that a statement reads.
 
-    Args:
-        handle: the table as the statement sees it.
-
-    Returns:
-        Neither if there are very many files, or some that cannot be read; the scan then reports what is wrong with them.
+    Empty for more than `MOST_FILES` files, or if one cannot be read.
     """
     if len(handle.snapshot.partitions) > MOST_FILES:
         return TableStatistics()
@@ -55,6 +51,6 @@ def _files(handle: HiveTableHandle) -> Iterator[Path]:
 
 @lru_cache(maxsize=1 << 16)
 def _rows_in(path: Path, size: int, changed: int) -> int:
-    """Read a file's footer, once as long as the file is the same; files of transactional tables never change."""
+    """Read a file's row count; size and modification time are cache keys."""
     del size, changed
     return row_count(path)

@@ -1,4 +1,4 @@
-"""What a Hive table may be: its columns and properties, checked before it is made or registered."""
+"""Validation of a Hive table's columns and properties."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 TABLE_PROPERTIES: Final = {
     "format": "'ORC', the only one",
     "transactional": "rows can be changed: true (default) or false",
-    "partitioned_by": "columns whose values make the folders, the last ones of the table, ARRAY['...']",
+    "partitioned_by": "the table's last columns, one folder per value, ARRAY['...']",
     "bucketed_by": "columns whose hash decides the bucket, ARRAY['...']",
-    "bucket_count": "how many buckets there are",
+    "bucket_count": "number of buckets",
     "bucketing_version": "which of Hive's bucket functions: 1 (default) or 2",
 }
 """The table properties that CREATE TABLE accepts."""
@@ -43,26 +43,17 @@ def defined_table(
     managed: bool,
     comment: str | None = None,
 ) -> HiveTable:
-    """Check what a table is to be, and give it.
-
-    Args:
-        identity: tells it from all other tables.
-        name: schema and table.
-        columns: its columns.
-        properties: those of `TABLE_PROPERTIES`.
-        location: the folder of its files.
-        managed: the files belong to the table.
-        comment: the comment on it.
+    """Validate a table's definition and return it.
 
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY, HIVE_COLUMN_ORDER_MISMATCH or NOT_SUPPORTED.
     """
-    for given in properties:
-        if given not in TABLE_PROPERTIES:
+    for property_name in properties:
+        if property_name not in TABLE_PROPERTIES:
             raise AnalysisError(
-                f"Catalog 'hive' table property '{given}' does not exist",
+                f"Catalog 'hive' table property '{property_name}' does not exist",
                 code=_INVALID,
-                properties=(given,),
+                properties=(property_name,),
                 hint=f"There are: {', '.join(TABLE_PROPERTIES)}.",
             )
     if str(properties.get("format") or "ORC").upper() != "ORC":
@@ -99,7 +90,7 @@ def defined_table(
 
 
 def described_columns(columns: Any) -> list[ColumnMetadata]:
-    """Return the columns that a program describes by names and types.
+    """Return columns from a program's names and types.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS.
@@ -114,14 +105,14 @@ def described_columns(columns: Any) -> list[ColumnMetadata]:
     pairs = list(columns.items()) if isinstance(columns, Mapping) else columns
     if isinstance(pairs, Iterable) and not isinstance(pairs, str | bytes):
         pairs = list(pairs)
-    checked(pairs, "columns", lambda given: isinstance(given, list) and bool(given) and all(map(_is_column, given)), form)
+    checked(pairs, "columns", lambda value: isinstance(value, list) and bool(value) and all(map(_is_column, value)), form)
     described = []
-    for name, kind in pairs:
+    for name, column_type in pairs:
         try:
-            described.append(ColumnMetadata(name, parse_type(kind) if isinstance(kind, str) else kind))
+            described.append(ColumnMetadata(name, parse_type(column_type) if isinstance(column_type, str) else column_type))
         except ValueError as error:
             raise RowMergeError(
-                f"Column '{name}' cannot have the type '{kind}': {error}", code="INVALID_ARGUMENTS", hint=f"Give {form}."
+                f"Column '{name}' cannot have the type '{column_type}': {error}", code="INVALID_ARGUMENTS", hint=f"Give {form}."
             ) from error
     repeated = [name for name, count in Counter(column.name.lower() for column in described).items() if count > 1]
     if repeated:
@@ -136,8 +127,8 @@ def described_columns(columns: Any) -> list[ColumnMetadata]:
 def _is_column(pair: Any) -> bool:
     if not isinstance(pair, list | tuple) or len(pair) != 2:
         return False
-    name, kind = pair
-    return isinstance(name, str) and bool(name.strip()) and isinstance(kind, str | Type)
+    name, column_type = pair
+    return isinstance(name, str) and bool(name.strip()) and isinstance(column_type, str | Type)
 
 
 def _check_columns(columns: Sequence[ColumnMetadata]) -> None:
@@ -206,18 +197,17 @@ def _buckets(
 
 
 def _names(columns: Sequence[ColumnMetadata], properties: Mapping[str, Any], name: str, what: str) -> tuple[str, ...]:
-    """Return the columns that a property names, as they were written when the table was defined."""
-    given = listed_names(properties, name)
-    written = {column.name.lower(): column.name for column in columns}
-    missing = [column for column in given if column.lower() not in written]
+    requested_names = listed_names(properties, name)
+    spellings = {column.name.lower(): column.name for column in columns}
+    missing = [column for column in requested_names if column.lower() not in spellings]
     if missing:
         raise AnalysisError(
             f"{what} columns [{', '.join(missing)}] of {name} not present in schema",
             code=_INVALID,
             properties=(name,),
-            hint=f"The columns are: {', '.join(written.values())}.",
+            hint=f"The columns are: {', '.join(spellings.values())}.",
         )
-    names = tuple(written[column.lower()] for column in given)
+    names = tuple(spellings[column.lower()] for column in requested_names)
     if len(set(names)) < len(names):
         raise AnalysisError(
             f"Table property '{name}' names a column twice: {', '.join(names)}",

@@ -1,7 +1,6 @@
-"""The older flow of UPDATE and DELETE on Hive tables: page sources that write what becomes of the rows of one file.
+"""The older flow of UPDATE and DELETE on Hive tables.
 
-Hive updates a row by a delete event and a new row. So the row id for UPDATE carries, beside what identifies the row, the values of all
-data columns that are not updated; and a page source has all that it needs to write the new row.
+Hive updates a row by a delete event and a new row, so the row id for UPDATE carries the values that are not updated.
 """
 
 from __future__ import annotations
@@ -42,32 +41,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HiveUpdateRowIdColumn(ColumnHandle):
-    """The row id for UPDATE: original write id, bucket, row number, and a row of the data columns that are not updated."""
+    """The row id for UPDATE."""
 
 
 @dataclass(frozen=True)
 class HiveUpdatableTableHandle(HiveTableHandle):
-    """A table whose rows are being deleted or updated.
-
-    Args:
-        write: the transaction's write id and folder.
-        updated: the columns that are updated, in table order; None for a DELETE.
-    """
+    """A table whose rows are changed; ``updated`` is None for a DELETE."""
 
     write: HiveWrite
     updated: tuple[str, ...] | None = None
 
 
 class HiveUpdatablePageSource(UpdatablePageSource):
-    """Changes the rows of one file.
-
-    Args:
-        open_source: opens the ordinary source of the split for the columns that it is given.
-        handle: the table, with the columns that are updated.
-        split: the split.
-        columns: the columns that are asked for, the row id among them.
-        writer: which of the statement's splits this is.
-    """
+    """Changes the rows of one file."""
 
     def __init__(
         self,
@@ -81,61 +67,66 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         self._table = table
         self._updated = handle.updated or ()
         self._columns = list(columns)
-        self._kept = kept_columns(table, self._updated)
+        self._unchanged = unchanged_columns(table, self._updated)
         self._partition = _partition_columns(table)
         plain = [column for column in columns if not isinstance(column, HiveUpdateRowIdColumn | HiveRowIdColumn)]
-        known = {column.name for column in plain}
-        more = [*(self._kept if handle.updated is not None else ()), *self._partition]
-        self._read = [*plain, *(column for column in more if column.name not in known), HiveRowIdColumn("$row_id", ROW_ID_TYPE)]
+        plain_names = {column.name for column in plain}
+        more = [*(self._unchanged if handle.updated is not None else ()), *self._partition]
+        self._read = [
+            *plain,
+            *(column for column in more if column.name not in plain_names),
+            HiveRowIdColumn("$row_id", ROW_ID_TYPE),
+        ]
         super().__init__(open_source(self._read))
-        # Splits of one bucket write beside each other: what they insert is told apart by the number of the split.
-        self._sink = HiveMergeSink(table, handle.write, writer, placed=False)
+        # Splits of one bucket are written in parallel: the split's number distinguishes the row ids of their insertions.
+        self._sink = HiveMergeSink(table, handle.write, writer, is_placed=False)
         self._values: dict[str, Any] = {}
 
     def get_next_page(self) -> Page | None:
-        """Read a page, and make the row id out of what identifies a row and what an update needs of it."""
+        """Read a page and build the row id."""
         page = self.source.get_next_page()
         if page is None:
             return None
         indexes = {column.name: index for index, column in enumerate(self._read[:-1])}
         ids = row_ids_of(page)
-        # The partition is that of the file: of any of its rows.
+        # All rows of a file are in one partition.
         self._values = {c.name: page.column(indexes[c.name])[0] for c in self._partition} if page.num_rows else {}
         channels = []
         for column in self._columns:
             if isinstance(column, HiveRowIdColumn):
                 channels.append(ids)
             elif isinstance(column, HiveUpdateRowIdColumn):
-                channels.append(self._row_ids(ids, [page.column(indexes[kept.name]) for kept in self._kept], column))
+                channels.append(
+                    self._row_ids(ids, [page.column(indexes[unchanged.name]) for unchanged in self._unchanged], column)
+                )
             else:
                 channels.append(page.column(indexes[column.name]))
         return pa.RecordBatch.from_arrays(channels, names=[column.name for column in self._columns])
 
-    def _row_ids(self, ids: pa.StructArray, kept: list[pa.Array], column: ColumnHandle) -> pa.StructArray:
-        kind = column.type.arrow
-        parts = [ids.field(index).cast(kind.field(index).type) for index in range(3)]
-        if kept:
-            fields = list(kind.field(3).type)
-            parts.append(pa.StructArray.from_arrays(kept, fields=fields))
-        return pa.StructArray.from_arrays(parts, fields=list(kind))
+    def _row_ids(self, ids: pa.StructArray, unchanged_arrays: list[pa.Array], column: ColumnHandle) -> pa.StructArray:
+        row_type = column.type.arrow
+        parts = [ids.field(index).cast(row_type.field(index).type) for index in range(3)]
+        if unchanged_arrays:
+            fields = list(row_type.field(3).type)
+            parts.append(pa.StructArray.from_arrays(unchanged_arrays, fields=fields))
+        return pa.StructArray.from_arrays(parts, fields=list(row_type))
 
     def delete_rows(self, row_ids: pa.Array) -> None:
         """Store delete events."""
         self._sink.store_merged_rows(self._merge_page({}, Operation.DELETE, row_ids))
 
     def update_rows(self, page: Page, column_value_and_row_id_channels: Sequence[int]) -> None:
-        """Store delete events of the rows as they were, and new rows of updated and kept values."""
+        """Store delete events and new rows."""
         values, row_ids = values_and_row_ids(page, column_value_and_row_id_channels)
         ids = pa.StructArray.from_arrays([row_ids.field(i) for i in range(3)], fields=list(ROW_ID_TYPE.arrow))
         data = dict(zip(self._updated, values, strict=True))
-        if self._kept:
+        if self._unchanged:
             row = row_ids.field(3)
-            data |= {column.name: row.field(index) for index, column in enumerate(self._kept)}
+            data |= {column.name: row.field(index) for index, column in enumerate(self._unchanged)}
         self._sink.store_merged_rows(self._merge_page({}, Operation.DELETE, ids))
         self._sink.store_merged_rows(self._merge_page(data, Operation.INSERT, ids))
 
     def _merge_page(self, data: dict[str, pa.Array], operation: Operation, row_ids: pa.Array) -> Page:
-        """Make a page as the merge sink wants it: all columns in table order, operation, row id."""
         rows = len(row_ids)
         arrays = []
         for column in self._table.columns:
@@ -147,7 +138,7 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         return pa.RecordBatch.from_arrays(arrays, names=[*(column.name for column in self._table.columns), OPERATION, ROW_ID])
 
     def finish(self) -> list[bytes]:
-        """Write the delete events, close the files and name them all."""
+        """Write the delete events and return fragments."""
         return self._sink.finish()
 
     def abort(self) -> None:
@@ -155,8 +146,8 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         self._sink.abort()
 
 
-def kept_columns(table: HiveTable, updated: Collection[str]) -> tuple[ColumnHandle, ...]:
-    """Return the data columns that an update does not change."""
+def unchanged_columns(table: HiveTable, updated: Collection[str]) -> tuple[ColumnHandle, ...]:
+    """Return the data columns that are not updated."""
     return tuple(ColumnHandle(column.name, column.type) for column in table.data_columns if column.name not in updated)
 
 
@@ -169,66 +160,53 @@ class UpdatableHiveMetadata(ConnectorMetadata):
 
     @abstractmethod
     def _begin_write(self, session: ConnectorSession, handle: HiveTableHandle) -> HiveWrite:
-        """Begin a transaction of the metastore, and take a write id in it."""
+        """Begin a transaction of the metastore, and allocate a write id."""
 
     @abstractmethod
     def _publish(
         self, handle: HiveTableHandle, write: HiveWrite, fragments: Collection[bytes], *, updates: bool
     ) -> ConnectorOutputMetadata:
-        """Return files the names that readers look for."""
+        """Move files to where readers look for them."""
 
     def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Return the three columns that identify a row.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for a table that is not transactional.
-        """
+        """Return the row id of a MERGE."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> HiveUpdatableTableHandle:
-        """Check that the table is transactional, and begin a transaction of the metastore.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for a table that is not transactional.
-        """
+        """Allocate a write id."""
         handle = changeable_table(table_handle)
         return HiveUpdatableTableHandle(handle.table, handle.snapshot, self._begin_write(session, handle))
 
     def finish_delete(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Publish the files; the commit makes them visible."""
+        """Publish the files."""
         handle = _updatable(table_handle)
         return self._publish(handle, handle.write, fragments, updates=True)
 
     def get_update_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> ColumnHandle:
-        """Return the three columns that identify a row, and a row of the data columns that are not updated.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for a table that is not transactional.
-        """
-        kept = kept_columns(changeable_table(table_handle).table, {column.name for column in updated_columns})
+        """Return the row id, with the data columns that are not updated."""
+        unchanged = unchanged_columns(changeable_table(table_handle).table, {column.name for column in updated_columns})
         identity = [("originalTransaction", BIGINT), ("bucket", INTEGER), ("rowId", BIGINT)]
-        row = [("row", row_of((column.name, column.type) for column in kept))] if kept else []
+        row = [("row", row_of((column.name, column.type) for column in unchanged))] if unchanged else []
         return HiveUpdateRowIdColumn("$row_id", row_of([*identity, *row]))
 
     def begin_update(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> HiveUpdatableTableHandle:
-        """Check what is updated, and begin a transaction of the metastore.
+        """Allocate a write id.
 
         Raises:
-            ConnectorError: NOT_SUPPORTED for a table that is not transactional, and where a partition or bucket column is updated: the
-                new row would belong into another place than the split's.
+            ConnectorError: NOT_SUPPORTED if a partition or bucket column is updated: the new row would belong to another split.
         """
         handle = changeable_table(table_handle)
         names = tuple(column.name for column in updated_columns)
-        for kind, placing in (("partition", handle.table.partitioned_by), ("bucket", handle.table.bucketed_by)):
+        for role, placing in (("partition", handle.table.partitioned_by), ("bucket", handle.table.bucketed_by)):
             if moved := [name for name in names if name in placing]:
                 raise ConnectorError(
-                    f"Updating Hive table {kind} columns is not supported",
+                    f"Updating Hive table {role} columns is not supported",
                     hint=f"'{moved[0]}' decides where a row is stored. Leave the option flow out: the machinery of MERGE moves rows.",
                 )
         return HiveUpdatableTableHandle(handle.table, handle.snapshot, self._begin_write(session, handle), names)
@@ -236,7 +214,7 @@ class UpdatableHiveMetadata(ConnectorMetadata):
     def finish_update(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Publish the files; the commit makes them visible."""
+        """Publish the files."""
         handle = _updatable(table_handle)
         return self._publish(handle, handle.write, fragments, updates=True)
 

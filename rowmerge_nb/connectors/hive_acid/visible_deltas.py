@@ -1,4 +1,4 @@
-"""Which directories of a table a reader looks at: Hive's rules of visibility, told by write ids."""
+"""Hive's rules of visibility: the directories that a reader uses, by write ids."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ValidTransactions:
-    """The transactions whose compactions a reader may use, by Hive's rule for directories with the suffix ``_vN``.
+    """The transactions whose compactions (``_vN``) a reader may use.
 
     Args:
-        high_watermark: the largest transaction that existed when the reader began.
-        uncommitted: transactions that were open or aborted then.
+        high_watermark: the largest transaction.
+        uncommitted: open and aborted ones.
 
-    >>> known = ValidTransactions(9, frozenset({7}))
-    >>> known.is_valid(7), known.is_valid(8), known.is_valid(10)
+    >>> valid = ValidTransactions(9, frozenset({7}))
+    >>> valid.is_valid(7), valid.is_valid(8), valid.is_valid(10)
     (False, True, False)
     """
 
@@ -42,19 +42,17 @@ class ValidTransactions:
     uncommitted: frozenset[int] = field(default_factory=frozenset)
 
     def is_valid(self, transaction: int) -> bool:
-        """Return whether a transaction was committed when the reader began."""
+        """Return whether an id is visible."""
         return transaction <= self.high_watermark and transaction not in self.uncommitted
 
 
 @dataclass(frozen=True)
 class ValidWriteIds:
-    """What a reader of a table may see.
+    """The write ids that a reader of a table sees.
 
     Args:
-        high_watermark: the largest write id that was given out when the reader began.
-        open: write ids of transactions that were still running.
-        aborted: write ids of transactions that came to nothing.
-        transactions: the transactions whose compactions count; None if all of them do.
+        high_watermark: the largest allocated write id.
+        transactions: the transactions whose compactions count; None for all.
 
     >>> ids = ValidWriteIds(5, frozenset({4}), frozenset({2}))
     >>> [number for number in range(1, 8) if ids.is_valid(number)]
@@ -67,27 +65,27 @@ class ValidWriteIds:
     transactions: ValidTransactions | None = field(default=None, repr=False)
 
     def is_visible(self, directory: AcidDirectory) -> bool:
-        """Return whether a directory counts: the compaction that wrote it was committed, or no name says that there was one."""
+        """Return whether a directory is of no compaction, or a committed one."""
         return directory.visibility is None or self.transactions is None or self.transactions.is_valid(directory.visibility)
 
     def is_valid(self, write_id: int) -> bool:
-        """Return whether what was written under an id counts."""
+        """Return whether an id is visible."""
         return write_id <= self.high_watermark and write_id not in self.open and write_id not in self.aborted
 
     def any_valid(self, lowest: int, highest: int) -> bool:
-        """Return whether an id of a range counts."""
-        hidden = sum(1 for number in self.open | self.aborted if lowest <= number <= min(highest, self.high_watermark))
-        return min(highest, self.high_watermark) - lowest + 1 > hidden
+        """Return whether any id of the inclusive range is visible."""
+        hidden_count = sum(1 for number in self.open | self.aborted if lowest <= number <= min(highest, self.high_watermark))
+        return min(highest, self.high_watermark) - lowest + 1 > hidden_count
 
     def is_valid_base(self, directory: AcidDirectory, *, compacted: bool) -> bool:
-        """Return whether a base counts: a compacted one may hold aborted ids (left out of it), but none that was open."""
+        """Return whether a base is visible. A compacted base may span aborted ids, but no open ones."""
         if compacted:
             return directory.highest <= self.high_watermark and directory.highest < min(self.open, default=directory.highest + 1)
         return self.is_valid(directory.highest)
 
 
-def stated_write_ids(given: Any) -> ValidWriteIds:
-    """Return what a program states of a table's write ids, in the words of a metastore.
+def stated_write_ids(value: Any) -> ValidWriteIds:
+    """Parse the write ids that a program states, in the format of a metastore.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS.
@@ -96,45 +94,41 @@ def stated_write_ids(given: Any) -> ValidWriteIds:
     ValidWriteIds(high_watermark=6, open=frozenset({5}), aborted=frozenset({2}))
     """
     form = 'write ids as their metastore tells them: {"highWatermark": 6, "open": [5], "aborted": [2]}, open and aborted only if there are any'
-    checked(given, "write_ids", Mapping, form)
-    unknown = sorted(map(repr, given.keys() - {"highWatermark", "open", "aborted"}))
-    if unknown or "highWatermark" not in given:
+    checked(value, "write_ids", Mapping, form)
+    unknown = sorted(map(repr, value.keys() - {"highWatermark", "open", "aborted"}))
+    if unknown or "highWatermark" not in value:
         raise RowMergeError(
             f"write_ids has {unknown[0]}, which means nothing" if unknown else "write_ids has no highWatermark",
             code="INVALID_ARGUMENTS",
             hint=f"Give {form}.",
         )
     highest = checked(
-        given["highWatermark"], "write_ids['highWatermark']", _is_write_id, "the largest write id, a number from 0 on"
+        value["highWatermark"], "write_ids['highWatermark']", _is_write_id, "the largest write id, a number from 0 on"
     )
-    hidden = []
+    states = []
     for state in ("open", "aborted"):
-        numbers = given.get(state) or ()
+        numbers = value.get(state) or ()
         checked(
             numbers, f"write_ids['{state}']", lambda ids: isinstance(ids, list | tuple | set | frozenset), "a list of write ids"
         )
         for number in numbers:
             checked(number, f"a write id in write_ids['{state}']", _is_write_id, "a number from 1 on")
-        hidden.append(frozenset(numbers))
-    still_open, aborted = hidden
+        states.append(frozenset(numbers))
+    still_open, aborted = states
     return ValidWriteIds(highest, still_open, aborted)
 
 
 def _is_write_id(value: Any) -> bool:
-    """Return whether a value is a number that fits into the 64 bits that Hive has for write ids."""
     return is_number(value) and value < 1 << 63
 
 
 @dataclass(frozen=True)
 class AcidState:
-    """What a reader of one table or partition reads.
+    """The directories and files that a reader of one table or partition uses.
 
     Args:
-        base: the base, or None.
-        deltas: the deltas with rows, in the order of their write ids.
-        delete_deltas: the directories of delete events.
-        originals: files without row ids of their own, by path.
-        overlaps: by the name of a delta, the largest write id whose rows are read from another directory; only of deltas that overlap.
+        originals: files without row ids.
+        overlaps: for deltas that overlap, the largest write id whose rows another directory has.
     """
 
     base: AcidDirectory | None
@@ -145,11 +139,11 @@ class AcidState:
 
 
 def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
-    """Look at a table's or partition's folder.
+    """Read the state of a table's or partition's folder.
 
     Raises:
-        ConnectorError: HIVE_FILE_NOT_FOUND if the folder is gone; HIVE_INVALID_BUCKET_FILES if it holds a file that is no bucket;
-            HIVE_BAD_DATA if it has bases and none of them may be seen, or a delta of which a part may.
+        ConnectorError: HIVE_FILE_NOT_FOUND; HIVE_INVALID_BUCKET_FILES for a file that is not a bucket; HIVE_BAD_DATA if no base is
+            visible although some exist, or only a part of a delta is.
     """
     directories: list[AcidDirectory] = []
     originals: list[Path] = []
@@ -183,14 +177,7 @@ def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
 
 
 def _require_known(folder: Path, directories: Sequence[AcidDirectory], valid: ValidWriteIds, *, has_originals: bool) -> None:
-    """Raise if a compaction is newer than all that the metastore knows, and what it replaced is gone.
-
-    A compaction that began after the reader did leaves the directories that it replaces, and a base the files without row ids. So the
-    metastore is an older copy.
-
-    Raises:
-        ConnectorError: HIVE_BAD_DATA.
-    """
+    """Raise if a compaction is newer than the metastore and what it replaced is gone: the metastore is an older copy."""
     newest = valid.transactions.high_watermark if valid.transactions is not None else None
     for directory in directories:
         if newest is None or directory.visibility is None or directory.visibility <= newest:
@@ -209,22 +196,16 @@ def _require_known(folder: Path, directories: Sequence[AcidDirectory], valid: Va
 
 
 def visible(folder: Path) -> list[Path]:
-    """Return the entries of a folder that Hive does not call hidden, by name.
-
-    Raises:
-        ConnectorError: HIVE_FILE_NOT_FOUND if there is no such folder.
-    """
+    """Return the entries of a folder that are not hidden, by name."""
     return [folder / entry.name for entry in _entries(folder)]
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Return what `visible` does, with what the folder says of each entry: another process may remove it meanwhile."""
     with folder_errors(folder), os.scandir(folder) as entries:
         return sorted((entry for entry in entries if not entry.name.startswith(("_", "."))), key=lambda entry: entry.name)
 
 
 def _size(entry: os.DirEntry[str]) -> int:
-    """Return the size of a file, 0 if it has just been removed or a link leads nowhere."""
     with folder_errors(Path(entry.path)), suppress(FileNotFoundError):
         return entry.stat().st_size
     return 0
@@ -232,10 +213,7 @@ def _size(entry: os.DirEntry[str]) -> int:
 
 @contextmanager
 def folder_errors(folder: Path) -> Iterator[None]:
-    """Raise the store's errors for those of the disk while a table's folder is looked at.
-
-    Raises:
-        ConnectorError: HIVE_FILE_NOT_FOUND if it does not exist, HIVE_FILESYSTEM_ERROR if it cannot be read.
+    """Raise HIVE_FILE_NOT_FOUND or HIVE_FILESYSTEM_ERROR for errors of the disk in a table's folder.
 
     >>> with folder_errors(Path("w/t")):
     ...     raise PermissionError(13, "Permission denied")
@@ -251,7 +229,7 @@ def folder_errors(folder: Path) -> Iterator[None]:
             hint="Bring it back, or DROP TABLE and register the table where its files are.",
         ) from error
     except (OSError, RuntimeError) as error:
-        # A RuntimeError: links that lead to themselves, before Python 3.13.
+        # Before Python 3.13, a link to itself raises RuntimeError.
         raise ConnectorError(
             f"'{getattr(error, 'filename', None) or folder}' of a Hive table cannot be read: {getattr(error, 'strerror', None) or error}",
             code="HIVE_FILESYSTEM_ERROR",
@@ -260,11 +238,10 @@ def folder_errors(folder: Path) -> Iterator[None]:
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Return the files of a base or delta: not hidden, and not in a folder below.
+    """Return the visible files directly in a base or delta.
 
     Raises:
-        ConnectorError: HIVE_BAD_DATA if one of them is empty, or is named like a bucket and no file. Every writer of transactional tables
-            ends its files with a footer; only streams, which say in another file how far theirs have come, begin with an empty one.
+        ConnectorError: HIVE_BAD_DATA for a folder named like a bucket, or an empty file that is not being streamed.
     """
     entries = _entries(folder)
     lengths = {entry.name.removesuffix(STREAM_LENGTH) for entry in entries if entry.name.endswith(STREAM_LENGTH)}
@@ -290,11 +267,7 @@ def _refuse(entry: os.DirEntry[str], wrong: str) -> NoReturn:
 
 
 def _whole(folder: Path, deltas: Sequence[AcidDirectory], valid: ValidWriteIds) -> list[AcidDirectory]:
-    """Omit deltas in which a compaction has put together what may be read and what came later, and read what they replace.
-
-    Raises:
-        ConnectorError: HIVE_BAD_DATA if what they replace is gone.
-    """
+    """Drop compacted deltas with rows after the snapshot, if what they replaced can be read."""
 
     def is_later(delta: AcidDirectory) -> bool:
         return delta.lowest <= valid.high_watermark < delta.highest
@@ -306,7 +279,7 @@ def _whole(folder: Path, deltas: Sequence[AcidDirectory], valid: ValidWriteIds) 
     streams = []
     for delta in deltas:
         end = min(valid.high_watermark, delta.highest)
-        if delta in whole or any(one.kind == delta.kind and delta.lowest <= one.highest <= end for one in whole):
+        if delta in whole or any(other.kind == delta.kind and delta.lowest <= other.highest <= end for other in whole):
             continue
         if is_later(delta):
             raise ConnectorError(
@@ -335,52 +308,46 @@ def _base(folder: Path, bases: Sequence[AcidDirectory], valid: ValidWriteIds) ->
 
 
 def visible_deltas(directories: Iterable[AcidDirectory], valid: ValidWriteIds, above: int = 0) -> list[tuple[AcidDirectory, int]]:
-    """Choose among deltas of one kind, so that each event is read once.
+    """Select deltas of one kind so that each event is read once.
 
-    Of directories that overlap the widest is read. What no other directory covers as a whole is read as well, less the write ids that
-    the others have.
-
-    Args:
-        directories: deltas, or delete deltas. Each kind is chosen by itself: events of one kind never replace those of the other.
-        valid: what a reader may see.
-        above: the highest write id that the base has.
+    Of overlapping directories the widest is read, and others for the write ids that it lacks. Kinds must be selected separately: events of
+    one never replace those of the other.
 
     Returns:
-        The chosen directories in the order of their write ids, each with the largest write id whose rows others have, or 0.
+        The directories ordered by write id, each with the largest write id to skip in it, or 0.
 
-    >>> def chosen(*names, above=0):
+    >>> def selected(*names, above=0):
     ...     directories = [d for d in map(parse_directory, names) if d is not None]
     ...     return [(d.name, elsewhere) for d, elsewhere in visible_deltas(directories, ValidWriteIds(9), above)]
-    >>> chosen("delta_1_1", "delta_1_3", "delta_3_3", "delta_4_4")
+    >>> selected("delta_1_1", "delta_1_3", "delta_3_3", "delta_4_4")
     [('delta_1_3', 0), ('delta_4_4', 0)]
-    >>> chosen("delta_1_4", "delta_3_6_v9"), chosen("delta_2_5_v7", above=3)
+    >>> selected("delta_1_4", "delta_3_6_v9"), selected("delta_2_5_v7", above=3)
     ([('delta_1_4', 0), ('delta_3_6_v9', 4)], [('delta_2_5_v7', 3)])
     """
-    chosen: list[tuple[AcidDirectory, int]] = []
+    selection: list[tuple[AcidDirectory, int]] = []
     current = above
     last: AcidDirectory | None = None
     for directory in sorted(directories, key=_width):
         if not valid.any_valid(directory.lowest, directory.highest):
             continue
         if directory.highest > current:
-            chosen.append((directory, current if directory.lowest <= current else 0))
+            selection.append((directory, current if directory.lowest <= current else 0))
             current = directory.highest
         elif last is not None and _is_next_statement(last, directory):
-            chosen.append((directory, 0))
+            selection.append((directory, 0))
         else:
             continue
         last = directory
-    return chosen
+    return selection
 
 
 def _width(directory: AcidDirectory) -> tuple[int, int, int, int, str]:
-    """Return what directories are sorted by: the widest of those with one lowest write id first, and the latest compaction."""
+    """Return the sort key: lowest write id, widest directory, latest compaction."""
     statement = -1 if directory.statement is None else directory.statement
     return directory.lowest, -directory.highest, statement, -(directory.visibility or 0), directory.name
 
 
 def _is_next_statement(last: AcidDirectory, directory: AcidDirectory) -> bool:
-    """Return whether two directories of one range have rows of different statements."""
     return (
         (last.lowest, last.highest) == (directory.lowest, directory.highest)
         and last.statement is not None
@@ -389,11 +356,7 @@ def _is_next_statement(last: AcidDirectory, directory: AcidDirectory) -> bool:
 
 
 def declared_version(folder: Path) -> int | None:
-    """Return the format version that a base or delta declares; None if it does not.
-
-    Raises:
-        ConnectorError: HIVE_BAD_DATA if what it declares is not a number.
-    """
+    """Return the format version that a base or delta declares, or None; HIVE_BAD_DATA if invalid."""
     file = folder / VERSION_FILE
     try:
         text = file.read_text(encoding="utf-8").strip()

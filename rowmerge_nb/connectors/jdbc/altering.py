@@ -1,4 +1,4 @@
-"""ALTER TABLE and COMMENT in the words of a database."""
+"""ALTER TABLE and COMMENT in a database's SQL."""
 
 from __future__ import annotations
 
@@ -34,17 +34,7 @@ _ANOTHER: Final = "Add a column, UPDATE it by a CAST, drop the old one and renam
 def alteration_sql(
     store: Store, handle: JdbcTableHandle, alteration: Alteration, declared: Callable[[str, Type], str]
 ) -> list[str]:
-    """Write the statements that alter a table, or comment on it.
-
-    Args:
-        store: the database.
-        handle: the table.
-        alteration: what is altered.
-        declared: gives the database's type for a column's name and type.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED for what the database cannot do.
-    """
+    """Build the statements that alter a table or comment on it; NOT_SUPPORTED if the database has none."""
     table = store.table(handle)
     match alteration:
         case SetTableComment(comment=comment):
@@ -66,10 +56,10 @@ def alteration_sql(
             action = f"DROP COLUMN {quoted(name)}"
         case RenameColumn(column=name, name=new):
             action = f"RENAME COLUMN {quoted(name)} TO {quoted(store.column_name(new))}"
-        case SetColumnType(column=name, type=kind):
+        case SetColumnType(column=name, type=new_type):
             if not store.alters_columns:
                 _refuse(store, "another type of a column", _ANOTHER)
-            action = f"ALTER COLUMN {quoted(name)} TYPE {declared(name, kind)}"
+            action = f"ALTER COLUMN {quoted(name)} TYPE {declared(name, new_type)}"
         case DropNotNull(column=name):
             if not store.alters_columns:
                 _refuse(store, "DROP NOT NULL", _ANOTHER)
@@ -78,21 +68,21 @@ def alteration_sql(
             if name.schema != handle.name.schema:
                 _refuse(store, "a table's move to another schema", "CREATE TABLE AS copies it.")
             action = f"RENAME TO {quoted(name.table)}"
-    altering = [f"ALTER TABLE {table} {action}"]
+    statements = [f"ALTER TABLE {table} {action}"]
     if isinstance(alteration, AddColumn) and alteration.column.comment is not None:
         name = quoted(store.column_name(alteration.column.name))
-        altering.append(comment_sql(f"COLUMN {table}.{name}", alteration.column.comment))
-    return altering
+        statements.append(comment_sql(f"COLUMN {table}.{name}", alteration.column.comment))
+    return statements
 
 
-def comment_sql(what: str, comment: str | None) -> str:
-    r"""Write the statement that comments on a table or column, or takes the comment away.
+def comment_sql(target: str, comment: str | None) -> str:
+    r"""Build the statement that sets or removes a comment.
 
     >>> comment_sql('TABLE "shop"', "it's")
     'COMMENT ON TABLE "shop" IS \'it\'\'s\''
     """
-    return f"COMMENT ON {what} IS {'NULL' if comment is None else literal(comment)}"
+    return f"COMMENT ON {target} IS {'NULL' if comment is None else literal(comment)}"
 
 
-def _refuse(store: Store, what: str, hint: str) -> NoReturn:
-    raise ConnectorError(f"{store.name} does not have {what} in ALTER TABLE", code="NOT_SUPPORTED", hint=hint)
+def _refuse(store: Store, feature: str, hint: str) -> NoReturn:
+    raise ConnectorError(f"{store.name} does not have {feature} in ALTER TABLE", code="NOT_SUPPORTED", hint=hint)

@@ -1,4 +1,4 @@
-"""The connector of a database: transactions, tables, and how a statement begins and finishes."""
+"""The connector of a database."""
 
 from __future__ import annotations
 
@@ -56,65 +56,65 @@ TABLE_PROPERTIES = {PRIMARY_KEY: "columns that identify a row; MERGE, UPDATE and
 
 
 class JdbcTransaction(ABC):
-    """One statement's dealings with a database. Sessions are opened when they are first needed."""
+    """A statement's use of a database."""
 
     @abstractmethod
     def reader(self) -> Session:
-        """Return a session that sees what the statement reads, and what it has made itself."""
+        """Return a session that sees the snapshot and own changes."""
 
     @abstractmethod
     def writer(self) -> Session:
-        """Return a session with an open transaction that writes."""
+        """Return a session with a writing transaction."""
 
     def release(self) -> None:
-        """End reading, where that would be in the way of what changes a table as a whole."""
+        """End reading that would block changes of a table."""
 
     @abstractmethod
     def find(self, name: SchemaTableName) -> JdbcTableHandle | None:
-        """Find a table; ConnectorError NOT_SUPPORTED if it has a column of an unsupported type."""
+        """Return a table; NOT_SUPPORTED for a column of an unsupported type."""
 
     @abstractmethod
     def names(self) -> Sequence[SchemaTableName]:
-        """Return the names of all tables and views."""
+        """Return all tables and views."""
 
     @abstractmethod
     def schemas(self) -> Sequence[str]:
-        """Return the names of all schemas."""
+        """Return all schemas."""
 
     def longest_name(self) -> int | None:
-        """Return how many bytes of a name the database keeps; None if it keeps all of them."""
+        """Return the limit on names, in bytes."""
         return None
 
     @abstractmethod
     def row_count(self, handle: JdbcTableHandle) -> int | None:
-        """Count a table's rows; None where that would take long."""
+        """Return the number of rows; None if counting takes long."""
 
     @abstractmethod
     def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> Sequence[JdbcSplit]:
-        """Cut a table into ranges, of rows that matter as far as the database can tell."""
+        """Split a table into ranges, filtered by domains."""
 
     @abstractmethod
-    def declared(self, table: SchemaTableName, column: str, kind: Type) -> str:
-        """Return the database's name of a type; ConnectorError NOT_SUPPORTED if it has none."""
+    def declared(self, table: SchemaTableName, column: str, sql_type: Type) -> str:
+        """Return the database's name of a type, or raise NOT_SUPPORTED."""
 
     @abstractmethod
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
-        """Make a table."""
+        """Create a table."""
 
     @abstractmethod
     def begin_stage(self, session: ConnectorSession, handle: JdbcTableHandle) -> Stage:
-        """Make a stage; leftovers of drivers that have died are removed before."""
+        """Create a stage, removing orphans first."""
 
     @abstractmethod
     def collect(self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]) -> str:
-        """Collect the rows of the attempts that count; gives the stage's name to SQL."""
+        """Collect the valid attempts' rows; return the stage's SQL name."""
 
     def hold(self, handle: JdbcTableHandle) -> None:
-        """Keep others from altering a table until the transaction ends; by default a transaction that writes does so anyway."""
+        """Lock a table against alteration; by default writing does so."""
 
     @abstractmethod
     def check_unchanged(self) -> None:
-        """Raise TRANSACTION_CONFLICT if what was read is known to have changed; called in the open transaction."""
+        """Raise TRANSACTION_CONFLICT if what was read has changed."""
 
     @abstractmethod
     def commit(self) -> None:
@@ -122,19 +122,15 @@ class JdbcTransaction(ABC):
 
     @abstractmethod
     def rollback(self) -> None:
-        """Undo everything, and `end`."""
+        """Roll back, and remove the stage."""
 
     @abstractmethod
     def end(self) -> None:
-        """Remove the stage, and close what is open."""
+        """Remove the stage, and close all sessions."""
 
 
 class JdbcConnector(Connector):
-    """Tables of a database.
-
-    Args:
-        store: the database.
-    """
+    """Tables of a database."""
 
     commits_in_thread = True
     checked_after_commit = False
@@ -150,29 +146,29 @@ class JdbcConnector(Connector):
 
     @abstractmethod
     def new_transaction(self) -> JdbcTransaction:
-        """Make a transaction."""
+        """Create a transaction."""
 
     def begin_transaction(self) -> NumberedTransactionHandle:
         """Begin a transaction."""
         return self._transactions.begin(lambda _: self.new_transaction())
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Make everything done in the transaction last."""
-        # It stays known until it is committed: if that fails, it is to be rolled back.
+        """Commit the transaction."""
+        # It stays registered until it is committed, so that a failed one can be rolled back.
         number = self._transactions.number(transaction_handle)
         self._transactions[number].commit()
-        # The change is there: what cannot be removed now is listed by `orphans`.
+        # The change is committed: `orphans` lists what cannot be removed now.
         with suppress(RowMergeError, OSError):
             self._transactions.pop(number).end()
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Undo everything done in the transaction, and remove what tasks have staged."""
+        """Roll back, and remove the stage."""
         transaction = self._transactions.pop(self._transactions.number(transaction_handle), None)
         if transaction is not None:
             transaction.rollback()
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> JdbcMetadata:
-        """Return the metadata of a transaction."""
+        """Return the metadata."""
         return JdbcMetadata(self.store, self._transactions.of(transaction_handle))
 
     def get_split_manager(self) -> JdbcSplitManager:
@@ -180,21 +176,21 @@ class JdbcConnector(Connector):
         return JdbcSplitManager(self._transactions)
 
     def get_page_source_provider(self) -> JdbcPageSourceProvider:
-        """Return the provider of page sources."""
+        """Return the provider."""
         return JdbcPageSourceProvider(self.store)
 
     def get_page_sink_provider(self) -> JdbcPageSinkProvider:
-        """Return the provider of sinks."""
+        """Return the provider."""
         return JdbcPageSinkProvider(self.store)
 
     def close(self) -> None:
-        """Roll back what is still open."""
+        """Roll back all open transactions."""
         while self._transactions:
             self._transactions.popitem()[1].rollback()
 
 
 class JdbcSplitManager(ConnectorSplitManager):
-    """Cuts large tables into ranges."""
+    """Splits large tables into ranges."""
 
     def __init__(self, transactions: Transactions[JdbcTransaction]) -> None:
         self._transactions = transactions
@@ -206,12 +202,12 @@ class JdbcSplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[JdbcSplit]:
-        """Return the splits of a table; one at least."""
+        """Return at least one split."""
         return self._transactions.of(transaction_handle).splits(table_handle_of(table_handle), constraint.domains)
 
 
 class JdbcMetadata(UpdatableJdbcMetadata):
-    """Tables as one transaction sees them."""
+    """The metadata of one transaction."""
 
     def __init__(self, store: Store, transaction: JdbcTransaction) -> None:
         self._store = store
@@ -224,33 +220,33 @@ class JdbcMetadata(UpdatableJdbcMetadata):
 
     @property
     def stores_comments(self) -> bool:
-        """Whether the database keeps comments."""
+        """Whether the database stores comments."""
         return self._store.stores_comments
 
     @property
     def keeps_negative_zero(self) -> bool:
-        """Whether the database keeps the sign of a zero."""
+        """Whether the database keeps the sign of zero."""
         return self._store.keeps_negative_zero
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> JdbcTableHandle | None:
-        """Return a handle for a table or view."""
-        # No database has names with a zero byte, which would end the text that asks for them.
+        """Return a table or view."""
+        # A zero byte would end the query's text, and no name has one.
         return None if "\0" in str(name) else self._transaction.find(name)
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
-        """Return a table's columns, and its primary key as a property."""
+        """Return columns and primary key."""
         return table_handle_of(table_handle).metadata
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return the names of all tables and views of the database."""
+        """Return all tables and views."""
         return self._transaction.names()
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
-        """Count a table's rows; None where that would take long."""
+        """Return the number of rows; None if counting takes long."""
         return self._transaction.row_count(table_handle_of(table_handle))
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Make an empty table."""
+        """Create an empty table."""
         for name in metadata.properties:
             if name not in TABLE_PROPERTIES:
                 raise AnalysisError(
@@ -264,39 +260,38 @@ class JdbcMetadata(UpdatableJdbcMetadata):
                 f"Table '{metadata.name}' has no columns", code="NOT_SUPPORTED", hint="Give it one column at least."
             )
         key = listed_names(metadata.properties, PRIMARY_KEY)
-        written = {column.name.lower(): column.name for column in metadata.columns}
-        missing = [name for name in key if name.lower() not in written]
+        spellings = {column.name.lower(): column.name for column in metadata.columns}
+        missing = [name for name in key if name.lower() not in spellings]
         if missing or len({name.lower() for name in key}) != len(key):
             wrong = f"names column '{missing[0]}', which the table does not have" if missing else "names a column twice"
             raise AnalysisError(
                 f"Table property '{PRIMARY_KEY}' {wrong}",
                 code="INVALID_TABLE_PROPERTY",
                 properties=(PRIMARY_KEY,),
-                hint=f"Its columns are: {', '.join(written.values())}.",
+                hint=f"Its columns are: {', '.join(spellings.values())}.",
             )
         self._check_names("table", metadata.name.table)
         self._check_names("column", *(column.name for column in metadata.columns))
         self._store.check_room(metadata.name, len(metadata.columns), len(key))
-        self._transaction.create_table(metadata, [written[name.lower()] for name in key])
+        self._transaction.create_table(metadata, [spellings[name.lower()] for name in key])
 
-    def _check_names(self, what: str, *names: str) -> None:
-        """Refuse names that the database cannot hold, which it would cut, or not read."""
+    def _check_names(self, role: str, *names: str) -> None:
         longest = self._transaction.longest_name()
         for name in names:
             if "\0" in name:
-                said = "with a zero byte"
+                reason = "with a zero byte"
             elif longest is not None and len(name.encode()) > longest:
-                said = f"of {len(name.encode())} bytes, of which it would keep {longest}"
+                reason = f"of {len(name.encode())} bytes, of which it would keep {longest}"
             else:
                 continue
             raise ConnectorError(
-                f"{self._store.name} cannot have a {what} named {name!r}, {said}",
+                f"{self._store.name} cannot have a {role} named {name!r}, {reason}",
                 code="NOT_SUPPORTED",
                 hint="Choose another name.",
             )
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Remove a table."""
+        """Drop a table."""
         handle = self._own_rows(table_handle, "dropped")
         self._transaction.release()
         writer = self._transaction.writer()
@@ -311,17 +306,16 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         self._check_unbound(writer, handle, "truncated")
         self._store.changed(writer, f"{self._store.truncating} {self._store.table(handle)}", f"Truncating table '{handle.name}'")
 
-    def _check_unbound(self, writer: Session, handle: JdbcTableHandle, done: str) -> None:
-        """Refuse what would take rows of other tables along, of which nobody would hear."""
-        if bound := self._store.bound_tables(writer, handle):
+    def _check_unbound(self, writer: Session, handle: JdbcTableHandle, verb: str) -> None:
+        if other_tables := self._store.bound_tables(writer, handle):
             raise ConnectorError(
-                f"{self._store.name} table '{handle.name}' cannot be {done}: rows of table '{bound[0]}' would go or change with its rows",
+                f"{self._store.name} table '{handle.name}' cannot be {verb}: rows of table '{other_tables[0]}' would go or change with its rows",
                 code="NOT_SUPPORTED",
                 hint="Drop that table before, or write DELETE, which its foreign key follows.",
             )
 
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
-        """Alter a table, as far as the database has words for it."""
+        """Alter a table."""
         handle = self._own_rows(table_handle, "altered")
         if isinstance(alteration, AddColumn):
             self._check_names("column", alteration.column.name)
@@ -337,21 +331,17 @@ class JdbcMetadata(UpdatableJdbcMetadata):
     def get_evolved_table_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
     ) -> JdbcTableHandle:
-        """Return a handle for a table with more columns; `finish_merge` adds them, as the database does it within a transaction."""
+        """Return a handle with columns that `finish_merge` adds."""
         handle = self._own_rows(table_handle, "altered")
         self._check_names("column", *(column.name for column in columns))
-        return replace(handle, columns=(*handle.columns, *(self._added(handle, column) for column in columns)))
+        return replace(handle, columns=(*handle.columns, *(self._new_column(handle, column) for column in columns)))
 
-    def _added(self, handle: JdbcTableHandle, column: ColumnMetadata) -> Column:
+    def _new_column(self, handle: JdbcTableHandle, column: ColumnMetadata) -> Column:
         declared = self._transaction.declared(handle.name, column.name, column.type)
         return Column(self._store.column_name(column.name), column.type, declared, cast=self._store.cast_of(declared), added=True)
 
     def _add_columns(self, handle: JdbcTableHandle) -> None:
-        """Add the columns that a table does not have yet.
-
-        Raises:
-            ExecutionError: TRANSACTION_CONFLICT if its columns were altered since it was looked up.
-        """
+        """Add the handle's new columns; TRANSACTION_CONFLICT if altered."""
         new = [column for column in handle.columns if column.added]
         if not new:
             return
@@ -371,22 +361,22 @@ class JdbcMetadata(UpdatableJdbcMetadata):
                 self._transaction.writer().execute(sql, f"Adding a column to table '{handle.name}'")
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Return whether there is a schema of this name."""
+        """Return whether the schema exists."""
         return schema in self.list_schemas(session)
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return the names of all schemas."""
+        """Return all schemas."""
         return sorted(name.lower() for name in self._transaction.schemas())
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Make a schema, where the database has more than one."""
+        """Create a schema."""
         if not self._store.has_schemas:
             self._refuse("creating schemas", "create_schema")
         self._check_names("schema", schema)
         self._transaction.writer().execute(f"CREATE SCHEMA {quoted(schema)}", f"Creating schema '{schema}'")
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Remove a schema, where the database has more than one."""
+        """Drop a schema."""
         if not self._store.has_schemas:
             self._refuse("dropping schemas", "drop_schema")
         self._transaction.release()
@@ -401,13 +391,13 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         """Begin an INSERT."""
         handle = self._own_rows(table_handle, "inserted into")
         self._store.check_room(handle.name, len(handle.columns), len(handle.key))
-        filled = tuple(column.name for column in columns)
-        return JdbcInsertTableHandle(handle, self._transaction.begin_stage(session, handle), filled)
+        names = tuple(column.name for column in columns)
+        return JdbcInsertTableHandle(handle, self._transaction.begin_stage(session, handle), names)
 
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Insert the staged rows; they become visible with the commit."""
+        """Insert the staged rows."""
         insert_handle = own(insert_handle, JdbcInsertTableHandle)
         handle, attempts = insert_handle.table_handle, read_fragments(fragments)
         if not attempts:
@@ -419,11 +409,11 @@ class JdbcMetadata(UpdatableJdbcMetadata):
     # -- MERGE ----------------------------------------------------------------------------------------------------
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
-        """Databases update rows in place."""
+        """Return CHANGE_ONLY_UPDATED_COLUMNS: databases update rows in place."""
         return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowIdColumn:
-        """Return the primary key as the row id; ConnectorError NOT_SUPPORTED for a table without one."""
+        """Return the primary key, or raise NOT_SUPPORTED."""
         handle = self._own_rows(table_handle, "changed")
         if not handle.key:
             raise ConnectorError(
@@ -439,14 +429,14 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> JdbcMergeTableHandle:
-        """Begin a MERGE: make a stage."""
+        """Begin a MERGE."""
         handle = self._own_rows(table_handle, "changed")
         self._store.check_room(handle.name, len(handle.columns), len(handle.key))
         updated: dict[int, tuple[str, ...]] | None = None
         if updated_columns is not None:
             updated = {case: tuple(column.name for column in columns) for case, columns in updated_columns.items()}
         elif "updated_columns" in session.properties:
-            # In the era of the documents rows do not say which clause they are of.
+            # In the era of the documents, rows do not have their clause's number.
             updated = {NO_CASE: tuple(session.properties["updated_columns"])}
         if updated is not None:
             for name in {name for names in updated.values() for name in names}:
@@ -458,7 +448,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Apply the staged changes; they become visible with the commit."""
+        """Apply the staged changes."""
         merge_handle = own(merge_handle, JdbcMergeTableHandle)
         handle, attempts = merge_handle.table_handle, read_fragments(fragments)
         if not attempts and not any(column.added for column in handle.columns):

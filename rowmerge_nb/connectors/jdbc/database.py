@@ -1,4 +1,4 @@
-"""A database: how it is reached, what its types are, and how it speaks where databases differ."""
+"""The interface of a database: connections, types, and SQL."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 SHOWN: Final = 200
-"""At most this many characters of a value are shown."""
+"""The limit on the characters of a value in messages."""
 
 
 def literal(text: str) -> str:
-    """Write a text as SQL has it.
+    """Quote a text as an SQL literal.
 
     >>> literal("it's")
     "'it''s'"
@@ -41,13 +41,12 @@ def literal(text: str) -> str:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a column is read.
+    """The way a column is read.
 
     Args:
-        select: the expression that gives its values in a form that the driver has.
-        kind: the Arrow type of that form.
-        misfit: a condition that holds for values that the column's type does not have; ``""`` where all are good.
-        column: the column as it is, to show a misfit.
+        select: the expression that converts its values for the driver.
+        misfit: the condition of values that do not fit the type, or ``""``.
+        column: the unconverted column, to show a misfit.
     """
 
     select: str
@@ -56,7 +55,7 @@ class Reading:
     column: str = ""
 
     def without_misfits(self) -> Reading:
-        """Return the reading that gives NULL for misfits."""
+        """Return the reading with NULL for misfits."""
         if not self.misfit:
             return self
         return replace(self, select=f"CASE WHEN {self.misfit} THEN NULL ELSE {self.select} END", misfit="")
@@ -64,11 +63,11 @@ class Reading:
 
 @dataclass(frozen=True)
 class Follower:
-    """What acts on changes of a table's rows by itself.
+    """A foreign key, trigger or rule that reacts to changes of a table's rows.
 
     Args:
-        what: a sentence that says what would become of it if updated rows are taken out and put in again.
-        column: the column whose new values it follows; None where it follows any change.
+        what: the effect of reinserting updated rows, in words.
+        column: the column that it follows; None for any change.
     """
 
     what: str
@@ -76,73 +75,73 @@ class Follower:
 
     @classmethod
     def table(cls, name: str, column: str | None = None) -> Follower:
-        """Another table, or the same, by its foreign key: its rows go with rows that go, or get the new values of a column."""
+        """Return the follower by a foreign key, on deletion or on a column's update."""
         return cls(f"table '{name}' would {'follow' if column is None else 'not follow'}: its foreign key says so", column)
 
     @classmethod
     def trigger(cls, name: str) -> Follower:
-        """A trigger or a rule, which may do anything."""
+        """Return the follower by a trigger or rule."""
         return cls(f"'{name}', its trigger or rule, would see other changes than these")
 
 
 class Store(ABC):
-    """A database. Travels to tasks; its credentials do not show in its ``repr`` nor in what it raises."""
+    """A database. It is pickled for tasks, and shows no credentials."""
 
     name: str
-    """What it is called in messages: ``SQLite``, ``PostgreSQL``."""
+    """The name in messages: ``SQLite``, ``PostgreSQL``."""
 
     extra: str
-    """The optional dependency that brings its driver."""
+    """The optional dependency with its driver."""
 
     truncating: str
-    """The words before the name of a table that is emptied."""
+    """The SQL before the name of a table to truncate."""
 
     has_schemas: bool
-    """Whether there are schemas to make and to remove."""
+    """Whether schemas can be created and dropped."""
 
     alters_columns: bool
-    """Whether a column can get another type, and lose its NOT NULL."""
+    """Whether a column's type can be changed and its NOT NULL dropped."""
 
     stores_comments: bool
-    """Whether tables and columns keep comments."""
+    """Whether tables and columns have comments."""
 
     equals = "="
-    """The operator that a statement which writes to a user's table compares by."""
+    """The comparison operator in statements that write to a user's table."""
 
     keeps_negative_zero: bool
     """Whether -0.0 is read as -0.0."""
 
     keeps_others_out: bool
-    """Whether nobody else writes from the moment on when a transaction begins to write."""
+    """Whether a writing transaction blocks all other writers."""
 
     def column_name(self, name: str) -> str:
-        """Return the name that a new column gets."""
+        """Return the name for a new column."""
         return name
 
     def cast_of(self, declared: str) -> str:
-        """Return what is written behind a staged value to make it one of a declared type; by default nothing is needed."""
+        """Return the suffix that converts a staged value."""
         return ""
 
     most_columns: int
-    """How many columns a table can have."""
+    """The limit on columns of a table."""
 
     staged_beside: int
-    """How many columns a stage has beside those of the table and of its key."""
+    """The number of a stage's columns besides those of the table and its key."""
 
     batch_option: tuple[str, str]
-    """The driver's option that bounds what it holds of a query's rows at a time."""
+    """The driver's option that limits the rows it buffers."""
 
     @property
     @abstractmethod
     def shown(self) -> str:
-        """Which database this is, in words that may be shown to anybody."""
+        """The database, in words without secrets."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.shown})"
 
     @abstractmethod
     def connect(self, *, writing: bool = False) -> Session:
-        """Open a session in which every statement is its own transaction until one is begun.
+        """Open a session in autocommit mode.
 
         Raises:
             SetupError: the driver is not installed.
@@ -151,11 +150,11 @@ class Store(ABC):
 
     @abstractmethod
     def translate(self, error: Exception, doing: str) -> RowMergeError:
-        """Return an error of ours for one that the driver raised."""
+        """Convert an error of the driver."""
 
     @abstractmethod
     def reading(self, column: Column, *, key: bool) -> Reading:
-        """Return how a column is read, or how it is as a part of the row id."""
+        """Return the way a column is read."""
 
     @abstractmethod
     def row_id_type(self, handle: JdbcTableHandle) -> Type:
@@ -163,104 +162,104 @@ class Store(ABC):
 
     @abstractmethod
     def row_id_readings(self, handle: JdbcTableHandle) -> list[Reading]:
-        """Return how the parts of the row id are read."""
+        """Return the row id's readings."""
 
     @abstractmethod
     def range_of(self, split: JdbcSplit) -> str:
-        """Return the condition of a split; ``""`` for the whole table."""
+        """Return the condition of a split, or ``""``."""
 
     @abstractmethod
     def terms(self, column: Column, *, unicode: bool) -> Terms | None:
-        """Return how a column is compared with values, where the database does so as the engine does; ``unicode``: texts are UTF-8."""
+        """Return the comparisons that agree with the engine's, if any."""
 
     @abstractmethod
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
-        """Make a session see what all splits see."""
+        """Set a session to the common snapshot."""
 
     @abstractmethod
     def select(self, readings: Sequence[Reading], names: Sequence[str], source: str) -> str:
-        """Write the query that reads; its first row may be one that only shows the types (`leading_rows`)."""
+        """Build the query; its first rows may only show types (`leading_rows`)."""
 
     leading_rows = 0
-    """How many rows at the head of what `select` gives are not the table's."""
+    """The number of rows at the head of a `select` that are not the table's."""
 
     @abstractmethod
     def transported(self, column: Column, array: pa.Array) -> pa.Array:
-        """Convert values of a page into the form in which they are staged.
+        """Convert values for staging.
 
         Raises:
-            ConnectorError: the database has no such value; the message names the column and the value.
+            ConnectorError: the database has no such value.
         """
 
     @abstractmethod
     def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
-        """Return the columns of a stage: name, Arrow type, the database's type."""
+        """Return name, Arrow type and the database's type."""
 
     @abstractmethod
     def shown_value(self, reading: Reading) -> str:
-        """Write the expression that shows a misfit as a text."""
+        """Build the expression that shows a misfit as text."""
 
     @abstractmethod
     def address(self, handle: JdbcTableHandle) -> str:
-        """Write the expression that says in words which row of a table it is; ``""`` where rows have no address."""
+        """Build the expression of a row's address, or ``""``."""
 
     def address_of_text(self, session: Session, handle: JdbcTableHandle, column: Column, value: bytes) -> str:
-        """Return in words which row of a table has a text, from its bytes; by default that is not known."""
+        """Describe the row that has a text, or ``""``."""
         return ""
 
     @abstractmethod
     def stage_writer(self, stage: Stage) -> StageWriter:
-        """Make what stages the rows of one attempt."""
+        """Create the writer of one attempt."""
 
     @abstractmethod
     def transported_key(self, handle: JdbcTableHandle, parts: list[pa.Array]) -> list[pa.Array]:
-        """Convert the parts of row ids into the form in which they are staged."""
+        """Convert the parts of row ids for staging."""
 
     @abstractmethod
     def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
-        """Write what joins a table ``t`` to its stage ``s``."""
+        """Build the conditions that join table ``t`` to stage ``s``."""
 
     @abstractmethod
     def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:
-        """Write what stands behind ``DELETE FROM ... AS t`` for the rows staged with an operation."""
+        """Build the SQL after ``DELETE FROM ... AS t``."""
 
     @abstractmethod
     def reinserting(self, handle: JdbcTableHandle, stage: str, insert: str, rows: int) -> list[str]:
-        """Write the statements that take updated rows out and put them in anew; each touches ``rows`` rows."""
+        """Build the statements that delete and reinsert updated rows."""
 
     @abstractmethod
     def triggers(self, session: Session, handle: JdbcTableHandle) -> list[str]:
-        """Name the triggers and rules that act when a table's rows are changed."""
+        """Return a table's triggers and rules."""
 
     @abstractmethod
     def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
-        """Return what acts on changes of a table's rows, and would act otherwise if updated rows are taken out and put in again."""
+        """Return what would act differently if updated rows were reinserted."""
 
     @abstractmethod
     def bound_tables(self, session: Session, handle: JdbcTableHandle) -> list[str]:
-        """Name the other tables whose rows would go, or change, if this one were dropped or emptied; none where the database refuses both."""
+        """Return other tables whose rows DROP or TRUNCATE would change."""
 
     @abstractmethod
     def is_repeated_key(self, error: ExecutionError) -> bool:
-        """Return whether an error of ours speaks of a key that would be there twice."""
+        """Return whether an error means a duplicate key."""
 
     @abstractmethod
     def changed(self, session: Session, sql: str, doing: str) -> int:
-        """Run a statement and give how many rows it touched."""
+        """Run a statement; return the number of rows."""
 
     def fill(self, session: Session, handle: JdbcTableHandle, stage: str, operation: int) -> None:
-        """Put the defaults that stand in for NULL into the rows staged with an operation, where `inserted` does not; by default it does."""
+        """Replace NULL by defaults in staged rows, if `inserted` does not."""
 
     def inserted(self, column: Column, value: str) -> str:
-        """Return the SQL of what is inserted for a staged value: the column's default if it replaces NULL."""
+        """Return the SQL of an inserted value or default."""
         return f"COALESCE({value}, {column.default})" if column.default else value
 
     def table(self, handle: JdbcTableHandle) -> str:
-        """Write a table's name."""
+        """Return a table's quoted name."""
         return ".".join(map(quoted, handle.spelled))
 
     def check_room(self, name: SchemaTableName, columns: int, keys: int) -> None:
-        """Refuse a table that has too many columns for the database, or for the stage of rows that are written to it."""
+        """Raise if a table has too many columns for the database or its stage."""
         room = self.most_columns - self.staged_beside - keys
         if columns > room:
             raise ConnectorError(
@@ -270,7 +269,7 @@ class Store(ABC):
             )
 
     def converted(self, column: Column, array: pa.Array) -> pa.Array:
-        """Convert what the driver gave into the column's Arrow type."""
+        """Convert to the column's Arrow type."""
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
         if column.type.base == "char":
@@ -279,12 +278,7 @@ class Store(ABC):
 
 
 class Session:
-    """A connection to a database: SQL in, Arrow in and out, errors of ours.
-
-    Args:
-        store: the database.
-        connection: the driver's connection, which commits by itself.
-    """
+    """A connection: SQL in, Arrow in and out, converted errors."""
 
     def __init__(self, store: Store, connection: Any) -> None:
         self.store = store
@@ -298,15 +292,15 @@ class Session:
             yield cursor
         except RowMergeError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever the driver raises is told as ours
-            # Without the driver's error as its cause: that one may hold the connection string.
+        except Exception as error:  # noqa: BLE001 - any error of the driver is converted
+            # Without a cause: the driver's error may hold the connection string.
             raise self.store.translate(error, doing) from None
         finally:
             if cursor is not None:
                 cursor.close()
 
     def execute(self, sql: str, doing: str = "A statement") -> int:
-        """Run a statement; give the number of rows touched where the driver tells it."""
+        """Run a statement; return the number of rows, if known."""
         with self._cursor(doing) as cursor:
             interruptible(partial(cursor.execute, sql), cursor.adbc_cancel)
             return int(cursor.rowcount)
@@ -316,8 +310,8 @@ class Session:
 
         def rows(cursor: Any) -> list[dict[str, Any]]:
             cursor.execute(sql)
-            found: list[dict[str, Any]] = cursor.fetch_arrow_table().to_pylist()
-            return found
+            records: list[dict[str, Any]] = cursor.fetch_arrow_table().to_pylist()
+            return records
 
         with self._cursor(doing) as cursor:
             return interruptible(partial(rows, cursor), cursor.adbc_cancel)
@@ -349,13 +343,13 @@ class Session:
             interruptible(ingest, cursor.adbc_cancel)
 
     def close(self) -> None:
-        """Close the connection; a transaction that is open is undone by the database."""
+        """Close the connection, which rolls back."""
         with suppress(Exception):
             self._connection.close()
 
 
 def unsupported(store: Store, table: str, column: str, declared: str, why: str, hint: str) -> ConnectorError:
-    """Return the error of a column whose type has no counterpart."""
+    """Return the error for an unsupported type."""
     return ConnectorError(
         f"Column '{column}' of {store.name} table '{table}' is of type {declared}, {why}", code="NOT_SUPPORTED", hint=hint
     )

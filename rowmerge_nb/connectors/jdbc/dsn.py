@@ -1,4 +1,4 @@
-"""Connection strings: what of them may be shown, and what must not be."""
+"""Connection strings: their visible parts, and redaction of secrets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SECRET: Final = re.compile("pass|secret|token|key", re.IGNORECASE)
 
 
 def startup_options(dsn: str) -> str:
-    """Return the options that a session begins with, of the connection string or of ``PGOPTIONS``.
+    """Return the startup options of a connection string or of ``PGOPTIONS``.
 
     >>> startup_options("host=db options='-c geqo=off'")
     '-c geqo=off'
@@ -22,24 +22,24 @@ def startup_options(dsn: str) -> str:
 
 
 def shown(dsn: str) -> str:
-    """Return which database a connection string is about, without saying who asks or how.
+    """Return the database of a connection string, without user and secrets.
 
     >>> shown("postgresql://ann:secret@db:5433/shop"), shown("host=db password=secret"), shown("?")
     ('host=db port=5433 dbname=shop', 'host=db', 'its default place')
     """
-    found = parameters(dsn)
-    return " ".join(f"{key}={found[key]}" for key in _SHOWN if found.get(key)) or "its default place"
+    values = parameters(dsn)
+    return " ".join(f"{key}={values[key]}" for key in _SHOWN if values.get(key)) or "its default place"
 
 
 def redacted(text: str, dsn: str) -> str:
-    """Take the connection string and its secrets out of a text.
+    """Replace the connection string and its secrets in a text.
 
     >>> redacted('invalid option "sesame" in "host=db password=sesame"', "host=db password=sesame")
     'invalid option "***" in "***"'
     """
     secrets = [dsn, *(value for key, value in parameters(dsn).items() if _SECRET.search(key))]
-    written = re.search(r"://[^/@]*:([^@]*)@", dsn)
-    secrets += [written[1]] if written else []
+    password = re.search(r"://[^/@]*:([^@]*)@", dsn)
+    secrets += [password[1]] if password else []
     for secret in sorted({secret for secret in secrets if secret}, key=len, reverse=True):
         text = text.replace(secret, "***")
     return text

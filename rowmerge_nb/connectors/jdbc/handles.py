@@ -1,4 +1,4 @@
-"""What the connector hands to engine and tasks. All of it pickles, and none of it shows a password."""
+"""Handles for engine and tasks. They pickle and reveal no password."""
 
 from __future__ import annotations
 
@@ -23,20 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """A column as the database has it.
+    """A column of a database.
 
     Args:
-        name: its name, as the database spells it.
-        type: the SQL type that pages carry.
-        declared: the database's own name of the type.
-        nullable: NULL may be given for it: it may hold NULL, or the database puts its default in place of it.
-        default: the expression that stands in for NULL where the column may not hold one; None where nothing does.
-        generated: the database computes it; nobody can write it.
-        always: the database numbers it (GENERATED ALWAYS AS IDENTITY), and takes a given number on special request only.
-        cast: what is written behind a staged value to make it one of this column, for instance ``::uuid``.
-        comment: the comment on it.
-        added: the table does not have it yet: a MERGE adds it along with its changes.
-        numbered: the database puts a number in the place of NULL.
+        nullable: whether NULL may be written; a default may replace it.
+        default: the expression that replaces NULL in a NOT NULL column.
+        generated: whether the database computes it.
+        always: whether it is GENERATED ALWAYS AS IDENTITY.
+        cast: the suffix that converts a staged value: ``::uuid``.
+        added: whether a MERGE adds the column.
+        numbered: whether a number replaces NULL.
     """
 
     name: str
@@ -53,7 +49,7 @@ class Column:
 
     @property
     def filled(self) -> bool:
-        """The database puts a value of its own where a new row has NULL."""
+        """Whether the database replaces NULL in a new row."""
         return self.numbered or self.generated or self.default is not None
 
 
@@ -62,14 +58,12 @@ class JdbcTableHandle(ConnectorTableHandle):
     """A table or view.
 
     Args:
-        name: its name in lower case, as statements have it.
+        name: its name in lower case.
         spelled: schema and table as the database spells them.
-        columns: its columns in table order.
-        key: the names of the primary key's columns in the key's order; none for a table without one.
-        kind: ``table`` for what has rows of its own, else the word for what it is: ``view``, ...
-        ranges: large ones can be read in ranges of the database's own row addresses.
-        comment: the comment on it.
-        refusing: what makes a statement fail at a row that breaks a constraint, where the table says to take another row out, or to skip it.
+        key: the primary key's columns, in order.
+        kind: ``table``, or ``view`` and the like.
+        ranges: whether it can be read in ranges of row addresses.
+        refusing: the SQL that makes a statement fail if a row breaks a constraint.
     """
 
     name: SchemaTableName
@@ -87,19 +81,19 @@ class JdbcTableHandle(ConnectorTableHandle):
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
-        """The columns of the primary key, in the key's order."""
+        """The primary key's columns."""
         return tuple(self.column(name) for name in self.key)
 
     @property
     def metadata(self) -> ConnectorTableMetadata:
-        """The table in the words of the contract."""
+        """The table's metadata for the engine."""
         columns = tuple(ColumnMetadata(c.name, c.type, c.nullable, comment=c.comment, filled=c.filled) for c in self.columns)
         return ConnectorTableMetadata(self.name, columns, {"primary_key": self.key} if self.key else {}, self.comment)
 
 
 @dataclass(frozen=True)
 class RowIdColumn(ColumnHandle):
-    """The row id: told by its class, since a table may have a column of any name."""
+    """The row id column, which its class identifies, not its name."""
 
 
 @dataclass(frozen=True)
@@ -107,12 +101,11 @@ class JdbcSplit(ConnectorSplit):
     """A range of a table's rows.
 
     Args:
-        low: first row address (SQLite: rowid or key, PostgreSQL: block); None for no bound.
-        high: first row address behind the range; None for no bound.
-        address: what a range is one of, in the database's SQL, where that differs between tables.
-        predicate: the condition of rows that matter; ``""`` if all do.
-        snapshot: the database's name of the state that all splits of the statement see; ``""`` where it has none.
-        small: the table is so small that reading it costs less than a task.
+        low: the first row address (SQLite: rowid or key, PostgreSQL: block), or None.
+        high: the first row address after the range, or None.
+        address: the SQL of the address, if it differs between tables.
+        snapshot: the database's name of the snapshot, or ``""``.
+        small: whether the driver reads the rows.
     """
 
     low: int | None = None
@@ -124,23 +117,18 @@ class JdbcSplit(ConnectorSplit):
 
     @property
     def is_repeatable(self) -> bool:
-        """All who read it see one state of the database, if that has a name; SQLite has none."""
+        """Whether all readers see one snapshot."""
         return bool(self.snapshot)
 
     @property
     def carries_rows(self) -> bool:
-        """Small tables are read at once, where the statement is planned."""
+        """Whether the driver reads the rows itself."""
         return self.small
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Where the attempts of one statement put their rows, until the driver applies those that count.
-
-    Args:
-        area: SQLite: a directory; PostgreSQL: a table, beside the target.
-        schema: the schema of that table.
-    """
+    """The place of staged rows: a directory (SQLite), or a table next to the target (PostgreSQL)."""
 
     area: str
     schema: str = ""
@@ -148,12 +136,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class JdbcInsertTableHandle(ConnectorInsertTableHandle):
-    """A table that rows are inserted into.
-
-    Args:
-        stage: where the rows are staged.
-        filled: the columns that the statement names; the database puts its defaults into the others.
-    """
+    """The target of an INSERT, and the columns that it names."""
 
     table_handle: JdbcTableHandle
     stage: Stage
@@ -162,12 +145,7 @@ class JdbcInsertTableHandle(ConnectorInsertTableHandle):
 
 @dataclass(frozen=True)
 class JdbcMergeTableHandle(ConnectorMergeTableHandle):
-    """A table that is merged into.
-
-    Args:
-        stage: where the changes are staged.
-        updated: per case number the columns that its UPDATE assigns; None where that is not known (era ``documents``).
-    """
+    """The target of a MERGE; ``updated`` has each case's updated columns, if known."""
 
     table_handle: JdbcTableHandle
     stage: Stage = field(default_factory=lambda: Stage(""))
@@ -175,5 +153,5 @@ class JdbcMergeTableHandle(ConnectorMergeTableHandle):
 
 
 def table_handle_of(handle: ConnectorTableHandle) -> JdbcTableHandle:
-    """Return a handle as one of this connector."""
+    """Return the handle of this connector."""
     return own(handle, JdbcTableHandle)

@@ -1,8 +1,7 @@
-"""Calls of a driver that an interrupt of the keyboard can reach.
+"""Driver calls that a keyboard interrupt can stop.
 
-In the main thread ADBC takes SIGINT away while a call lasts, and makes of it that the call is cancelled. SQLite's driver cannot do that: the
-interrupt was told as an error of the database, of a call that had worked, or was lost. So calls are made in a thread of their own, and the
-main thread waits for them.
+In the main thread, ADBC turns SIGINT into a cancellation, which SQLite's driver does not support: interrupts were reported as errors, or
+lost. So calls run in a thread, and the main thread waits.
 """
 
 from __future__ import annotations
@@ -17,14 +16,10 @@ T = TypeVar("T")
 
 
 def interruptible(call: Callable[[], T], cancel: Callable[[], object]) -> T:
-    """Make a call and give what it gives.
-
-    Args:
-        call: makes it.
-        cancel: asks the driver to end it, from another thread; it may refuse.
+    """Run a call and return its result; ``cancel`` asks the driver to end it, from another thread.
 
     Raises:
-        KeyboardInterrupt: an interrupt came; the call has ended by then, whatever came of it. A further interrupt does not wait for that.
+        KeyboardInterrupt: an interrupt came, and the call has ended. A second interrupt does not wait for that.
 
     >>> interruptible(lambda: 7, lambda: None)
     7
@@ -33,11 +28,11 @@ def interruptible(call: Callable[[], T], cancel: Callable[[], object]) -> T:
         return call()
     answer: Future[T] = Future()
     begin = threading.Event()
-    given_up: list[bool] = []
+    is_abandoned: list[bool] = []
 
     def run() -> None:
         begin.wait()
-        if given_up:
+        if is_abandoned:
             return
         try:
             answer.set_result(call())
@@ -50,11 +45,11 @@ def interruptible(call: Callable[[], T], cancel: Callable[[], object]) -> T:
         thread.start()
         started = True
         begin.set()
-        # Not by joining: a thread whose join() was interrupted counts as ended, before Python 3.13.
+        # Not join(): before Python 3.13, a thread counts as ended if join() was interrupted.
         answer.exception()
     except KeyboardInterrupt:
         if not started:
-            given_up.append(True)
+            is_abandoned.append(True)
             begin.set()
             raise
         begin.set()

@@ -1,7 +1,6 @@
-"""Predicates in the database: what of a `Constraint` it can judge as the engine does.
+"""Predicates in the database: the part of a `Constraint` that it evaluates as the engine does.
 
-A row that the engine would keep must never be left out; one that it would drop may come along, since the engine looks again. Where a database
-compares otherwise than the engine (texts by locale, numbers that are kept as others), its condition is made wider or left out.
+The engine filters again, so a condition may be wider, but must never omit a matching row.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ if TYPE_CHECKING:
 MOST_VALUES: Final = 1_000
 """Longer lists of values become ranges."""
 MOST_TERMS: Final = 200
-"""So many columns are compared: databases bound how deep a condition may be, and no more are needed to find the rows."""
+"""The limit of compared columns: databases limit the depth of conditions."""
 NOTHING: Final = "1 = 0"
-"""The condition of a domain without values."""
+"""The condition of an empty domain."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """How a column is compared with values in SQL.
+    """SQL comparisons of a column with values.
 
     Args:
-        literal: writes a value; None for one that cannot be written.
-        equal: what is compared by ``IN``; ``""`` if the database finds other values equal than the engine does.
-        ordered: what is compared by ``>=`` and ``<=``; ``""`` if the database orders otherwise.
-        low: writes the smallest value of a range as a condition, where that is more than a comparison with its literal.
-        high: likewise the largest one.
+        literal: formats a value, or returns None.
+        equal: the expression for ``IN``; ``""`` if the database's equality is wider.
+        ordered: the expression for ``>=`` and ``<=``; ``""`` if the order differs.
+        low: formats a lower bound that is not a comparison.
+        high: likewise for an upper bound.
     """
 
     literal: Callable[[Any], str | None]
@@ -48,7 +47,7 @@ class Terms:
 def predicate_of(
     handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain], terms: Callable[[Column], Terms | None]
 ) -> tuple[str, bool]:
-    """Return the condition that rows which matter fulfil, ``""`` if there is none, and whether the primary key leads to them."""
+    """Return the condition of relevant rows, and whether the primary key finds them."""
     parts: list[str] = []
     by_key = False
     for column in handle.columns:
@@ -60,8 +59,8 @@ def predicate_of(
         narrow = _narrowed(domain)
         if narrow.values == ():
             return NOTHING, True
-        known = terms(column)
-        part = condition(known, narrow) if known is not None else ""
+        column_terms = terms(column)
+        part = condition(column_terms, narrow) if column_terms is not None else ""
         if part:
             parts.append(part)
             by_key = by_key or handle.key[:1] == (column.name,)
@@ -69,7 +68,7 @@ def predicate_of(
 
 
 def condition(terms: Terms, domain: ColumnDomain) -> str:
-    """Write the condition of one column.
+    """Build the condition of one column.
 
     >>> condition(integer('"id"'), ColumnDomain(low=3))
     '"id" >= 3'
@@ -78,12 +77,12 @@ def condition(terms: Terms, domain: ColumnDomain) -> str:
     """
     listed = ""
     if domain.values is not None:
-        written = [terms.literal(value) for value in domain.values] if len(domain.values) <= MOST_VALUES else [None]
-        if terms.equal and None not in written:
-            listed = f"{terms.equal} IN ({', '.join(sorted(filter(None, written)))})"
+        literals = [terms.literal(value) for value in domain.values] if len(domain.values) <= MOST_VALUES else [None]
+        if terms.equal and None not in literals:
+            listed = f"{terms.equal} IN ({', '.join(sorted(filter(None, literals)))})"
             if terms.low is None:
                 return listed
-        # A range of its own kind may find its rows by an index, where the list does not.
+        # The range may use an index where the list cannot.
         domain = ColumnDomain(low=min(domain.values), high=max(domain.values))
     parts = [_bound(terms, ">=", domain.low, terms.low), _bound(terms, "<=", domain.high, terms.high), listed]
     return " AND ".join(part for part in parts if part)
@@ -94,13 +93,13 @@ def _bound(terms: Terms, sign: str, value: Any, special: Callable[[Any], str | N
         return ""
     if special is not None:
         return special(value) or ""
-    written = terms.literal(value) if terms.ordered else None
-    return f"{terms.ordered} {sign} {written}" if written is not None else ""
+    text = terms.literal(value) if terms.ordered else None
+    return f"{terms.ordered} {sign} {text}" if text is not None else ""
 
 
 def _narrowed(domain: ColumnDomain) -> ColumnDomain:
-    """Take NULL out of a domain, which no row of it has, and numbers that are none, of which databases think differently."""
-    low, high = (None if _is_nan(bound) else bound for bound in (domain.low, domain.high))
+    """Remove NULL, which matches nothing, and NaN, which databases treat differently."""
+    low, high = (None if _is_nan(limit) else limit for limit in (domain.low, domain.high))
     if domain.values is None or any(map(_is_nan, domain.values)):
         return ColumnDomain(low=low, high=high)
     values = {value for value in domain.values if value is not None}
@@ -113,5 +112,5 @@ def _is_nan(value: Any) -> bool:
 
 
 def integer(name: str) -> Terms:
-    """Return the terms of whole numbers, which all databases compare alike."""
+    """Return the terms of integers, which all databases compare alike."""
     return Terms(lambda value: str(int(value)) if isinstance(value, int) else None, name, name)

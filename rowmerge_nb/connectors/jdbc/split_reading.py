@@ -1,4 +1,4 @@
-"""Reading in tasks: a query per split, its rows page by page, only the columns that are wanted."""
+"""Reading in tasks: one query per split, page by page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JdbcPageSourceProvider(ConnectorPageSourceProvider):
-    """Opens splits; every source has a connection of its own."""
+    """A factory of page sources."""
 
     store: Store
 
@@ -39,7 +39,7 @@ class JdbcPageSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Return a source of the wanted columns."""
+        """Return a source of the requested columns."""
         split = own(split, JdbcSplit)
         handle = table_handle_of(table_handle)
         source = JdbcPageSource(self.store, handle, split, columns)
@@ -68,7 +68,6 @@ class JdbcPageSource(ConnectorPageSource):
             self._session.close()
 
     def _parts(self) -> list[tuple[str, list[Reading]]]:
-        """Return, per wanted column, its name and how it is read: several parts for a row id."""
         parts = []
         for column in self._columns:
             if isinstance(column, RowIdColumn):
@@ -82,8 +81,8 @@ class JdbcPageSource(ConnectorPageSource):
         parts = self._parts()
         readings = [reading for _, group in parts for reading in group]
         misfits = [reading.misfit for reading in readings]
-        found = " ".join(f"WHEN {misfit} THEN {number}" for number, misfit in enumerate(misfits, 1) if misfit)
-        check = Reading(f"CASE {found} ELSE 0 END" if found else "0", pa.int64())
+        cases = " ".join(f"WHEN {misfit} THEN {number}" for number, misfit in enumerate(misfits, 1) if misfit)
+        check = Reading(f"CASE {cases} ELSE 0 END" if cases else "0", pa.int64())
         source = self._store.table(self._handle)
         conditions = [part for part in (self._store.range_of(self._split), self._split.predicate) if part]
         filtered = f"{source} WHERE {' AND '.join(conditions)}" if conditions else source
@@ -92,43 +91,41 @@ class JdbcPageSource(ConnectorPageSource):
         self._session = self._store.connect()
         self._store.begin_reading(self._session, self._split)
         leading = self._store.leading_rows
-        for read in self._session.stream(sql, self._store.batch_option, f"Reading table '{self._handle.name}'"):
-            batch = read.slice(leading)
-            leading = max(leading - read.num_rows, 0)
+        for rows in self._session.stream(sql, self._store.batch_option, f"Reading table '{self._handle.name}'"):
+            batch = rows.slice(leading)
+            leading = max(leading - rows.num_rows, 0)
             if not batch.num_rows:
                 continue
-            strange = pc.max(batch.column(batch.num_columns - 1)).as_py()
-            if strange:
-                self._refuse(parts, readings, int(strange) - 1, source, conditions)
+            misfit_number = pc.max(batch.column(batch.num_columns - 1)).as_py()
+            if misfit_number:
+                self._refuse(parts, readings, int(misfit_number) - 1, source, conditions)
             yield self._page(batch)
 
     def _page(self, batch: pa.RecordBatch) -> Page:
         arrays, first = [], 0
         for column in self._columns:
             if isinstance(column, RowIdColumn):
-                kind = column.type.arrow
-                kinds = [field.type for field in kind] if pa.types.is_struct(kind) else [kind]
-                values = [_plain(batch.column(first + number)).cast(wanted) for number, wanted in enumerate(kinds)]
-                arrays.append(pa.StructArray.from_arrays(values, fields=list(kind)) if pa.types.is_struct(kind) else values[0])
-                first += len(kinds)
+                arrow_type = column.type.arrow
+                part_types = [field.type for field in arrow_type] if pa.types.is_struct(arrow_type) else [arrow_type]
+                values = [_plain(batch.column(first + number)).cast(part_type) for number, part_type in enumerate(part_types)]
+                arrays.append(
+                    pa.StructArray.from_arrays(values, fields=list(arrow_type)) if pa.types.is_struct(arrow_type) else values[0]
+                )
+                first += len(part_types)
                 continue
-            known = self._handle.column(column.name)
-            if known.added:
-                arrays.append(pa.nulls(batch.num_rows, known.type.arrow))
+            table_column = self._handle.column(column.name)
+            if table_column.added:
+                arrays.append(pa.nulls(batch.num_rows, table_column.type.arrow))
                 continue
-            arrays.append(self._converted(known, _plain(batch.column(first)), carried=column.carried))
+            arrays.append(self._converted(table_column, _plain(batch.column(first)), carried=column.carried))
             first += 1
         return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in self._columns])
 
     def _converted(self, column: Column, array: pa.Array, *, carried: bool) -> pa.Array:
-        """Convert values into the column's Arrow type; of a column that is only carried along, misfits become NULL.
-
-        Raises:
-            ConnectorError: JDBC_ERROR for a value that the column's type does not have.
-        """
+        """Convert values to the column's Arrow type; misfits of a carried column become NULL."""
 
         def convert(values: pa.Array) -> pa.Array:
-            # A text may have bytes that are no UTF-8.
+            # A text may have invalid UTF-8.
             values.validate(full=True)
             return self._store.converted(column, values)
 
@@ -139,12 +136,11 @@ class JdbcPageSource(ConnectorPageSource):
         if not carried or not misfits:
             value = array[misfits[0]] if misfits else pa.scalar("what cannot be read")
             raise self._misfit_error(column.name, *self._misfit_text(column, value))
-        odd = np.zeros(len(array), bool)
-        odd[misfits] = True
-        return convert(pc.if_else(pa.array(odd), pa.scalar(None, array.type), array))
+        is_misfit = np.zeros(len(array), bool)
+        is_misfit[misfits] = True
+        return convert(pc.if_else(pa.array(is_misfit), pa.scalar(None, array.type), array))
 
     def _misfit_text(self, column: Column, scalar: pa.Scalar) -> tuple[str, str]:
-        """Return a value that cannot be read as it is shown, and where its row is."""
         if not pa.types.is_string(scalar.type):
             return str(scalar), ""
         value = scalar.as_buffer().to_pybytes()
@@ -160,45 +156,44 @@ class JdbcPageSource(ConnectorPageSource):
             return f"the bytes {value[:SHOWN].hex(' ')} (text that is no UTF-8)", address
 
     def _misfit_error(self, name: str, value: str, address: str) -> ConnectorError:
-        """Build the error of a value that its column's type does not have."""
         declared = next((column for column in self._handle.columns if column.name == name), None)
-        kind = f"is declared {declared.declared} and" if declared is not None else "of this kind"
+        declaration = f"is declared {declared.declared} and" if declared is not None else "of this kind"
         return ConnectorError(
-            f"Column '{name}' of {self._store.name} table '{self._handle.name}' {kind} holds {value}, "
+            f"Column '{name}' of {self._store.name} table '{self._handle.name}' {declaration} holds {value}, "
             f"which is no {declared.type if declared is not None else 'usable value'}{address}",
             code="JDBC_ERROR",
             hint="Correct the value, or declare the column otherwise.",
         )
 
     def _refuse(
-        self, parts: list[tuple[str, list[Reading]]], readings: list[Reading], which: int, source: str, conditions: list[str]
+        self, parts: list[tuple[str, list[Reading]]], readings: list[Reading], index: int, source: str, conditions: list[str]
     ) -> None:
-        """Raise an error that names the value that its column's declared type does not have."""
         names = [name for name, group in parts for _ in group]
-        misfit, shown = readings[which].misfit, self._store.shown_value(readings[which])
+        misfit, display_value = readings[index].misfit, self._store.shown_value(readings[index])
         address = self._store.address(self._handle)
         where = " AND ".join([*conditions, f"({misfit})"])
-        with_session = self._store.connect()
+        session = self._store.connect()
         try:
-            self._store.begin_reading(with_session, self._split)
-            (row,) = with_session.query(f"SELECT {shown} AS v, {address or literal('')} AS a FROM {source} WHERE {where} LIMIT 1")
+            self._store.begin_reading(session, self._split)
+            (row,) = session.query(
+                f"SELECT {display_value} AS v, {address or literal('')} AS a FROM {source} WHERE {where} LIMIT 1"
+            )
         finally:
-            with_session.close()
-        raise self._misfit_error(names[which], row["v"], f", in the row with {row['a']}" if address else "")
+            session.close()
+        raise self._misfit_error(names[index], row["v"], f", in the row with {row['a']}" if address else "")
 
 
 def _misfits(convert: Callable[[pa.Array], pa.Array], array: pa.Array) -> list[int]:
-    """Return the places of values that cannot be converted; the whole cannot be."""
     if len(array) == 1:
         return [0]
     half = len(array) // 2
-    places: list[int] = []
+    indexes: list[int] = []
     for start, part in ((0, array.slice(0, half)), (half, array.slice(half))):
         try:
             convert(part)
         except pa.ArrowInvalid:
-            places += [start + place for place in _misfits(convert, part)]
-    return places
+            indexes += [start + index for index in _misfits(convert, part)]
+    return indexes
 
 
 def _plain(array: pa.Array) -> pa.Array:

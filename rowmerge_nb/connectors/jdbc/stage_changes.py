@@ -1,7 +1,7 @@
-"""Applying a stage to its table: a few statements over whole sets of rows, within a transaction that the caller has begun.
+"""Applies a stage to its table by a few set-based statements, in the caller's transaction.
 
-Deletes come first, then updates, then inserts: a key that is given up is free for others. Every statement must touch as many rows as
-were staged for it; a row that another session has changed or removed since it was read is missed, and the whole statement fails.
+Deletes come first, then updates, then inserts, so that a freed key can be used again. A statement that touches fewer rows than were
+staged for it fails: another session changed or removed one.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 NO_CASE: Final = -1
 SAVEPOINT: Final = "rowmerge_nb_updates"
 LOOKED_AT: Final = 10_000
-"""Of so many updated rows at most a report shows each, and values that it cannot show are named."""
+"""The limit of updated rows up to which reports show each, and values that cannot be shown are named."""
 NAMED: Final = 5
-"""So many triggers are named."""
+"""The limit of triggers named in a notice."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,10 @@ class Changes:
     """The changes of one statement.
 
     Args:
-        store: the database.
-        session: a session with an open transaction.
-        handle: the target.
-        stage: the stage's name in SQL; all rows in it count.
-        updated: per case number the columns to write; None to write all.
-        step: the step of the statement that errors name.
-        filled: the columns that an INSERT statement fills, to leave the others to the database; None to write all.
-        whole_rows: all columns of the updated rows are staged, so that rows can be taken out and put in again.
+        stage: the stage's name in SQL; all its rows are valid.
+        updated: by case number, the columns to write; None for all.
+        filled: the columns that an INSERT names; None for all.
+        whole_rows: whether updated rows are staged with all columns, and can be reinserted.
     """
 
     store: Store
@@ -54,70 +50,68 @@ class Changes:
     whole_rows: bool = True
 
     def apply(self) -> ConnectorOutputMetadata:
-        """Apply everything, and give the statements that did it.
+        """Apply everything, and return the executed statements.
 
         Raises:
-            ExecutionError: TRANSACTION_CONFLICT, or CONSTRAINT_VIOLATION with the database's words.
-            ConnectorError: a value was given for a column that the database computes.
+            ExecutionError: TRANSACTION_CONFLICT or CONSTRAINT_VIOLATION.
+            ConnectorError: a value was given for a computed column.
         """
-        written: list[Written] = []
+        outputs: list[Written] = []
         notices: list[str] = []
-        counted = self.session.query(f"SELECT o, n, count(*) AS rows FROM {self.stage} GROUP BY o, n ORDER BY o, n")
-        counts = {(row["o"], NO_CASE if row["n"] is None else row["n"]): row["rows"] for row in counted}
+        count_rows = self.session.query(f"SELECT o, n, count(*) AS rows FROM {self.stage} GROUP BY o, n ORDER BY o, n")
+        counts = {(row["o"], NO_CASE if row["n"] is None else row["n"]): row["rows"] for row in count_rows}
         deletes = sum(rows for (operation, _), rows in counts.items() if operation == Operation.DELETE)
         inserts = sum(rows for (operation, _), rows in counts.items() if operation == Operation.INSERT)
         updates = {case: rows for (operation, case), rows in counts.items() if operation == Operation.UPDATE}
         if deletes:
             condition = self.store.staged_rows(self.handle, self.stage, Operation.DELETE)
-            written.append(self._change(f"DELETE FROM {self._target} AS t {condition}", deletes, Operation.DELETE, "deleted"))
+            outputs.append(self._change(f"DELETE FROM {self._target} AS t {condition}", deletes, Operation.DELETE, "deleted"))
         if updates:
             if sum(updates.values()) <= LOOKED_AT:
                 notices += self._odd_values(updates)
-            written += self._update(updates)
+            outputs += self._update(updates)
         if inserts:
             self._refuse_computed([c for c in self.handle.columns if c.generated and self._is_given(c)])
             self.store.fill(self.session, self.handle, self.stage, Operation.INSERT)
-            written.append(self._change(self._insert(Operation.INSERT), inserts, Operation.INSERT, "inserted"))
-        return ConnectorOutputMetadata(tuple(written), (*notices, *self._notices()))
+            outputs.append(self._change(self._insert(Operation.INSERT), inserts, Operation.INSERT, "inserted"))
+        return ConnectorOutputMetadata(tuple(outputs), (*notices, *self._notices()))
 
     def _notices(self) -> tuple[str, ...]:
-        """Return what may have changed the written rows, or other rows with them."""
         names = self.store.triggers(self.session, self.handle)
         if not names:
             return ()
-        shown = ", ".join(f"'{name}'" for name in names[:NAMED])
+        name_list = ", ".join(f"'{name}'" for name in names[:NAMED])
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        what = f"{self.store.name} table '{self.handle.name}' has {plural(len(names), 'trigger or rule', 'triggers or rules')}"
-        told = "What the database makes of the rows by them, and of others, is not in this report, which says what was written."
-        return (f"{what}: {shown}{more}. {told} check=True, or --check, reads the rows back.",)
+        subject = f"{self.store.name} table '{self.handle.name}' has {plural(len(names), 'trigger or rule', 'triggers or rules')}"
+        limitation = (
+            "What the database makes of the rows by them, and of others, is not in this report, which says what was written."
+        )
+        return (f"{subject}: {name_list}{more}. {limitation} check=True, or --check, reads the rows back.",)
 
     def _odd_values(self, updates: Mapping[int, int]) -> tuple[str, ...]:
-        """Name the columns that updated rows keep, and hold a value in that was read as NULL, since their type does not have it."""
         names = list(dict.fromkeys(column.name for column in self._odd_columns(updates)))
         if not names:
             return ()
-        shown = ", ".join(f"'{name}'" for name in names[:NAMED]) + (" and others" if len(names) > NAMED else "")
+        name_list = ", ".join(f"'{name}'" for name in names[:NAMED]) + (" and others" if len(names) > NAMED else "")
         rows, columns = (
             f"Updated rows of {self.store.name} table '{self.handle.name}'",
             "column" if len(names) == 1 else "columns",
         )
-        kept = "that the declared type does not have. They stay as they are. Reports show NULL in their place."
-        return (f"{rows} hold values in {columns} {shown} {kept}",)
+        explanation = "that the declared type does not have. They stay as they are. Reports show NULL in their place."
+        return (f"{rows} hold values in {columns} {name_list} {explanation}",)
 
     def _odd_columns(self, updates: Mapping[int, int]) -> Iterator[Column]:
-        """Yield columns that an updated row keeps, and that hold a value in it which was read as NULL."""
         if not self.whole_rows:
             return
         for case in updates:
-            kept = [c for c in self.handle.columns if c.name not in self._written(case) and not c.added]
+            unchanged_columns = [c for c in self.handle.columns if c.name not in self._written(case) and not c.added]
             rows = f"s.o = {int(Operation.UPDATE)}" + (f" AND s.n = {case}" if case != NO_CASE else "")
-            for column in self._with_nulls(kept, rows):
-                held = f"{rows} AND {self._staged(column)} IS NULL AND t.{quoted(column.name)} IS NOT NULL"
-                if self._any(f"{self.stage} AS s, {self._target} AS t", f"{held} AND {self._same_row}"):
+            for column in self._with_nulls(unchanged_columns, rows):
+                has_misfit = f"{rows} AND {self._staged(column)} IS NULL AND t.{quoted(column.name)} IS NOT NULL"
+                if self._any(f"{self.stage} AS s, {self._target} AS t", f"{has_misfit} AND {self._same_row}"):
                     yield column
 
     def _with_nulls(self, columns: Sequence[Column], rows: str) -> list[Column]:
-        """Return the columns that are NULL in any of some staged rows."""
         if not columns:
             return []
         nulls = (f"max(CASE WHEN {self._staged(c)} IS NULL THEN 1 ELSE 0 END) AS n{i}" for i, c in enumerate(columns))
@@ -128,26 +122,27 @@ class Changes:
     def _target(self) -> str:
         return self.store.table(self.handle)
 
-    def _change(self, sql: str, expected: int, operation: Operation, what: str) -> Written:
+    def _change(self, sql: str, expected: int, operation: Operation, verb: str) -> Written:
         touched = self.store.changed(self.session, sql, f"Writing to table '{self.handle.name}'")
         if touched == expected:
             return Written(f"{sql.split(maxsplit=1)[0]} statement", sql, touched)
-        missed = f"{expected - touched} of {expected} rows of {self.store.name} table '{self.handle.name}' that were to be {what}"
+        subject = (
+            f"{expected - touched} of {expected} rows of {self.store.name} table '{self.handle.name}' that were to be {verb}"
+        )
         if operation == Operation.INSERT or self.store.keeps_others_out or self._are_there(operation):
             raise ConnectorError(
-                f"{missed} were left out by the database itself, as a trigger, a rule, a policy or a foreign key of the table tells it",
+                f"{subject} were skipped by the database itself, because of a trigger, a rule, a policy or a foreign key of the table",
                 code="JDBC_ERROR",
-                hint="Change the statement, or what the database is told; the table is as it was.",
+                hint="Change the statement, or the trigger, rule, policy or foreign key; the table is as it was.",
             )
         raise ExecutionError(
-            f"{missed} have been changed or removed by another session since they were read",
+            f"{subject} have been changed or removed by another session since they were read",
             code="TRANSACTION_CONFLICT",
             step=self.step,
             hint="Run the statement again.",
         )
 
     def _are_there(self, operation: Operation) -> bool:
-        """Return whether any row that an operation was to change is there in the version that was read."""
         return self._any(f"{self.stage} AS s, {self._target} AS t", f"s.o = {int(operation)} AND {self._same_row}")
 
     @property
@@ -157,15 +152,15 @@ class Changes:
     # -- updates --------------------------------------------------------------------------------------------------
 
     def _update(self, updates: Mapping[int, int]) -> list[Written]:
-        """Update in place; where values move from row to row, which passes through repeated keys, take the rows out and put them in.
+        """Update in place, or reinsert the rows if unique values move between them.
 
-        A database checks a unique key row by row, so an exchange of two keys fails though its outcome is good.
+        A database checks a unique key row by row, so exchanging two keys fails in place.
         """
         if self.updated is None:
             self._refuse_computed([c for c in self.handle.columns if (c.generated or c.always) and self._is_changed(c)])
         self.session.execute(f"SAVEPOINT {SAVEPOINT}")
         try:
-            written = [
+            outputs = [
                 self._change(self._update_in_place(case), rows, Operation.UPDATE, "updated") for case, rows in updates.items()
             ]
         except ExecutionError as error:
@@ -177,16 +172,16 @@ class Changes:
                 )
                 raise
             self.session.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
-            written = self._reinsert(updates, error)
+            outputs = self._reinsert(updates, error)
         self.session.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
-        return written
+        return outputs
 
     def _update_in_place(self, case: int) -> str:
-        written = self._written(case)
+        column_names = self._written(case)
         values = ", ".join(
             f"{quoted(column.name)} = s.c{index}{column.cast}"
             for index, column in enumerate(self.handle.columns)
-            if column.name in written
+            if column.name in column_names
         )
         equals = self.store.equals
         own = [f"s.o {equals} {int(Operation.UPDATE)}", *([f"s.n {equals} {case}"] if case != NO_CASE else [])]
@@ -194,18 +189,17 @@ class Changes:
         return f"UPDATE {self.handle.refusing}{self._target} AS t SET {values} FROM {self.stage} AS s WHERE {' AND '.join(conditions)}"
 
     def _written(self, case: int) -> set[str]:
-        """Return the columns that an update writes: those that its clause assigns where they are known, else all."""
         if self.updated is not None and case in self.updated:
             return set(self.updated[case])
         return {column.name for column in self.handle.columns if not column.generated and not column.always}
 
     def _reinsert(self, updates: Mapping[int, int], error: ExecutionError) -> list[Written]:
         rows = sum(updates.values())
-        odd = next(self._odd_columns(updates), None)
-        if odd is not None:
+        misfit_column = next(self._odd_columns(updates), None)
+        if misfit_column is not None:
             raise ConnectorError(
                 f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to row, for which its rows must be "
-                f"taken out and put in again; column '{odd.name}' holds a value in one of them that its type does not have",
+                f"taken out and put in again; column '{misfit_column.name}' holds a value in one of them that its type does not have",
                 code="NOT_SUPPORTED",
                 hint="Correct the value, or move the values in two statements.",
             ) from error
@@ -242,11 +236,9 @@ class Changes:
             raise computed_error(self.store, self.handle, assigned[0])
 
     def _is_given(self, column: Column) -> bool:
-        """Return whether any inserted row has a value of a column."""
         return self._any(f"{self.stage} AS s", f"s.o = 1 AND {self._staged(column)} IS NOT NULL")
 
     def _is_changed(self, column: Column) -> bool:
-        """Return whether any updated row has another value of a column than before."""
         differs = f"s.o = 3 AND {self._staged(column)} IS DISTINCT FROM t.{quoted(column.name)}"
         return self._any(f"{self.stage} AS s, {self._target} AS t", f"{differs} AND {self._same_row}")
 
@@ -258,7 +250,7 @@ class Changes:
 
 
 def computed_error(store: Store, handle: JdbcTableHandle, column: Column) -> ConnectorError:
-    """Return the error of an assignment to a column that the database computes."""
+    """Return the error for assigning a computed column."""
     return ConnectorError(
         f"Column '{column.name}' of {store.name} table '{handle.name}' is computed by the database and cannot be assigned",
         code="NOT_SUPPORTED",

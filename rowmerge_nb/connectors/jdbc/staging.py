@@ -1,7 +1,7 @@
-"""Writing in tasks: attempts put their rows where only the driver looks, and say so in a fragment.
+"""Writing in tasks: attempts stage their rows where only the driver looks, and report them in a fragment.
 
-A row of a stage is: which attempt (``a``), operation (``o``) and case number (``n``), the parts of the row id (``k0``, ``k1``, ...), and
-the table's columns (``c0``, ``c1``, ...). Attempts whose fragments do not reach the driver are never applied.
+A staged row has the attempt (``a``), operation (``o``), case number (``n``), row id (``k0``, ``k1``, ...) and columns (``c0``, ``c1``,
+...). Attempts whose fragments do not reach the driver are never applied.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 COPIED_ROWS: Final = 65_536
 COPIED_BYTES: Final = 64 << 20
-"""So many rows or bytes are gathered before they are sent."""
+"""The limits of rows and bytes that are buffered before they are sent."""
 
 
 class StageWriter(ABC):
-    """Puts the rows of one attempt into a stage."""
+    """Stages the rows of one attempt."""
 
     def __init__(self) -> None:
         self.attempt = secrets.randbits(62)
@@ -52,14 +52,14 @@ class StageWriter(ABC):
 
     @abstractmethod
     def write(self, rows: pa.RecordBatch) -> None:
-        """Put rows into the stage."""
+        """Stage rows."""
 
     def finish(self) -> list[bytes]:
-        """Complete the stage, and name the attempt and what it has staged."""
+        """Return a fragment with attempt and number of rows."""
         return [json.dumps({"attempt": self.attempt, "rows": self.rows}).encode()] if self.rows else []
 
     def abort(self) -> None:
-        """Drop what was staged, as far as that is possible here; the driver removes the whole stage."""
+        """Discard staged rows."""
 
 
 class FileWriter(StageWriter):
@@ -75,9 +75,9 @@ class FileWriter(StageWriter):
         """Append rows to the file.
 
         Raises:
-            ConnectorError: the disk is full, or the file cannot be written otherwise.
+            ConnectorError: the disk is full, or another error of the disk.
         """
-        with self._told():
+        with self._disk_errors():
             if self._writer is None:
                 self._file = pa.OSFile(str(self._path), "wb")
                 self._writer = pa.ipc.new_stream(self._file, rows.schema)
@@ -85,13 +85,13 @@ class FileWriter(StageWriter):
         self.rows += rows.num_rows
 
     def finish(self) -> list[bytes]:
-        """Close the file."""
-        with self._told():
+        """Complete the stage."""
+        with self._disk_errors():
             self._close()
         return super().finish()
 
     def abort(self) -> None:
-        """Remove the file."""
+        """Discard staged rows."""
         with suppress(OSError):
             self._close()
         self._path.unlink(missing_ok=True)
@@ -105,8 +105,7 @@ class FileWriter(StageWriter):
                 self._file.close()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Report what the file system refuses."""
+    def _disk_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -116,7 +115,7 @@ class FileWriter(StageWriter):
 
 
 class CopyWriter(StageWriter):
-    """Copies rows into a table that the driver has made."""
+    """Copies rows into a staging table."""
 
     def __init__(self, store: Store, stage: Stage) -> None:
         super().__init__()
@@ -126,7 +125,7 @@ class CopyWriter(StageWriter):
         self._waiting: list[pa.RecordBatch] = []
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Send rows, many at a time."""
+        """Send rows in large batches."""
         self._waiting.append(rows)
         self.rows += rows.num_rows
         waiting = self._waiting
@@ -134,7 +133,7 @@ class CopyWriter(StageWriter):
             self._send()
 
     def finish(self) -> list[bytes]:
-        """Send what is left."""
+        """Complete the stage."""
         try:
             self._send()
         finally:
@@ -142,7 +141,7 @@ class CopyWriter(StageWriter):
         return super().finish()
 
     def abort(self) -> None:
-        """Close the connection; rows of an attempt that no fragment names do not count."""
+        """Discard staged rows."""
         self._waiting.clear()
         if self._session is not None:
             self._session.close()
@@ -165,27 +164,20 @@ class JdbcPageSink(ConnectorPageSink):
         self._handle = handle
         self._writer = writer
         self._names = [name for name, _, _ in store.stage_columns(handle)]
-        self._kinds = [kind for _, kind, _ in store.stage_columns(handle)]
+        self._arrow_types = [arrow_type for _, arrow_type, _ in store.stage_columns(handle)]
 
     def append_page(self, page: Page) -> None:
         """Stage a page of new rows."""
         self.stage(page, pa.array(np.full(page.num_rows, Operation.INSERT, np.int16)), None, None)
 
     def stage(self, page: Page, operations: pa.Array, cases: pa.Array | None, row_ids: pa.Array | None) -> None:
-        """Stage rows.
-
-        Args:
-            page: the table's columns.
-            operations: one operation per row.
-            cases: one case number per row; None where there are none.
-            row_ids: one row id per row; None for new rows.
-        """
+        """Stage rows with an operation and perhaps a case number each; new rows have no row ids."""
         count, columns = page.num_rows, self._handle.columns
         data = [self._store.transported(column, page.column(index)) for index, column in enumerate(columns)]
         parts = len(self._names) - 3 - len(columns)
         keys = self._keys(row_ids) if row_ids is not None else [pa.nulls(count)] * parts
         control = [pa.array(np.full(count, self._writer.attempt)), operations, cases if cases is not None else pa.nulls(count)]
-        arrays = [array.cast(kind) for array, kind in zip([*control, *keys, *data], self._kinds, strict=True)]
+        arrays = [array.cast(arrow_type) for array, arrow_type in zip([*control, *keys, *data], self._arrow_types, strict=True)]
         self._writer.write(pa.RecordBatch.from_arrays(arrays, names=self._names))
 
     def _keys(self, row_ids: pa.Array) -> list[pa.Array]:
@@ -197,12 +189,12 @@ class JdbcPageSink(ConnectorPageSink):
         return self._writer.finish()
 
     def abort(self) -> None:
-        """Drop what was staged."""
+        """Discard staged rows."""
         self._writer.abort()
 
 
 class JdbcMergeSink(ConnectorMergeSink):
-    """Stages changed rows: new ones through the page sink, the others with their row ids."""
+    """Stages inserted, updated and deleted rows."""
 
     def __init__(self, page_sink: JdbcPageSink, column_count: int) -> None:
         self._page_sink = page_sink
@@ -229,13 +221,13 @@ class JdbcMergeSink(ConnectorMergeSink):
         return self._page_sink.finish()
 
     def abort(self) -> None:
-        """Drop what was staged."""
+        """Discard staged rows."""
         self._page_sink.abort()
 
 
 @dataclass(frozen=True)
 class JdbcPageSinkProvider(ConnectorPageSinkProvider):
-    """Makes sinks."""
+    """A factory of sinks."""
 
     store: Store
 
@@ -245,7 +237,7 @@ class JdbcPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         insert_handle: ConnectorInsertTableHandle,
     ) -> JdbcPageSink:
-        """Make a sink for an INSERT."""
+        """Create a sink."""
         insert_handle = own(insert_handle, JdbcInsertTableHandle)
         return JdbcPageSink(self.store, insert_handle.table_handle, self.store.stage_writer(insert_handle.stage))
 
@@ -255,7 +247,7 @@ class JdbcPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> JdbcMergeSink:
-        """Make a sink for a MERGE."""
+        """Create a sink."""
         merge_handle = own(merge_handle, JdbcMergeTableHandle)
         handle = merge_handle.table_handle
         return JdbcMergeSink(JdbcPageSink(self.store, handle, self.store.stage_writer(merge_handle.stage)), len(handle.columns))
@@ -267,6 +259,6 @@ def file_of(directory: str, attempt: int) -> Path:
 
 
 def read_fragments(fragments: Collection[bytes]) -> dict[int, int]:
-    """Return, per attempt that counts, how many rows it has staged."""
-    found = [json.loads(fragment) for fragment in fragments]
-    return {entry["attempt"]: entry["rows"] for entry in found}
+    """Return the number of rows by valid attempt."""
+    entries = [json.loads(fragment) for fragment in fragments]
+    return {entry["attempt"]: entry["rows"] for entry in entries}

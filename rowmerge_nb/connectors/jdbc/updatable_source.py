@@ -1,4 +1,4 @@
-"""The older flow of UPDATE and DELETE on databases: page sources that stage what is to become of the rows which they have read."""
+"""The older flow of UPDATE and DELETE on databases."""
 
 from __future__ import annotations
 
@@ -27,30 +27,19 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import ConnectorPageSource
 
 _CASE = 0
-"""An UPDATE statement has one clause, which says what columns are written."""
+"""The case number of an UPDATE statement, which has one clause."""
 
 
 @dataclass(frozen=True)
 class JdbcUpdatableTableHandle(JdbcTableHandle):
-    """A table whose rows are being deleted or updated.
-
-    Args:
-        stage: where the changes are staged.
-        updated: the columns that are updated, in table order; None for a DELETE.
-    """
+    """A table whose rows are changed; ``updated`` is None for a DELETE."""
 
     stage: Stage = field(default_factory=lambda: Stage(""))
     updated: tuple[str, ...] | None = None
 
 
 class JdbcUpdatablePageSource(UpdatablePageSource):
-    """Stages the keys of deleted rows, and of updated ones the new values of the updated columns.
-
-    Args:
-        source: the ordinary source.
-        store: the database.
-        handle: the table, with the columns that are updated.
-    """
+    """Stages keys of changed rows, and new values of updated ones."""
 
     def __init__(self, source: ConnectorPageSource, store: Store, handle: JdbcUpdatableTableHandle) -> None:
         super().__init__(source)
@@ -78,7 +67,7 @@ class JdbcUpdatablePageSource(UpdatablePageSource):
         return self._sink.finish()
 
     def abort(self) -> None:
-        """Drop what was staged."""
+        """Discard staged rows."""
         self._sink.abort()
 
 
@@ -89,29 +78,29 @@ class UpdatableJdbcMetadata(ConnectorMetadata):
     _transaction: JdbcTransaction
 
     def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Return the primary key; ConnectorError NOT_SUPPORTED for a table without one."""
+        """Return the primary key."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> JdbcUpdatableTableHandle:
-        """Begin a DELETE: make a stage."""
+        """Create a stage."""
         return self._updatable(session, table_handle, None)
 
     def finish_delete(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Delete the rows whose keys were staged; visible with the commit."""
+        """Delete the rows with staged keys."""
         return self._finish(table_handle, fragments, "finish_delete")
 
     def get_update_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> ColumnHandle:
-        """Return the primary key: a database updates rows where they are."""
+        """Return the primary key."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_update(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> JdbcUpdatableTableHandle:
-        """Begin an UPDATE: make a stage; ConnectorError NOT_SUPPORTED where the database computes an updated column."""
+        """Create a stage; NOT_SUPPORTED for a computed column."""
         handle = table_handle_of(table_handle)
         names = tuple(column.name for column in updated_columns)
         for column in (handle.column(name) for name in names):
@@ -122,7 +111,7 @@ class UpdatableJdbcMetadata(ConnectorMetadata):
     def finish_update(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Update the rows whose keys were staged; visible with the commit."""
+        """Update the rows with staged keys."""
         return self._finish(table_handle, fragments, "finish_update")
 
     def _updatable(

@@ -1,1 +1,1 @@
-"""Tables held as Arrow data by the driver: the store for trying, teaching and testing."""
+"""Tables as Arrow data in the driver's memory, for trials, teaching and tests."""

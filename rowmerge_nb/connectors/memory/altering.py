@@ -1,4 +1,4 @@
-"""ALTER TABLE of tables in memory: what a table becomes, its rows included."""
+"""ALTER TABLE of memory tables."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _NAMING: Final = ("bucketed_by", "primary_key")
 
 
 def altered(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Alteration) -> tuple[ConnectorTableMetadata, pa.Table]:
-    """Return a table's definition and rows as an alteration makes them.
+    """Return a table's definition and rows after an alteration.
 
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY.
-        ConnectorError: NOT_SUPPORTED for a column by which rows are placed, and for a type that has not all values of the old one.
+        ConnectorError: NOT_SUPPORTED for a column that properties name, or a type without all values of the old one.
     """
     match alteration:
         case AddColumn():
@@ -55,8 +55,8 @@ def altered(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Altera
             columns = _changed(metadata, name, lambda column: replace(column, name=new))
             names = [new if column == name else column for column in rows.column_names]
             return replace(metadata, columns=columns, properties=_renamed(metadata, name, new)), rows.rename_columns(names)
-        case SetColumnType(column=name, type=kind):
-            return _retyped(metadata, rows, name, kind)
+        case SetColumnType(column=name, type=new_type):
+            return _retyped(metadata, rows, name, new_type)
         case DropNotNull(column=name):
             return replace(metadata, columns=_changed(metadata, name, lambda column: replace(column, nullable=True))), rows
         case SetDefault(column=name, default=default):
@@ -65,9 +65,9 @@ def altered(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Altera
             return replace(metadata, columns=_changed(metadata, name, lambda column: replace(column, default=None))), rows
         case RenameTable(name=table):
             return replace(metadata, name=table), rows
-        case SetProperties(properties=given):
-            kept = {name: value for name, value in {**metadata.properties, **given}.items() if value is not None}
-            return checked_metadata(replace(metadata, properties=kept)), rows
+        case SetProperties(properties=changes):
+            properties = {name: value for name, value in {**metadata.properties, **changes}.items() if value is not None}
+            return checked_metadata(replace(metadata, properties=properties)), rows
         case SetTableComment(comment=comment):
             return replace(metadata, comment=comment), rows
         case SetColumnComment(column=name, comment=comment):
@@ -86,21 +86,22 @@ def _added(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: AddColu
     return replace(metadata, columns=columns), rows.add_column(at, field, pa.nulls(rows.num_rows, field.type))
 
 
-def _retyped(metadata: ConnectorTableMetadata, rows: pa.Table, name: str, kind: Type) -> tuple[ConnectorTableMetadata, pa.Table]:
+def _retyped(
+    metadata: ConnectorTableMetadata, rows: pa.Table, name: str, new_type: Type
+) -> tuple[ConnectorTableMetadata, pa.Table]:
     old = next(column.type for column in metadata.columns if column.name == name)
     refuse_placing(metadata, name, "changed in type")
-    if not _has_all_values(old, kind):
+    if not _has_all_values(old, new_type):
         raise ConnectorError(
-            f"Column '{name}' of type {old} cannot become {kind}: a column in memory gets only a type that has all values of the old one",
+            f"Column '{name}' of type {old} cannot become {new_type}: a column in memory gets only a type that has all values of the old one",
             code="NOT_SUPPORTED",
             hint="Add a column, UPDATE it by a CAST, drop the old one and rename the new one.",
         )
-    columns = _changed(metadata, name, lambda column: replace(column, type=kind))
+    columns = _changed(metadata, name, lambda column: replace(column, type=new_type))
     return replace(metadata, columns=columns), rows.cast(schema_of(columns))
 
 
 def _has_all_values(old: Type, new: Type) -> bool:
-    """Return whether every value of a type is one of another type too, written alike."""
     if old == new:
         return True
     pair = (old.base, new.base)
@@ -123,21 +124,22 @@ def _changed(
 
 
 def _renamed(metadata: ConnectorTableMetadata, name: str, new: str) -> Mapping[str, Any]:
-    """Return a table's properties with a column's new name in them."""
     transforms = parse_transforms(metadata.properties["partitioned_by"], by_name(metadata.columns))
-    named = {key: tuple(new if one == name else one for one in metadata.properties[key]) for key in _NAMING}
-    placed = tuple(str(replace(one, column=new) if one.column == name else one) for one in transforms)
-    return {**metadata.properties, **named, "partitioned_by": placed}
+    renamed_lists = {key: tuple(new if column == name else column for column in metadata.properties[key]) for key in _NAMING}
+    renamed_transforms = tuple(
+        str(replace(transform, column=new) if transform.column == name else transform) for transform in transforms
+    )
+    return {**metadata.properties, **renamed_lists, "partitioned_by": renamed_transforms}
 
 
-def refuse_placing(metadata: ConnectorTableMetadata, name: str, done: str) -> None:
-    """Refuse to touch a column that the table's properties name; NOT_SUPPORTED."""
+def refuse_placing(metadata: ConnectorTableMetadata, name: str, verb: str) -> None:
+    """Raise NOT_SUPPORTED if the table's properties name a column."""
     transforms = parse_transforms(metadata.properties["partitioned_by"], by_name(metadata.columns))
     naming = [key for key in _NAMING if name in metadata.properties[key]]
     naming += ["partitioned_by"] if any(transform.column == name for transform in transforms) else []
     if naming:
         raise AnalysisError(
-            f"Column '{name}' cannot be {done}: the table property '{naming[0]}' names it",
+            f"Column '{name}' cannot be {verb}: the table property '{naming[0]}' names it",
             code="NOT_SUPPORTED",
             hint="CREATE TABLE AS makes a table with other properties.",
         )

@@ -1,8 +1,7 @@
-"""Tables held as Arrow data by the driver: the store for trying, teaching and testing.
+"""Tables as Arrow data in the driver's memory, for trials, teaching and tests.
 
-A table is a list of versions, each an immutable Arrow table. A statement reads the version that was current when it looked the
-table up; its changes travel from the tasks in fragments, make the next version in ``finish_merge``, and become visible in ``commit``.
-Row ids are positions within a version (of bucketed tables: bucket and position).
+A table is a list of versions, each an immutable Arrow table. Tasks send changes in fragments, ``finish_merge`` builds the next version,
+and ``commit`` makes it visible. Row ids are positions within a version (in bucketed tables: bucket and position).
 """
 
 from __future__ import annotations
@@ -49,8 +48,7 @@ class MemoryConnector(Connector):
     """Tables in the driver's memory.
 
     Args:
-        keep_versions: how many former versions of each table are kept for looking back and for undoing; each holds all of its rows.
-        schemas: the schemas that are there from the beginning.
+        keep_versions: the number of former versions kept per table, for time travel and undo. Each holds all of its rows.
 
     >>> connector = MemoryConnector()
     >>> connector.name, sorted(connector.get_table_properties())[0]
@@ -81,16 +79,16 @@ class MemoryConnector(Connector):
 
     def begin_transaction(self) -> NumberedTransactionHandle:
         """Begin a transaction."""
-        # Another thread may be looking through the transactions for a version.
+        # Another thread may be iterating over the transactions.
         with self._lock:
             return self._transactions.begin(MemoryTransaction)
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
-        """Make the transaction's tables visible, all of them or none; give the version of the one that has changed.
+        """Make all changes visible, or none; return the new version if one table has changed.
 
         Raises:
-            ExecutionError: TRANSACTION_CONFLICT if another transaction changed one of them since it was read. Rows that were only appended
-                go behind what others have made of the table; CONSTRAINT_VIOLATION if they repeat a key of it.
+            ExecutionError: TRANSACTION_CONFLICT if another transaction changed a table since it was read, unless rows were only appended;
+                CONSTRAINT_VIOLATION if these repeat a key.
         """
         number = self._transactions.number(transaction_handle)
         try:
@@ -113,9 +111,9 @@ class MemoryConnector(Connector):
                     step="commit",
                     hint="Run the statement again.",
                 )
-        changed = {name: table.kept(self.keep_versions) for name, table in transaction.tables.items() if table is not None}
+        changed = {name: table.pruned(self.keep_versions) for name, table in transaction.tables.items() if table is not None}
         others = {name: table for name, table in self._tables.items() if name not in transaction.tables}
-        # All of it becomes visible by one assignment; the files of what is gone are nobody's afterwards.
+        # One assignment makes everything visible; files of dropped versions are removed afterwards.
         self._tables, self._views, self._schemas = (
             {**others, **changed},
             self.views_of(transaction),
@@ -133,7 +131,7 @@ class MemoryConnector(Connector):
         return ConnectorTableVersion(new.current, made_from=ConnectorTableVersion(made_from) if made_from else None)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Forget the transaction; tasks have left nothing behind, since their changes travel in fragments."""
+        """Discard the transaction."""
         number = self._transactions.number(transaction_handle)
         with self._lock:
             self._transactions.pop(number, None)
@@ -141,7 +139,7 @@ class MemoryConnector(Connector):
         self.turns.leave(number)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> MemoryMetadata:
-        """Return the metadata of a transaction."""
+        """Return the metadata."""
         return MemoryMetadata(self, self._transactions.of(transaction_handle))
 
     def get_split_manager(self) -> MemorySplitManager:
@@ -149,18 +147,13 @@ class MemoryConnector(Connector):
         return MemorySplitManager(self)
 
     def close(self) -> None:
-        """Remove the files that large tables are read from."""
+        """Remove the files of large tables."""
         self._splits.close()
 
     # -- beyond the contract --------------------------------------------------------------------------------------
 
     def put(self, metadata: ConnectorTableMetadata, data: pa.Table) -> None:
-        """Make a table with content, or replace one, outside of any statement.
-
-        Args:
-            metadata: its name, columns and properties.
-            data: its rows; column types are cast to those of the metadata.
-        """
+        """Create or replace a table with content."""
         checked = checked_metadata(metadata)
         data = data.cast(schema_of(checked.columns))
         check_content(checked, data)
@@ -173,30 +166,30 @@ class MemoryConnector(Connector):
                     hint="Choose another name, or DROP VIEW before.",
                 )
             self._schemas.add(checked.name.schema)
-            self._tables[checked.name] = MemoryTable.of(checked, version, data.combine_chunks()).kept(self.keep_versions)
+            self._tables[checked.name] = MemoryTable.of(checked, version, data.combine_chunks()).pruned(self.keep_versions)
             self._splits.forget(checked.name, {version}, set(self._transactions))
             self._splits.sweep(set(self._transactions))
 
     def read(self, name: SchemaTableName, version: int | None = None) -> pa.Table:
-        """Return the rows of a table's version; by default of the current one.
+        """Return the rows of a table's version, by default the current one.
 
         Raises:
-            ConnectorError: TABLE_NOT_FOUND, or NOT_FOUND for a version that is not kept; the message lists those that are.
+            ConnectorError: TABLE_NOT_FOUND, or NOT_FOUND for a version that is not kept.
         """
         with self._lock:
             table = self._tables.get(name)
             if table is None:
                 raise ConnectorError(f"Table '{name}' does not exist", code="TABLE_NOT_FOUND")
-            wanted = table.current if version is None else version
-            if wanted not in table.versions:
-                raise ConnectorError(table.missing(wanted), code="NOT_FOUND", hint=KEEPING)
-            return table.versions[wanted]
+            number = table.current if version is None else version
+            if number not in table.versions:
+                raise ConnectorError(table.missing(number), code="NOT_FOUND", hint=KEEPING)
+            return table.versions[number]
 
     def partitions(self, name: SchemaTableName, version: int | None = None) -> pa.Table:
-        """Return the partitions of a table's version: their values, a column per transform, and how many rows each has.
+        """Return a column per transform, and the number of rows.
 
         Raises:
-            ConnectorError: as `read` does; NOT_FOUND for a table without partitions.
+            ConnectorError: as in `read`; NOT_FOUND for a table without partitions.
         """
         data = self.read(name, version)
         with self._lock:
@@ -208,26 +201,21 @@ class MemoryConnector(Connector):
                 hint="CREATE TABLE ... WITH (partitioned_by = ARRAY['...']) makes some.",
             )
         values = {str(t): t.apply(data.column(t.column).combine_chunks()) for t in transforms}
-        counted = pa.table(values).group_by(list(values)).aggregate([([], "count_all")])
-        return counted.rename_columns([*values, "row_count"]).sort_by([(column, "ascending") for column in values])
+        counts = pa.table(values).group_by(list(values)).aggregate([([], "count_all")])
+        return counts.rename_columns([*values, "row_count"]).sort_by([(column, "ascending") for column in values])
 
     def versions(self, name: SchemaTableName) -> tuple[int, ...]:
-        """Return the numbers of the versions that are kept, oldest first."""
+        """Return kept versions, oldest first."""
         with self._lock:
             return tuple(sorted(self._tables[name].versions))
 
     def table_of(self, transaction: MemoryTransaction, name: SchemaTableName) -> MemoryTable | None:
-        """Return a table as a transaction sees it."""
+        """Return a transaction's state of a table."""
         with self._lock:
             return transaction.tables[name] if name in transaction.tables else self._tables.get(name)
 
     def append(self, transaction: MemoryTransaction, handle: MemoryTableHandle, rows: pa.Table) -> None:
-        """Put rows behind those that a table has now, whatever it was when the statement looked it up.
-
-        Args:
-            transaction: what appends; its next state of the table becomes the present one with the rows.
-            handle: the table as the statement knows it, for which the rows were made.
-            rows: the rows.
+        """Append rows to a table's current version, which may be newer than the handle's.
 
         Raises:
             ExecutionError: CONSTRAINT_VIOLATION if they repeat a key.
@@ -244,19 +232,19 @@ class MemoryConnector(Connector):
             transaction.appended[handle.name] = (handle, rows)
 
     def has_table(self, name: SchemaTableName) -> bool:
-        """Return whether there is a table of this name."""
+        """Return whether the table exists."""
         with self._lock:
             return name in self._tables
 
     def views_of(self, transaction: MemoryTransaction) -> dict[SchemaTableName, ConnectorViewDefinition]:
-        """Return all views as a transaction sees them."""
+        """Return a transaction's views."""
         with self._lock:
             return {name: view for name, view in {**self._views, **transaction.views}.items() if view is not None}
 
     def schemas_of(self, transaction: MemoryTransaction) -> set[str]:
-        """Return all schemas as a transaction sees them."""
+        """Return a transaction's schemas."""
         with self._lock:
-            return {name for name, there in {**dict.fromkeys(self._schemas, True), **transaction.schemas}.items() if there}
+            return {name for name, exists in {**dict.fromkeys(self._schemas, True), **transaction.schemas}.items() if exists}
 
     def names(self) -> tuple[SchemaTableName, ...]:
         """Return the names of all tables, sorted."""
@@ -264,12 +252,12 @@ class MemoryConnector(Connector):
             return tuple(sorted(self._tables, key=str))
 
     def splits_of(self, handle: MemoryTableHandle) -> Sequence[ConnectorSplit]:
-        """Cut a table's version into splits."""
+        """Return the splits of a table's version."""
         with self._lock:
             return self._splits.splits(handle.name, handle.version, self._find(handle))
 
     def next_version(self) -> int:
-        """Return a version number that no table has had: a table that is dropped and made again is another one."""
+        """Return a version number, unique among all tables."""
         return next(self._versions)
 
     def _find(self, handle: MemoryTableHandle) -> pa.Table:
@@ -288,7 +276,7 @@ class MemoryConnector(Connector):
 
 
 class MemorySplitManager(ConnectorSplitManager):
-    """Cuts tables into splits of some hundred thousand rows."""
+    """The split manager."""
 
     def __init__(self, connector: MemoryConnector) -> None:
         self._connector = connector
@@ -300,5 +288,5 @@ class MemorySplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[ConnectorSplit]:
-        """Return the splits of a table's version; one at least, if only to say that there are no rows."""
+        """Return at least one split."""
         return self._connector.splits_of(table_handle_of(table_handle))

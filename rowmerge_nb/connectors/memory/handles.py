@@ -1,4 +1,4 @@
-"""What the memory connector hands to engine and tasks: tables, transactions, writes, partitionings. All of it pickles."""
+"""Handles for engine and tasks. They pickle."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ class MemoryTableHandle(ConnectorTableHandle):
     """One version of a table.
 
     Args:
-        name: the table.
-        version: the version that is read.
-        metadata: columns and properties.
-        added: columns, the last ones, that a MERGE is to add: they are NULL in all rows of the version, which has none of them.
+        added: the last columns, which a MERGE adds and the version lacks.
     """
 
     name: SchemaTableName
@@ -39,35 +36,34 @@ class MemoryTableHandle(ConnectorTableHandle):
 
     @property
     def transforms(self) -> tuple[Transform, ...]:
-        """What decides the partition of a row."""
+        """The transforms that determine a row's partition."""
         return parse_transforms(self.columns_of("partitioned_by"), by_name(self.metadata.columns))
 
     @property
     def bucket_count(self) -> int | None:
-        """How many buckets the table has; None if it is not bucketed."""
+        """The number of buckets, if any."""
         return self.metadata.properties.get("bucket_count")
 
 
 @dataclass(frozen=True)
 class MemoryInsertTableHandle(ConnectorInsertTableHandle):
-    """A table that rows are appended to."""
+    """The target of an INSERT."""
 
     table_handle: MemoryTableHandle
 
 
 @dataclass(frozen=True)
 class MemoryMergeTableHandle(ConnectorMergeTableHandle):
-    """A table that is merged into; tasks need no more than the handle."""
+    """The target of a MERGE."""
 
 
 @dataclass(frozen=True)
 class MemoryPartitioningHandle(ConnectorPartitioningHandle):
-    """Places: of inserted rows by the hash of their bucket columns or partition values, of changed rows by their row id.
+    """Buckets by bucket columns or partition values, or by row id.
 
     Args:
-        bucket_count: how many places there are.
-        arguments: positions of the bucket columns among the layout's columns; None for the layout of row ids.
-        transforms: of a table without buckets: what makes the partition values out of which of the layout's columns.
+        arguments: indexes of the columns in the layout; None for the layout of row ids.
+        transforms: the transforms of partition values, without buckets.
     """
 
     bucket_count: int
@@ -76,11 +72,11 @@ class MemoryPartitioningHandle(ConnectorPartitioningHandle):
 
     @property
     def described(self) -> str:
-        """What EXPLAIN prints of it: the transforms one by one; buckets are left to the engine."""
+        """The partition functions in EXPLAIN."""
         functions = (f"{t.name.upper()}{'' if t.width is None else f'[{t.width}]'}({t.column})" for t in self.transforms)
         return f"memory:PartitioningHandle[partitionFunctions=[{', '.join(functions)}]]" if self.transforms else ""
 
 
 def table_handle_of(handle: ConnectorTableHandle) -> MemoryTableHandle:
-    """Return a handle as one of this connector."""
+    """Return the handle of this connector."""
     return own(handle, MemoryTableHandle)

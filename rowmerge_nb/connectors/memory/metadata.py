@@ -1,4 +1,4 @@
-"""Memory tables as the engine sees them, and the beginning and end of statements that change them."""
+"""The metadata of memory tables in a transaction."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ if TYPE_CHECKING:
         ConnectorTableHandle,
     )
     from rowmerge_nb.spi.metadata import ColumnMetadata
-from rowmerge_nb.connectors.memory.partitioning import PARTITION_PLACES
+from rowmerge_nb.connectors.memory.partitioning import PARTITION_BUCKETS
 from rowmerge_nb.connectors.memory.state import MemoryTable, MemoryTransaction, replaced_error
 
 _KEEPING_VERSIONS: Final = (SetTableComment, SetColumnComment, SetDefault, DropDefault, SetProperties)
 
 
 class MemoryMetadata(UpdatableMemoryMetadata):
-    """Tables as one transaction sees them."""
+    """The metadata of one transaction."""
 
     def __init__(self, connector: MemoryConnector, transaction: MemoryTransaction) -> None:
         self._connector = connector
         self._transaction = transaction
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> MemoryTableHandle | None:
-        """Return a handle for the current version of a table."""
+        """Return a table's current version."""
         table = self._connector.table_of(self._transaction, name)
         if table is None:
             return None
@@ -64,13 +64,13 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return MemoryTableHandle(name, table.current, table.metadata)
 
     def wait_for_turn(self, session: ConnectorSession, name: SchemaTableName, seconds: float, *, appends: bool = False) -> bool:
-        """Wait for the statements before this one that change the same table."""
-        return self._connector.turns.wait(name, self._transaction.number, seconds, alone=not appends)
+        """Wait for earlier changes of the same table."""
+        return self._connector.turns.wait(name, self._transaction.number, seconds, exclusive=not appends)
 
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> MemoryTableHandle | None:
-        """Return a handle for a version that is kept."""
+        """Return a kept version."""
         table = self._connector.table_of(self._transaction, name)
         if table is None:
             return None
@@ -83,7 +83,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return ConnectorTableVersion(table_handle_of(table_handle).version)
 
     def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
-        """Return the moment at which the version was committed."""
+        """Return the commit time."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         return None if table is None else table.committed.get(handle.version)
@@ -95,7 +95,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         version: ConnectorTableVersion | None,
         dropped: Sequence[str] = (),
     ) -> None:
-        """Make the rows of a version those of a new one, with the commit."""
+        """Make a version's rows current."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or version is None:
@@ -107,25 +107,25 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         for name in dropped:
             refuse_placing(table.metadata, name, "dropped")
         columns = tuple(column for column in table.metadata.columns if column.name not in dropped)
-        kept = table.with_columns(columns) if dropped else table
-        self._replace(handle, kept.rows_of(table.version_of(version, session.time_zone)), metadata=kept.metadata)
+        restored = table.with_columns(columns) if dropped else table
+        self._replace(handle, restored.rows_of(table.version_of(version, session.time_zone)), metadata=restored.metadata)
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
-        """Return a table's columns and properties."""
+        """Return the definition."""
         return table_handle_of(table_handle).metadata
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return the names of all tables."""
+        """Return all tables."""
         return self._connector.names()
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
-        """Return the number of rows, which is always known."""
+        """Return the number of rows."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         return table.versions[handle.version].num_rows if table is not None and handle.version in table.versions else None
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Return the number of rows, and their size in memory."""
+        """Return rows and bytes."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or handle.version not in table.versions:
@@ -134,38 +134,38 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return TableStatistics(rows.num_rows, rows.nbytes)
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Make an empty table, visible with the commit."""
+        """Create an empty table."""
         checked = checked_metadata(metadata)
         self._transaction.read.setdefault(checked.name, 0)
         rows = schema_of(checked.columns).empty_table()
         self._transaction.tables[checked.name] = MemoryTable.of(checked, self._connector.next_version(), rows)
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Remove a table with the commit."""
+        """Drop a table."""
         name = table_handle_of(table_handle).name
         self._transaction.appended.pop(name, None)
         self._transaction.tables[name] = None
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Make an empty version of a table."""
+        """Make an empty version."""
         handle = table_handle_of(table_handle)
         self._replace(handle, schema_of(handle.metadata.columns).empty_table())
 
     def get_evolved_table_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
     ) -> MemoryTableHandle:
-        """Return a handle for the version with more columns."""
+        """Return a handle with more columns."""
         handle = table_handle_of(table_handle)
         metadata = replace(handle.metadata, columns=(*handle.metadata.columns, *columns))
         return replace(handle, metadata=metadata, added=frozenset(column.name for column in columns))
 
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
-        """Alter a table with the commit; former versions, which had other columns or another name, are kept by comments, defaults and properties alone."""
+        """Alter a table. Only comments, defaults and properties keep former versions."""
         handle = table_handle_of(table_handle)
         rows = self._transaction.pinned[handle.name, handle.version]
         metadata, changed = altered(handle.metadata, rows, alteration)
         if isinstance(alteration, _KEEPING_VERSIONS):
-            # The version is a new one, so that of two who change the table at once the second one learns of it.
+            # A new version, so that concurrent alterations conflict.
             self._replace(handle, rows, metadata=metadata)
             return
         check_content(metadata, changed)
@@ -175,19 +175,19 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._transaction.tables[metadata.name] = MemoryTable.of(metadata, self._connector.next_version(), changed)
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Return whether there is a schema of this name."""
+        """Return whether the schema exists."""
         return schema in self._connector.schemas_of(self._transaction)
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return the names of all schemas."""
+        """Return all schemas."""
         return sorted(self._connector.schemas_of(self._transaction))
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Make a schema, visible with the commit."""
+        """Create a schema."""
         self._transaction.schemas[schema] = True
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Remove a schema with the commit."""
+        """Drop a schema."""
         self._transaction.schemas[schema] = False
 
     cascades_schemas = True
@@ -200,19 +200,19 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     keeps_versions = True
 
     def get_view(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorViewDefinition | None:
-        """Return a view."""
+        """Return a view, or None."""
         return self._connector.views_of(self._transaction).get(name)
 
     def list_views(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return the names of all views."""
+        """Return all views."""
         return sorted(self._connector.views_of(self._transaction), key=str)
 
     def create_view(self, session: ConnectorSession, view: ConnectorViewDefinition) -> None:
-        """Store a view, visible with the commit."""
+        """Create a view."""
         self._transaction.views[view.name] = view
 
     def drop_view(self, session: ConnectorSession, name: SchemaTableName) -> None:
-        """Remove a view with the commit."""
+        """Drop a view."""
         self._transaction.views[name] = None
 
     def begin_insert(
@@ -228,7 +228,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         handle = own(insert_handle, MemoryInsertTableHandle).table_handle
         transaction, name = self._transaction, handle.name
         if name in transaction.tables and name not in transaction.appended:
-            # The transaction has made the table, or changed its rows.
+            # The transaction created the table or changed its rows.
             return self._apply(handle, fragments)
         earlier = [transaction.appended[name][1]] if name in transaction.appended else []
         self._connector.append(
@@ -237,9 +237,9 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return ConnectorOutputMetadata()
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
-        """Return the paradigm of the statement if it asks for one, else the table's; this connector has both."""
-        chosen = session.properties.get("row_change_paradigm") or table_handle_of(table_handle).metadata.properties["paradigm"]
-        return RowChangeParadigm[chosen]
+        """Return the statement's paradigm, otherwise the table's."""
+        paradigm = session.properties.get("row_change_paradigm") or table_handle_of(table_handle).metadata.properties["paradigm"]
+        return RowChangeParadigm[paradigm]
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
         """Return the row id: a position, or bucket and position."""
@@ -247,10 +247,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return RowIdColumn("$row_id", row_of([("bucket", INTEGER), ("position", BIGINT)]) if bucketed else BIGINT)
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Return the partition and bucket columns in table order.
-
-        Bucketed tables, and those whose partitions are made by transforms, place rows by a function of their own.
-        """
+        """Return partition and bucket columns in table order."""
         handle = table_handle_of(table_handle)
         bucketed_by, transforms = handle.columns_of("bucketed_by"), handle.transforms
         placing = {*(transform.column for transform in transforms), *bucketed_by}
@@ -261,12 +258,12 @@ class MemoryMetadata(UpdatableMemoryMetadata):
             return ConnectorTableLayout(names)
         if handle.bucket_count is None:
             arguments = tuple(names.index(transform.column) for transform in transforms)
-            return ConnectorTableLayout(names, MemoryPartitioningHandle(PARTITION_PLACES, arguments, transforms))
+            return ConnectorTableLayout(names, MemoryPartitioningHandle(PARTITION_BUCKETS, arguments, transforms))
         arguments = tuple(names.index(name) for name in bucketed_by)
         return ConnectorTableLayout(names, MemoryPartitioningHandle(handle.bucket_count, arguments))
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Return the bucket of the row id for bucketed tables; others have none."""
+        """Return the row id's bucket for bucketed tables."""
         count = table_handle_of(table_handle).bucket_count
         return None if count is None else ConnectorTableLayout((), MemoryPartitioningHandle(count, None))
 
@@ -276,13 +273,13 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> MemoryMergeTableHandle:
-        """Begin a MERGE on the version that the handle names."""
+        """Begin a MERGE."""
         return MemoryMergeTableHandle(table_handle_of(table_handle))
 
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Make the next version out of the fragments; it becomes visible with the commit."""
+        """Build the next version from the fragments."""
         return self._apply(table_handle_of(merge_handle.get_table_handle()), fragments)
 
     def _apply(self, handle: MemoryTableHandle, fragments: Collection[bytes]) -> ConnectorOutputMetadata:
@@ -296,15 +293,14 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         fragments: Collection[bytes] = (),
         metadata: ConnectorTableMetadata | None = None,
     ) -> None:
-        """Make the next version of a table: other data, or that of the handle's version with changes; with another definition, if any."""
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or not table.has_columns_of(handle.version):
             raise replaced_error(handle.name)
-        defined = metadata or table.metadata
-        if [(c.name, c.type) for c in defined.columns] != [(c.name, c.type) for c in table.metadata.columns]:
-            table = table.with_columns(defined.columns)
+        definition = metadata or table.metadata
+        if [(c.name, c.type) for c in definition.columns] != [(c.name, c.type) for c in table.metadata.columns]:
+            table = table.with_columns(definition.columns)
         changed = apply_changes(table.rows_of(handle.version), fragments) if data is None else data
-        check_content(defined, changed)
+        check_content(definition, changed)
         versions = {**table.versions, self._connector.next_version(): changed}
         self._transaction.appended.pop(handle.name, None)
-        self._transaction.tables[handle.name] = replace(table, metadata=defined, versions=versions)
+        self._transaction.tables[handle.name] = replace(table, metadata=definition, versions=versions)

@@ -1,4 +1,4 @@
-"""How rows of memory tables are spread over writers."""
+"""Distribution of a memory table's rows over writers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
-    """Bucket functions of bucketed and partitioned tables."""
+    """The bucket functions of bucketed and partitioned tables."""
 
     def get_bucket_function(
         self,
@@ -37,7 +37,7 @@ class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Return the bucket function of bucket columns or partition values, or that of the row id."""
+        """Return the function for the handle."""
         if not isinstance(partitioning_handle, MemoryPartitioningHandle):
             return super().get_bucket_function(transaction_handle, session, partitioning_handle, partition_channel_types)
         count, arguments = partitioning_handle.bucket_count, partitioning_handle.arguments
@@ -47,13 +47,13 @@ class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
 
 
 def buckets_of(columns: Sequence[pa.Array], count: int) -> pa.Array:
-    """Return the bucket that each row's values belong to."""
+    """Return the bucket of every row."""
     return pa.array((hash_columns(columns) % np.uint64(count)).astype(np.int32))
 
 
 @dataclass(frozen=True)
 class MemoryBucketFunction(BucketFunction):
-    """Bucket of a new row: hash of its bucket columns, or of its partition values, modulo the number of buckets.
+    """The buckets of new rows: the hash of bucket columns or partition values, modulo the number of buckets.
 
     >>> page = pa.RecordBatch.from_pydict({"id": [1, 2, 1]})
     >>> buckets = MemoryBucketFunction(4, (0,)).get_buckets(page)
@@ -67,11 +67,11 @@ class MemoryBucketFunction(BucketFunction):
 
     @property
     def bucket_count(self) -> int:
-        """How many buckets there are."""
+        """The number of buckets."""
         return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the bucket of every row."""
+        """Return the buckets."""
         columns = [page.column(argument) for argument in self.arguments]
         if self.transforms:
             columns = [transform.apply(column) for transform, column in zip(self.transforms, columns, strict=True)]
@@ -80,21 +80,21 @@ class MemoryBucketFunction(BucketFunction):
 
 @dataclass(frozen=True)
 class MemoryRowIdBucketFunction(BucketFunction):
-    """Bucket of a row that is there already: it is part of the row id."""
+    """The buckets of existing rows, which their row ids contain."""
 
     count: int
 
     @property
     def bucket_count(self) -> int:
-        """How many buckets there are."""
+        """The number of buckets."""
         return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the bucket of every row."""
+        """Return the buckets."""
         return page.column(0).field("bucket")
 
 
-PARTITION_PLACES = 1 << 16
+PARTITION_BUCKETS = 1 << 16
 
 
-"""Partition values are hashed to this many places: far more than there are writers, so that these stay evenly loaded."""
+"""The number of buckets for partition values, far above the number of writers for an even load."""

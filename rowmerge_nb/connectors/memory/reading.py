@@ -1,4 +1,4 @@
-"""Reading and writing of memory tables in tasks: splits, page sources, sinks, bucket functions."""
+"""Splits and page sources of memory tables."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SPLIT_PAGES = 8
 
 @dataclass(frozen=True)
 class RowIdColumn(ColumnHandle):
-    """The row id: told by its class, since a table may have a column of any name."""
+    """The row id column, which its class identifies, not its name."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,9 @@ class MemorySplit(ConnectorSplit):
     """Some pages of a table's version.
 
     Args:
-        first: position of the first row.
         data: the pages as an Arrow stream, for small tables.
-        path: the Arrow file that holds all pages of the version, for large ones.
-        pages: which pages of the file, first and behind the last.
+        path: the Arrow file of the version, for large ones.
+        pages: the half-open range of pages in the file.
     """
 
     first: int
@@ -58,21 +57,21 @@ class MemorySplit(ConnectorSplit):
 
     @property
     def carries_rows(self) -> bool:
-        """A small table's rows are in its split."""
+        """Whether the split carries its rows."""
         return self.data is not None
 
     @property
     def remotely_accessible(self) -> bool:
-        """A large table's rows are in a file of this machine."""
+        """False for a file of this machine."""
         return self.path is None
 
     @property
     def is_repeatable(self) -> bool:
-        """A version does not change."""
+        """True: a version does not change."""
         return True
 
     def with_rows(self) -> MemorySplit:
-        """Return a split that carries the rows of this one."""
+        """Return a split that carries the rows."""
         if self.path is None:
             return self
         pages = [page for _, page in read_split(self)]
@@ -80,31 +79,22 @@ class MemorySplit(ConnectorSplit):
 
 
 class SplitStore:
-    """Makes splits and keeps them as long as their version is kept.
-
-    Large tables are written once per version to an Arrow file, which the tasks map into memory.
-    """
+    """Creates splits, and keeps them while their version is kept. Large tables are written to an Arrow file."""
 
     def __init__(self) -> None:
-        self._made: dict[tuple[SchemaTableName, int], list[MemorySplit]] = {}
+        self._splits: dict[tuple[SchemaTableName, int], list[MemorySplit]] = {}
         self._dropped: list[tuple[str, set[int]]] = []
         self._directory: PrivateDirectory | None = None
 
     def splits(self, name: SchemaTableName, version: int, data: pa.Table) -> Sequence[MemorySplit]:
         """Return the splits of a version."""
         key = (name, version)
-        if key not in self._made:
-            self._made[key] = make_splits(data, self._file) if data.nbytes > INLINE_BYTES else make_splits(data)
-        return self._made[key]
+        if key not in self._splits:
+            self._splits[key] = make_splits(data, self._file) if data.nbytes > INLINE_BYTES else make_splits(data)
+        return self._splits[key]
 
     def store(self, name: SchemaTableName, version: int, schema: pa.Schema, pages: Iterable[Page]) -> pa.Table:
-        """Keep the pages of a version that arrive one after the other; return them as a table, which maps the file of a large one.
-
-        Args:
-            name: the table.
-            version: its version.
-            schema: the columns.
-            pages: the pages; all are in memory only if they are few.
+        """Store pages as they arrive; return them as a table, which maps a file if it is large.
 
         Raises:
             SetupError: the file cannot be written.
@@ -112,49 +102,43 @@ class SplitStore:
         rest, first = iter(pages), list[pa.RecordBatch]()
         for page in rest:
             first.append(page)
-            if sum(one.nbytes for one in first) > INLINE_BYTES:
+            if sum(page.nbytes for page in first) > INLINE_BYTES:
                 break
         else:
             data = pa.Table.from_batches(first, schema=schema)
-            self._made[name, version] = make_splits(data)
+            self._splits[name, version] = make_splits(data)
             return data
         path = self._file()
-        self._made[name, version] = _in_file(path, schema, chain(first, rest))
+        self._splits[name, version] = _in_file(path, schema, chain(first, rest))
         with pa.memory_map(path) as mapped:
             return pa.ipc.open_file(mapped).read_all()
 
-    def forget(self, name: SchemaTableName, kept: set[int], readers: set[int]) -> None:
-        """Drop the splits of versions that are kept no longer; their files go when those who may read them are done.
-
-        Args:
-            name: the table.
-            kept: numbers of the versions that are kept.
-            readers: numbers of the transactions that are open now.
-        """
-        for key in [key for key in self._made if key[0] == name and key[1] not in kept]:
-            paths = {split.path for split in self._made.pop(key) if split.path}
+    def forget(self, name: SchemaTableName, kept_versions: set[int], readers: set[int]) -> None:
+        """Drop the splits of other versions. Files are removed when all open readers have ended."""
+        for key in [key for key in self._splits if key[0] == name and key[1] not in kept_versions]:
+            paths = {split.path for split in self._splits.pop(key) if split.path}
             self._dropped.extend((path, set(readers)) for path in paths)
 
     def sweep(self, readers: set[int]) -> None:
-        """Remove dropped files whose possible readers have all ended; ``readers`` are those that are open now."""
+        """Remove dropped files whose possible readers have ended."""
         waiting = []
-        for path, before in self._dropped:
-            if before & readers:
-                waiting.append((path, before & readers))
+        for path, possible_readers in self._dropped:
+            if possible_readers & readers:
+                waiting.append((path, possible_readers & readers))
             else:
                 Path(path).unlink(missing_ok=True)
         self._dropped = waiting
 
     def close(self) -> None:
         """Remove all files."""
-        self._made.clear()
+        self._splits.clear()
         if self._directory is not None:
             self._directory.remove()
             self._directory = None
 
     @property
     def folder(self) -> str:
-        """The private folder of its files, which is there until the store is closed."""
+        """The private folder of the files."""
         if self._directory is None:
             self._directory = PrivateDirectory()
             weakref.finalize(self, self._directory.remove)
@@ -165,11 +149,7 @@ class SplitStore:
 
 
 def make_splits(data: pa.Table, new_file: Any = None) -> list[MemorySplit]:
-    """Cut Arrow data into splits: one that carries the data, or several that point into a file.
-
-    Args:
-        data: the rows.
-        new_file: gives the path of a new file; None to carry the data in the split.
+    """Split Arrow data: into one split with the data, or several that refer to a new file.
 
     Raises:
         SetupError: the file cannot be written.
@@ -188,7 +168,6 @@ def make_splits(data: pa.Table, new_file: Any = None) -> list[MemorySplit]:
 
 
 def _in_file(path: str, schema: pa.Schema, batches: Iterable[Page]) -> list[MemorySplit]:
-    """Write pages to a file, and return the splits that point into it."""
     with needs_temporary_space():
         sizes = _write(path, schema, batches)
     firsts = np.cumsum([0, *sizes])
@@ -197,7 +176,6 @@ def _in_file(path: str, schema: pa.Schema, batches: Iterable[Page]) -> list[Memo
 
 
 def _write(path: str, schema: pa.Schema, batches: Iterable[Page]) -> list[int]:
-    """Write pages to a file, and return the number of rows of each."""
     sizes = []
     try:
         with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, schema) as writer:
@@ -205,14 +183,14 @@ def _write(path: str, schema: pa.Schema, batches: Iterable[Page]) -> list[int]:
                 writer.write_batch(batch)
                 sizes.append(batch.num_rows)
     except BaseException:
-        # On a full disk a part of the rows would only be in the way.
+        # An incomplete file would only fill the disk.
         Path(path).unlink(missing_ok=True)
         raise
     return sizes
 
 
 def read_split(split: MemorySplit) -> Iterator[tuple[int, Page]]:
-    """Yield the pages of a split, each with the position of its first row."""
+    """Yield pages with the position of their first row."""
     position = split.first
     if split.data is not None:
         with pa.ipc.open_stream(pa.py_buffer(split.data)) as stream:
@@ -228,7 +206,7 @@ def read_split(split: MemorySplit) -> Iterator[tuple[int, Page]]:
 
 
 class MemoryPageSourceProvider(ConnectorPageSourceProvider):
-    """Opens splits."""
+    """A factory of page sources."""
 
     def create_page_source(
         self,
@@ -238,7 +216,7 @@ class MemoryPageSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Return a source of the wanted columns; the row id is made from the position while reading."""
+        """Return a source; row ids are built from positions."""
         handle: Any = table_handle
         split = own(split, MemorySplit)
         names = [column.name for column in columns]

@@ -1,4 +1,4 @@
-"""How changes of memory tables travel from tasks to the driver, and how they are applied.
+"""Transport and application of a memory table's changes.
 
 A fragment is one line of JSON (``{"kind": "insert"|"delete"|"update"|"values", "rows": n}``) followed by an Arrow stream.
 """
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 FRAGMENT_BYTES = 32 * 1024 * 1024
 
 
-def encode(kind: str, pages: Sequence[Page]) -> Iterator[bytes]:
-    r"""Pack pages of one schema into fragments of moderate size.
+def encode(change_kind: str, pages: Sequence[Page]) -> Iterator[bytes]:
+    r"""Pack pages of one schema into fragments of up to about 32 MB.
 
     >>> page = pa.RecordBatch.from_pydict({"a": [1, 2]})
     >>> [fragment.split(b"\n", 1)[0] for fragment in encode("insert", [page])]
@@ -32,15 +32,15 @@ def encode(kind: str, pages: Sequence[Page]) -> Iterator[bytes]:
     for page in pages:
         waiting.append(page)
         if sum(p.nbytes for p in waiting) >= FRAGMENT_BYTES:
-            yield _pack(kind, waiting)
+            yield _pack(change_kind, waiting)
             waiting = []
     if waiting:
-        yield _pack(kind, waiting)
+        yield _pack(change_kind, waiting)
 
 
-def _pack(kind: str, pages: Sequence[Page]) -> bytes:
+def _pack(change_kind: str, pages: Sequence[Page]) -> bytes:
     sink = pa.BufferOutputStream()
-    sink.write(json.dumps({"kind": kind, "rows": sum(page.num_rows for page in pages)}).encode() + b"\n")
+    sink.write(json.dumps({"kind": change_kind, "rows": sum(page.num_rows for page in pages)}).encode() + b"\n")
     with pa.ipc.new_stream(sink, pages[0].schema) as writer:
         for page in pages:
             writer.write_batch(page)
@@ -48,7 +48,7 @@ def _pack(kind: str, pages: Sequence[Page]) -> bytes:
 
 
 def positions_of(row_ids: pa.Array) -> pa.Array:
-    """Return the positions (int64) that row ids stand for.
+    """Return the positions (int64) in row ids.
 
     >>> positions_of(pa.array([{"bucket": 1, "position": 7}])).to_pylist()
     [7]
@@ -57,15 +57,10 @@ def positions_of(row_ids: pa.Array) -> pa.Array:
 
 
 def apply_changes(data: pa.Table, fragments: Collection[bytes]) -> pa.Table:
-    """Make the next version of a table.
-
-    Args:
-        data: the version that the statement has read.
-        fragments: what the sinks gave: positions to delete, rows with positions to put in place of others, rows to append; of
-            updatable page sources also values of some columns with positions.
+    """Build the next version of a table.
 
     Returns:
-        Kept and updated rows in their order, then the new rows in the order of the fragments.
+        Unchanged and updated rows in their order, then the new rows in the order of the fragments.
 
     >>> page = pa.RecordBatch.from_pydict({"a": [9]})
     >>> apply_changes(pa.table({"a": [1, 2]}), list(encode("insert", [page]))).to_pydict()
@@ -76,7 +71,7 @@ def apply_changes(data: pa.Table, fragments: Collection[bytes]) -> pa.Table:
         header, stream = fragment.split(b"\n", 1)
         with pa.ipc.open_stream(pa.py_buffer(stream)) as reader:
             parts[json.loads(header)["kind"]].append(reader.read_all())
-    parts["update"] += [_with_kept(data, table) for table in parts["values"]]
+    parts["update"] += [_completed(data, table) for table in parts["values"]]
     result = data
     positions_now = np.arange(data.num_rows)
     if parts["update"]:
@@ -97,17 +92,12 @@ def apply_changes(data: pa.Table, fragments: Collection[bytes]) -> pa.Table:
 
 
 def appended_rows(columns: pa.Schema, fragments: Collection[bytes]) -> pa.Table:
-    """Return the new rows of fragments that hold nothing else.
-
-    Args:
-        columns: the table's columns.
-        fragments: what the sinks of an INSERT returned.
-    """
+    """Return the new rows of an INSERT's fragments."""
     return apply_changes(columns.empty_table(), fragments)
 
 
-def _with_kept(data: pa.Table, values: pa.Table) -> pa.Table:
-    """Complete updated columns, which come under their numbers, with the values of the columns that stay; positions come last."""
+def _completed(data: pa.Table, values: pa.Table) -> pa.Table:
+    """Complete updated columns, named by index, with the others. Positions come last."""
     positions, (*numbers, _) = row_ids_of(values), values.column_names
     rows = data.take(positions)
     for number, column in zip(numbers, values.columns, strict=False):

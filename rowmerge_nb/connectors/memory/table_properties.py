@@ -1,4 +1,4 @@
-"""What a memory table may be: its properties, NOT NULL columns and primary key, checked."""
+"""Checks of properties, NOT NULL columns and primary keys."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ TABLE_PROPERTIES: Final = {
     "paradigm": "row change paradigm: DELETE_ROW_AND_INSERT_ROW (default) or CHANGE_ONLY_UPDATED_COLUMNS",
     "partitioned_by": "columns or transforms of them that decide the partition, ARRAY['region', 'bucket(id, 4)', 'month(day)']",
     "bucketed_by": "columns whose hash decides the bucket, ARRAY['...']",
-    "bucket_count": "how many buckets there are",
+    "bucket_count": "number of buckets",
     "primary_key": "columns that identify a row; NULL and repeated keys are refused, ARRAY['...']",
-    "check_constraints": "conditions that no row may break which a statement stores, ARRAY['quantity > 0']",
+    "check_constraints": "conditions that every stored row must satisfy, ARRAY['quantity > 0']",
 }
 """The table properties that CREATE TABLE accepts."""
 
@@ -37,23 +37,17 @@ def schema_of(columns: Sequence[ColumnMetadata]) -> pa.Schema:
 
 
 def fitted(rows: pa.Table, before: Sequence[ColumnMetadata], columns: Sequence[ColumnMetadata]) -> pa.Table:
-    """Return rows the columns of a table that has been given others since: what they have of them, and NULL for the rest.
-
-    Args:
-        rows: the rows.
-        before: the columns that they have.
-        columns: the columns that they get; one of the same name and another type is another column.
-    """
-    kinds = {column.name: column.type for column in before}
-    if list(kinds.items()) == [(column.name, column.type) for column in columns]:
+    """Return rows with the columns of an altered table. A column of another type is new, and NULL."""
+    types = {column.name: column.type for column in before}
+    if list(types.items()) == [(column.name, column.type) for column in columns]:
         return rows
     nulls = (pa.nulls(rows.num_rows, column.type.arrow) for column in columns)
-    found = [rows.column(c.name) if kinds.get(c.name) == c.type else missing for c, missing in zip(columns, nulls, strict=True)]
-    return pa.Table.from_arrays(found, schema=schema_of(columns))
+    arrays = [rows.column(c.name) if types.get(c.name) == c.type else missing for c, missing in zip(columns, nulls, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema_of(columns))
 
 
 def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata:
-    """Check a table's properties and complete them; INVALID_TABLE_PROPERTY says what is wrong."""
+    """Validate a table's properties and complete them; raises INVALID_TABLE_PROPERTY."""
     properties = dict(metadata.properties)
     for name in properties:
         if name not in TABLE_PROPERTIES:
@@ -74,20 +68,20 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
             hint=f"There are: {', '.join(RowChangeParadigm.__members__)}.",
         )
     properties["paradigm"] = paradigm
-    written = {column.name.lower(): column.name for column in metadata.columns}
+    spellings = {column.name.lower(): column.name for column in metadata.columns}
     transforms = parse_transforms(listed_names(properties, "partitioned_by"), by_name(metadata.columns))
     properties["partitioned_by"] = tuple(map(str, transforms))
     for name in ("bucketed_by", "primary_key"):
         names = listed_names(properties, name)
-        missing = [column for column in names if column.lower() not in written]
+        missing = [column for column in names if column.lower() not in spellings]
         if missing:
             raise AnalysisError(
                 f"Table property '{name}' names column '{missing[0]}', which the table does not have",
                 code="INVALID_TABLE_PROPERTY",
                 properties=(name,),
-                hint=f"Its columns are: {', '.join(written.values())}.",
+                hint=f"Its columns are: {', '.join(spellings.values())}.",
             )
-        properties[name] = tuple(written[column.lower()] for column in names)
+        properties[name] = tuple(spellings[column.lower()] for column in names)
         nested = [c for c in metadata.columns if c.name in properties[name] and c.type.base in {"array", "map", "row"}]
         if nested:
             raise AnalysisError(
@@ -109,12 +103,12 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
 
 
 def by_name(columns: Iterable[ColumnMetadata]) -> dict[str, tuple[str, Type]]:
-    """Return columns by lower-case name, as reading partition transforms needs them."""
+    """Return names and types of columns by lower-case name, for parsing partition transforms."""
     return {column.name.lower(): (column.name, column.type) for column in columns}
 
 
 def check_content(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
-    """Refuse content that breaks a NOT NULL column or the primary key."""
+    """Raise for content that breaks a NOT NULL column or the primary key."""
     for column in metadata.columns:
         if not column.nullable and data.column(column.name).null_count:
             raise ExecutionError(
@@ -124,7 +118,6 @@ def check_content(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
 
 
 def _check_key(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
-    """Refuse content that breaks the primary key."""
     key = metadata.properties.get("primary_key")
     if not key:
         return
@@ -133,7 +126,7 @@ def _check_key(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
             raise ExecutionError(
                 f"NULL value not allowed for primary key column: {name}", code="CONSTRAINT_VIOLATION", step="finish_merge"
             )
-    # One key where SQL says "equal": Arrow's groups keep 0.0 and -0.0 apart.
+    # Arrow groups 0.0 and -0.0 separately, but they are equal in SQL.
     keys = {
         name: pc.add(data.column(name), 0) if pa.types.is_floating(data.schema.field(name).type) else data.column(name)
         for name in key
@@ -141,9 +134,9 @@ def _check_key(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
     counts = pa.table(keys).group_by(list(key)).aggregate([([], "count_all")])
     repeated = counts.filter(pc.greater(counts.column("count_all"), 1))
     if repeated.num_rows:
-        shown = ", ".join(f"{name} = {shown_value(repeated.column(name)[0])}" for name in key)
+        key_text = ", ".join(f"{name} = {shown_value(repeated.column(name)[0])}" for name in key)
         raise ExecutionError(
-            f"Primary key of '{metadata.name}' would be repeated: {shown} ({repeated.num_rows} in all)",
+            f"Primary key of '{metadata.name}' would be repeated: {key_text} ({repeated.num_rows} in all)",
             code="CONSTRAINT_VIOLATION",
             step="finish_merge",
         )

@@ -1,10 +1,7 @@
-"""Turns: statements that change the rows of one table wait for each other in the order in which they came.
+"""Turns: statements that change rows of one table wait for each other in order of arrival.
 
-A statement that changes rows fails if the table changes between its read and its commit. So a slow statement would never get to its commit
-beside a fast one that is run again and again. In a queue each of them has the table to itself for as long as it needs.
-
-An append conflicts with nothing, so appends do not wait for each other. They wait for changes that came before them: a reader may see an
-append that has not waited, and the change, which has not read its rows, would then have to fail.
+A change fails if the table changes between its read and its commit, so a slow statement would never commit next to a fast one that is
+repeated. Appends do not conflict with each other, but wait for earlier changes, which may not have read their rows yet.
 """
 
 from __future__ import annotations
@@ -19,21 +16,15 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import SchemaTableName
 
 _LOOK_SECONDS: Final = 0.5
-"""How often a waiting statement checks whether the thread before it has died."""
+"""The interval at which a waiting statement checks whether the thread before it has died."""
 
 
 @dataclass(frozen=True)
-class _Place:
-    """A place in the queue of a table.
-
-    Args:
-        transaction: the number of the transaction.
-        alone: it changes rows, and is not an append.
-        thread: the thread that waits in it, or runs in it.
-    """
+class _Ticket:
+    """A transaction in a table's queue; ``exclusive`` if it is not an append."""
 
     transaction: int
-    alone: bool
+    exclusive: bool
     thread: threading.Thread = field(default_factory=threading.current_thread)
 
 
@@ -42,28 +33,22 @@ class Turns:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._queues: dict[SchemaTableName, list[_Place]] = {}
+        self._queues: dict[SchemaTableName, list[_Ticket]] = {}
 
-    def wait(self, name: SchemaTableName, transaction: int, seconds: float, *, alone: bool) -> bool:
-        """Return whether the turn of a transaction has come within some seconds.
+    def wait(self, name: SchemaTableName, transaction: int, seconds: float, *, exclusive: bool) -> bool:
+        """Return whether a transaction's turn has come in time. It stays in the queue in either case.
 
-        The transaction keeps its place until it leaves, also where its turn has not come yet.
-
-        Args:
-            name: the table.
-            transaction: the number of the transaction.
-            seconds: how long to wait; 0 only to look.
-            alone: the transaction changes rows; False for an append.
+        ``exclusive``: it changes rows, and is not an append.
 
         >>> turns = Turns()
-        >>> turns.wait("t", 1, 0, alone=True)
+        >>> turns.wait("t", 1, 0, exclusive=True)
         True
         """
         end = time.monotonic() + seconds
         with self._changed:
             queue = self._queues.setdefault(name, [])
-            if all(place.transaction != transaction for place in queue):
-                queue.append(_Place(transaction, alone))
+            if all(ticket.transaction != transaction for ticket in queue):
+                queue.append(_Ticket(transaction, exclusive))
             while _is_blocked(queue, transaction):
                 rest = end - time.monotonic()
                 if rest <= 0:
@@ -72,12 +57,12 @@ class Turns:
             return True
 
     def leave(self, transaction: int) -> None:
-        """Release all places of a transaction."""
+        """Remove a transaction from all queues."""
         with self._changed:
             for name, queue in list(self._queues.items()):
-                rest = [place for place in queue if place.transaction != transaction]
+                rest = [ticket for ticket in queue if ticket.transaction != transaction]
                 if rest:
-                    # In place: a waiting statement holds this very list.
+                    # In place, because a waiting statement holds this list.
                     queue[:] = rest
                 else:
                     queue.clear()
@@ -85,13 +70,10 @@ class Turns:
             self._changed.notify_all()
 
 
-def _is_blocked(queue: list[_Place], transaction: int) -> bool:
-    """Return whether a transaction has to wait for one before it.
-
-    A place of this very thread is not waited for, since nothing but this thread could end it; one of a dead thread will never end.
-    """
-    own = next(place for place in queue if place.transaction == transaction)
-    ahead = [place for place in takewhile(lambda place: place is not own, queue) if place.thread.is_alive()]
-    if any(place.thread is own.thread for place in ahead):
+def _is_blocked(queue: list[_Ticket], transaction: int) -> bool:
+    """Return whether a transaction has to wait, but not for its own or a dead thread."""
+    own = next(ticket for ticket in queue if ticket.transaction == transaction)
+    ahead = [ticket for ticket in takewhile(lambda ticket: ticket is not own, queue) if ticket.thread.is_alive()]
+    if any(ticket.thread is own.thread for ticket in ahead):
         return False
-    return any(own.alone or place.alone for place in ahead)
+    return any(own.exclusive or ticket.exclusive for ticket in ahead)

@@ -1,4 +1,4 @@
-"""The older flow of UPDATE and DELETE on memory tables: page sources that keep what is to become of the rows which they have read."""
+"""The older flow of UPDATE and DELETE on memory tables."""
 
 from __future__ import annotations
 
@@ -24,22 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MemoryUpdatableTableHandle(MemoryTableHandle):
-    """A version whose rows are being deleted or updated.
-
-    Args:
-        updated: the columns that are updated, in table order; None for a DELETE.
-    """
+    """A version whose rows are changed; ``updated`` is None for a DELETE."""
 
     updated: tuple[str, ...] | None = None
 
 
 class MemoryUpdatablePageSource(UpdatablePageSource):
-    """Keeps the positions of deleted rows, and of updated ones the new values of the updated columns.
-
-    Args:
-        source: the ordinary source.
-        handle: the table, with the columns that are updated.
-    """
+    """Buffers positions of deleted rows, and positions and new values of updated rows."""
 
     def __init__(self, source: ConnectorPageSource, handle: MemoryUpdatableTableHandle) -> None:
         super().__init__(source)
@@ -49,21 +40,21 @@ class MemoryUpdatablePageSource(UpdatablePageSource):
         self._updated: list[Page] = []
 
     def delete_rows(self, row_ids: pa.Array) -> None:
-        """Keep positions."""
+        """Buffer positions."""
         self._deleted.append(pa.RecordBatch.from_arrays([positions_of(row_ids)], names=["position"]))
 
     def update_rows(self, page: Page, column_value_and_row_id_channels: Sequence[int]) -> None:
-        """Keep values, each under its column's number in the table, and positions."""
+        """Buffer positions, and values named by column index."""
         values, row_ids = values_and_row_ids(page, column_value_and_row_id_channels)
         arrays = [*values, positions_of(row_ids)]
         self._updated.append(pa.RecordBatch.from_arrays(arrays, names=[*self._columns, "position"]))
 
     def finish(self) -> list[bytes]:
-        """Return what was kept."""
+        """Return the fragments."""
         return [*encode("delete", self._deleted), *encode("values", self._updated)]
 
     def abort(self) -> None:
-        """Drop what was kept."""
+        """Discard the changes."""
         self._deleted.clear()
         self._updated.clear()
 
@@ -73,38 +64,38 @@ class UpdatableMemoryMetadata(ConnectorMetadata):
 
     @abstractmethod
     def _apply(self, handle: MemoryTableHandle, fragments: Collection[bytes]) -> ConnectorOutputMetadata:
-        """Make the next version of a table out of fragments."""
+        """Build the next version of a table from fragments."""
 
     def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Return the row id, which is that of a MERGE: a position, or bucket and position."""
+        """Return the row id of a MERGE."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> MemoryUpdatableTableHandle:
-        """Begin a DELETE on the version that the handle names."""
+        """Begin a DELETE."""
         return _updatable(table_handle, None)
 
     def finish_delete(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Make the next version out of the fragments; it becomes visible with the commit."""
+        """Build the next version."""
         return self._apply(table_handle_of(table_handle), fragments)
 
     def get_update_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> ColumnHandle:
-        """Return the row id: rows are updated where they are, so that nothing else of them is needed."""
+        """Return the row id of a MERGE."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_update(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> MemoryUpdatableTableHandle:
-        """Begin an UPDATE on the version that the handle names."""
+        """Begin an UPDATE."""
         return _updatable(table_handle, tuple(column.name for column in updated_columns))
 
     def finish_update(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        """Make the next version out of the fragments; it becomes visible with the commit."""
+        """Build the next version."""
         return self._apply(table_handle_of(table_handle), fragments)
 
 

@@ -1,4 +1,4 @@
-"""Writing of memory tables in tasks: sinks whose fragments carry the rows."""
+"""Sinks of memory tables, whose fragments carry the rows."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 
 
 class MemoryPageSink(ConnectorPageSink):
-    """Keeps rows until the end and gives them as fragments."""
+    """Buffers inserted rows, and returns them as fragments."""
 
     def __init__(self) -> None:
         self._pages: list[Page] = []
 
     def append_page(self, page: Page) -> None:
-        """Keep a page."""
+        """Buffer a page."""
         self._pages.append(page)
 
     def finish(self) -> list[bytes]:
-        """Return the kept rows."""
+        """Return the buffered rows."""
         return list(encode("insert", self._pages))
 
     def abort(self) -> None:
-        """Drop the kept rows."""
+        """Discard the buffered rows."""
         self._pages.clear()
 
 
 class MemoryMergeSink(ConnectorMergeSink):
-    """Sorts rows by operation: positions to delete, rows to replace, rows to append. Both paradigms and eras."""
+    """Separates rows by operation. Supports both paradigms and eras."""
 
     def __init__(self, column_count: int) -> None:
         self._column_count = column_count
@@ -51,7 +51,7 @@ class MemoryMergeSink(ConnectorMergeSink):
         self._updates: list[Page] = []
 
     def store_merged_rows(self, page: Page) -> None:
-        """Keep the rows of a page."""
+        """Buffer the rows of a page."""
         updates = rows_with(page, self._column_count, [Operation.UPDATE])
         if updates.num_rows:
             self._updates.append(self._with_position(updates))
@@ -68,18 +68,18 @@ class MemoryMergeSink(ConnectorMergeSink):
         return data.append_column("position", positions_of(row_ids_of(page)))
 
     def finish(self) -> list[bytes]:
-        """Return what was kept, one or more fragments per kind."""
+        """Return one or more fragments per operation."""
         return [*encode("delete", self._deletes), *encode("update", self._updates), *self._inserts.finish()]
 
     def abort(self) -> None:
-        """Drop what was kept."""
+        """Discard the buffered rows."""
         self._inserts.abort()
         self._deletes.clear()
         self._updates.clear()
 
 
 class MemoryPageSinkProvider(ConnectorPageSinkProvider):
-    """Makes sinks."""
+    """A factory of sinks."""
 
     def create_page_sink(
         self,
@@ -87,7 +87,7 @@ class MemoryPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         insert_handle: ConnectorInsertTableHandle,
     ) -> MemoryPageSink:
-        """Make a sink for an INSERT."""
+        """Create a sink."""
         return MemoryPageSink()
 
     def create_merge_sink(
@@ -96,6 +96,6 @@ class MemoryPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> MemoryMergeSink:
-        """Make a sink for a MERGE."""
+        """Create a sink."""
         handle: Any = merge_handle.get_table_handle()
         return MemoryMergeSink(len(handle.metadata.columns))

@@ -255,22 +255,22 @@ def elsewhere() -> Any:
 
 def test_changes_come_in_the_order_in_which_they_asked(elsewhere: Any) -> None:
     turns = Turns()
-    assert elsewhere(lambda: turns.wait(NAME, 1, 0, alone=True))
-    assert not turns.wait(NAME, 2, 0, alone=True)
-    assert not elsewhere(lambda: turns.wait(NAME, 3, 0, alone=False), "third"), "an append waits for changes before it, too"
+    assert elsewhere(lambda: turns.wait(NAME, 1, 0, exclusive=True))
+    assert not turns.wait(NAME, 2, 0, exclusive=True)
+    assert not elsewhere(lambda: turns.wait(NAME, 3, 0, exclusive=False), "third"), "an append waits for changes before it, too"
     turns.leave(1)
-    assert turns.wait(NAME, 2, 0, alone=True)
-    assert not elsewhere(lambda: turns.wait(NAME, 3, 0, alone=False), "third")
+    assert turns.wait(NAME, 2, 0, exclusive=True)
+    assert not elsewhere(lambda: turns.wait(NAME, 3, 0, exclusive=False), "third")
     turns.leave(2)
-    assert elsewhere(lambda: turns.wait(NAME, 3, 0, alone=False), "third")
+    assert elsewhere(lambda: turns.wait(NAME, 3, 0, exclusive=False), "third")
 
 
 def test_appends_do_not_wait_for_each_other_and_a_change_waits_for_both(elsewhere: Any) -> None:
     turns = Turns()
-    assert elsewhere(lambda: turns.wait(NAME, 1, 0, alone=False))
-    assert turns.wait(NAME, 2, 0, alone=False)
+    assert elsewhere(lambda: turns.wait(NAME, 1, 0, exclusive=False))
+    assert turns.wait(NAME, 2, 0, exclusive=False)
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(turns.wait, NAME, 3, 30, alone=True)
+        waiting = pool.submit(turns.wait, NAME, 3, 30, exclusive=True)
         turns.leave(1)
         assert not waiting.done()
         turns.leave(2)
@@ -279,18 +279,18 @@ def test_appends_do_not_wait_for_each_other_and_a_change_waits_for_both(elsewher
 
 def test_tables_have_queues_of_their_own(elsewhere: Any) -> None:
     turns = Turns()
-    assert elsewhere(lambda: turns.wait(NAME, 1, 0, alone=True))
-    assert turns.wait(SchemaTableName("default", "other"), 2, 0, alone=True)
+    assert elsewhere(lambda: turns.wait(NAME, 1, 0, exclusive=True))
+    assert turns.wait(SchemaTableName("default", "other"), 2, 0, exclusive=True)
 
 
 def test_a_thread_does_not_wait_for_itself_nor_for_a_dead_one(elsewhere: Any) -> None:
     turns = Turns()
-    assert turns.wait(NAME, 1, 0, alone=True)
-    assert turns.wait(NAME, 2, 0, alone=True), "what this thread has begun it could never end while it waits"
-    assert not elsewhere(lambda: turns.wait(NAME, 3, 0, alone=True))
+    assert turns.wait(NAME, 1, 0, exclusive=True)
+    assert turns.wait(NAME, 2, 0, exclusive=True), "what this thread has begun it could never end while it waits"
+    assert not elsewhere(lambda: turns.wait(NAME, 3, 0, exclusive=True))
     other = Turns()
-    assert in_thread(lambda: other.wait(NAME, 1, 0, alone=True))
-    assert other.wait(NAME, 2, 0, alone=True)
+    assert in_thread(lambda: other.wait(NAME, 1, 0, exclusive=True))
+    assert other.wait(NAME, 2, 0, exclusive=True)
 
 
 @pytest.mark.parametrize("end", ["commit", "rollback", "failed commit"])

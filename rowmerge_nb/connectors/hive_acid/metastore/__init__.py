@@ -1,1 +1,1 @@
-"""The metastores: the embedded one, and Hive's own, spoken to by thrift."""
+"""The embedded metastore, and a client of Hive's own by Thrift."""

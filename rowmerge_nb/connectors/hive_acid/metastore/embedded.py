@@ -1,7 +1,6 @@
-"""The embedded metastore: a SQLite file beside the warehouse, for any number of threads and processes of one machine.
+"""The embedded metastore: a SQLite file beside the warehouse, for all processes of one machine.
 
-Every call opens the file, does its work in one SQLite transaction, and closes it. Of transactions only the open and the aborted ones
-are kept, of changes only the last one of every place: what is committed needs no further record.
+Every call opens the file, runs one SQLite transaction, and closes it. Committed transactions leave no record.
 """
 
 from __future__ import annotations
@@ -65,14 +64,14 @@ INSERT INTO databases VALUES ('default');
 _COMMENTS: Final = """
 CREATE TABLE IF NOT EXISTS comments (table_id TEXT, position INTEGER, text TEXT NOT NULL, PRIMARY KEY (table_id, position))
 """
-"""A file of the time before comments has none; who does not know of them does not miss them."""
+"""Created when missing: files of older versions lack it, and those versions ignore it."""
 _COMPACTIONS: Final = """
 CREATE TABLE compactions (number INTEGER PRIMARY KEY, table_id TEXT NOT NULL)
 """
-"""Compactions that are open or were aborted; those that were committed need no record."""
+"""Open and aborted compactions; committed ones are removed."""
 _PAUSE_SECONDS: Final = 0.02
 _OF_TABLE: Final = -1
-"""The position of the comment on the table itself among those on its columns."""
+"""The position of the table's own comment among those of its columns."""
 _OF_TABLES: Final = (
     "columns",
     "comments",
@@ -82,18 +81,14 @@ _OF_TABLES: Final = (
     "last_updates",
     "compactions",
 )
-"""What is recorded per table, and goes with it."""
+"""Tables with rows per Hive table, removed when it is dropped."""
 
 
 class EmbeddedMetastore(Metastore):
-    """A metastore in a file.
-
-    Args:
-        file: where it is; made when it is missing. The tables are in the folder ``warehouse`` beside it.
+    """A metastore in a file, created if missing. The tables are in ``warehouse`` beside it.
 
     Raises:
-        ConnectorError: HIVE_METASTORE_ERROR if the file is missing beside a warehouse that has tables, is of another format, or cannot be
-            opened; PERMISSION_DENIED or GENERIC_INSUFFICIENT_RESOURCES if it cannot be written.
+        ConnectorError: HIVE_METASTORE_ERROR if a warehouse has tables without a file, or the file is invalid; or an error of the disk.
 
     >>> import tempfile, pathlib
     >>> store = EmbeddedMetastore(pathlib.Path(tempfile.mkdtemp()) / "metastore.sqlite")
@@ -123,16 +118,11 @@ class EmbeddedMetastore(Metastore):
             _add_compactions(connection)
 
     def _require_no_tables(self) -> None:
-        """Check that a new metastore would have nothing to know: an empty one beside tables would hide them all.
-
-        Raises:
-            ConnectorError: HIVE_METASTORE_ERROR.
-        """
         warehouse = self._warehouse
-        found = next(_table_folders(warehouse), None) if warehouse.is_dir() else None
-        if found is not None:
+        table_folder = next(_table_folders(warehouse), None) if warehouse.is_dir() else None
+        if table_folder is not None:
             raise ConnectorError(
-                f"The metastore '{self.file}' is missing, and there are tables in '{warehouse}', such as '{found.name}'",
+                f"The metastore '{self.file}' is missing, and there are tables in '{warehouse}', such as '{table_folder.name}'",
                 code="HIVE_METASTORE_ERROR",
                 hint="Bring the file back. If it is lost, make a connector of a new directory, and register each table's folder there:"
                 " HiveAcidConnector('new/').register_table(schema, name, folder, columns=...).",
@@ -143,50 +133,50 @@ class EmbeddedMetastore(Metastore):
         return self.file.parent / "warehouse"
 
     def schema_location(self, schema: str) -> Path:
-        """Return the folder of a schema's tables, as Hive names it."""
+        """Return the folder of a schema's tables."""
         return _schema_folder(self._warehouse, schema)
 
     # -- reading --------------------------------------------------------------------------------------------------
 
     def list_schemas(self) -> Sequence[str]:
-        """Return the names of all schemas."""
+        """Return all schemas."""
         with self._reading() as connection:
             return [name for (name,) in connection.execute("SELECT name FROM databases ORDER BY name")]
 
     def list_tables(self) -> Sequence[SchemaTableName]:
-        """Return the names of all tables."""
+        """Return all tables."""
         with self._reading() as connection:
             rows = connection.execute("SELECT schema_name, name FROM tables ORDER BY schema_name, name")
             return [SchemaTableName(schema, name) for schema, name in rows]
 
     def get_table(self, name: SchemaTableName) -> HiveTable | None:
-        """Return a table."""
+        """Return a table, or None."""
         with self._reading() as connection:
-            found = connection.execute(
+            table_row = connection.execute(
                 "SELECT id, location, managed, transactional, bucket_count, bucketing_version FROM tables"
                 " WHERE schema_name = ? AND name = ?",
                 (name.schema, name.table),
             ).fetchone()
-            if found is None:
+            if table_row is None:
                 return None
             rows = connection.execute(
                 "SELECT name, type, nullable, partition_position, bucket_position FROM columns WHERE table_id = ? ORDER BY position",
-                (found[0],),
+                (table_row[0],),
             ).fetchall()
-            comments = dict(connection.execute("SELECT position, text FROM comments WHERE table_id = ?", (found[0],)))
+            comments = dict(connection.execute("SELECT position, text FROM comments WHERE table_id = ?", (table_row[0],)))
         try:
-            return _require_sound(_table(name, self._warehouse, found, rows, comments))
+            return _require_sound(_table(name, self._warehouse, table_row, rows, comments))
         except (TypeError, ValueError, AttributeError, RecursionError, AnalysisError) as error:
             raise self._damaged(error) from error
 
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
-        """Return what of a table may be read now."""
+        """Return the table's snapshot."""
         with self._reading() as connection:
-            # One statement of reading is one snapshot of SQLite; several need a transaction to be one.
+            # Several queries need a transaction to read one snapshot.
             connection.execute("BEGIN")
             (sequence,) = connection.execute("SELECT sequence FROM commits").fetchone()
             high = connection.execute("SELECT high_watermark FROM write_id_counters WHERE table_id = ?", (table.id,)).fetchone()
-            hidden = connection.execute(
+            hidden_rows = connection.execute(
                 "SELECT h.write_id, t.state FROM hidden_write_ids h JOIN transactions t USING (number) WHERE h.table_id = ?",
                 (table.id,),
             ).fetchall()
@@ -194,17 +184,17 @@ class EmbeddedMetastore(Metastore):
             newest = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'transactions'").fetchone()
             compactions = connection.execute("SELECT number FROM compactions WHERE table_id = ?", (table.id,)).fetchall()
         try:
-            _require_numbers([sequence, *(high or ()), *(newest or ()), *(row[0] for row in (*hidden, *compactions))])
+            _require_numbers([sequence, *(high or ()), *(newest or ()), *(row[0] for row in (*hidden_rows, *compactions))])
             _require_partitions([name for (name,) in names], table)
         except (TypeError, ValueError) as error:
             raise self._damaged(error) from error
-        by_state = {state: frozenset(number for number, of in hidden if of == state) for state in ("open", "aborted")}
+        by_state = {state: frozenset(number for number, of in hidden_rows if of == state) for state in ("open", "aborted")}
         transactions = ValidTransactions(newest[0] if newest else 0, frozenset(number for (number,) in compactions))
         valid = ValidWriteIds(high[0] if high else 0, by_state["open"], by_state["aborted"], transactions)
         return Snapshot(valid, sequence, tuple(name for (name,) in names) if table.partitioned_by else ("",))
 
     def open_transactions(self) -> Sequence[OpenTransaction]:
-        """Return the transactions that are open."""
+        """Return the open transactions."""
         with self._reading() as connection:
             rows = connection.execute(
                 "SELECT number, user, query_id, process, began FROM transactions WHERE state = 'open' ORDER BY number"
@@ -222,7 +212,7 @@ class EmbeddedMetastore(Metastore):
             return _new_transaction(connection, "open", user, query_id, this_process())
 
     def open_compaction(self, query_id: str, table: HiveTable) -> int:
-        """Begin a transaction that compacts a table, once no other one does."""
+        """Begin a compaction's transaction, once no other one is running."""
         end = time.monotonic() + COMPACTION_PATIENCE_SECONDS
         while True:
             with self._writing() as connection:
@@ -237,14 +227,14 @@ class EmbeddedMetastore(Metastore):
             time.sleep(_PAUSE_SECONDS)
 
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
-        """Return the write id of a transaction in a table."""
+        """Return the transaction's write id in a table."""
         with self._writing() as connection:
             _require_open(connection, transaction)
-            known = connection.execute(
+            row = connection.execute(
                 "SELECT write_id FROM hidden_write_ids WHERE table_id = ? AND number = ?", (table.id, transaction)
             ).fetchone()
-            if known is not None:
-                return int(known[0])
+            if row is not None:
+                return int(row[0])
             (write_id,) = connection.execute(
                 "INSERT INTO write_id_counters VALUES (?, 1)"
                 " ON CONFLICT (table_id) DO UPDATE SET high_watermark = high_watermark + 1 RETURNING high_watermark",
@@ -254,7 +244,7 @@ class EmbeddedMetastore(Metastore):
             return int(write_id)
 
     def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
-        """Change a table's files while no other process can drop the table."""
+        """Change a table's files while it cannot be dropped."""
         with self._writing() as connection:
             _require_open(connection, transaction)
             if not is_new:
@@ -262,7 +252,7 @@ class EmbeddedMetastore(Metastore):
             action()
 
     def commit(self, transaction: int | None, changes: Changes) -> None:
-        """Make changes visible; where the file system fails at the end of that, look what has become of it."""
+        """Make changes visible. If the disk fails at the end, check the outcome."""
         if transaction is None:
             self._commit_definitions(changes)
             return
@@ -276,7 +266,6 @@ class EmbeddedMetastore(Metastore):
                 raise
 
     def _commit_definitions(self, changes: Changes) -> None:
-        """Make changes visible that no transaction was begun for, in one by which their outcome is known."""
         number = self.open_transaction("", "definitions")
         try:
             self.commit(number, changes)
@@ -287,11 +276,10 @@ class EmbeddedMetastore(Metastore):
             raise
 
     def _has_landed(self, transaction: int, error: ConnectorError) -> bool:
-        """Return whether a transaction was committed: of those there is no record."""
         try:
             with self._reading() as connection:
                 query = "SELECT number FROM transactions WHERE number = ?1 UNION SELECT number FROM compactions WHERE number = ?1"
-                found = connection.execute(query, (transaction,)).fetchone()
+                record = connection.execute(query, (transaction,)).fetchone()
         except ConnectorError as silent:
             raise ConnectorError(
                 f"The outcome is unknown: the metastore does not say whether transaction {transaction} was committed. {error.message}",
@@ -299,18 +287,18 @@ class EmbeddedMetastore(Metastore):
                 hint="Once the file can be read, look at the table before you run the statement again.",
                 changed=None,
             ) from silent
-        return found is None
+        return record is None
 
     def abort(self, transaction: int) -> bool:
-        """End a transaction; those without write ids need no record, and of those that were committed there is none."""
+        """Abort a transaction."""
         with self._writing() as connection:
-            found = connection.execute("UPDATE transactions SET state = 'aborted' WHERE number = ?", (transaction,)).rowcount
+            count = connection.execute("UPDATE transactions SET state = 'aborted' WHERE number = ?", (transaction,)).rowcount
             connection.execute(
                 "DELETE FROM transactions WHERE number = ? AND number NOT IN (SELECT number FROM hidden_write_ids)",
                 (transaction,),
             )
-            compacted = connection.execute("SELECT 1 FROM compactions WHERE number = ?", (transaction,)).fetchone()
-        return bool(found) or compacted is not None
+            compaction = connection.execute("SELECT 1 FROM compactions WHERE number = ?", (transaction,)).fetchone()
+        return bool(count) or compaction is not None
 
     # -- the file -------------------------------------------------------------------------------------------------
 
@@ -321,14 +309,14 @@ class EmbeddedMetastore(Metastore):
 
     @contextmanager
     def _writing(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
-        # Closing undoes what is still open; where the disk is full, SQLite has done so already.
+        # Closing rolls back an open transaction; SQLite has already done so if the disk is full.
         with self._errors(), closing(self._connect(create=create)) as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
             connection.execute("COMMIT")
 
     def _connect(self, *, create: bool = False) -> sqlite3.Connection:
-        # One that has been taken away is not to be replaced by an empty one.
+        # Mode rw: a file that was removed must not be replaced by an empty one.
         address = f"file:{percent(str(self.file))}?mode={'rwc' if create else 'rw'}"
         return sqlite3.connect(address, timeout=_PATIENCE_SECONDS, isolation_level=None, uri=True)
 
@@ -337,7 +325,7 @@ class EmbeddedMetastore(Metastore):
         try:
             yield
         except sqlite3.Error as error:
-            raise self._told(error) from error
+            raise self._metastore_error(error) from error
         except (UnicodeDecodeError, OverflowError) as error:
             raise self._damaged(error) from error
 
@@ -346,8 +334,7 @@ class EmbeddedMetastore(Metastore):
             f"The metastore '{self.file}' holds what it cannot hold: {error}", code="HIVE_METASTORE_ERROR", hint=_RESCUE
         )
 
-    def _told(self, error: sqlite3.Error) -> ConnectorError:
-        """Return an error of ours for one of SQLite."""
+    def _metastore_error(self, error: sqlite3.Error) -> ConnectorError:
         msg = f"The metastore '{self.file}' does not answer: {error}"
         if is_full(error):
             return ConnectorError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint="Make room on its disk, and run it again.")
@@ -367,10 +354,7 @@ def _schema_folder(warehouse: Path, schema: str) -> Path:
 
 
 def _location(warehouse: Path, schema: str, location: str, managed: object) -> str:
-    """Return a table's folder: one that was made here is in the warehouse, wherever that was moved or copied to with its metastore.
-
-    A copy that went by the whole path would change, and drop, the tables of which it is a copy.
-    """
+    """Return a table's folder. Managed ones are in the warehouse, so that a copy of it never changes the original."""
     if not managed:
         return location
     name = Path(location).name
@@ -380,13 +364,12 @@ def _location(warehouse: Path, schema: str, location: str, managed: object) -> s
 
 
 def _table(
-    name: SchemaTableName, warehouse: Path, found: tuple[Any, ...], rows: Sequence[tuple[Any, ...]], comments: Mapping[int, str]
+    name: SchemaTableName, warehouse: Path, row: tuple[Any, ...], rows: Sequence[tuple[Any, ...]], comments: Mapping[int, str]
 ) -> HiveTable:
-    """Make a table of what the file says of it, of its columns, and of comments by the columns' positions."""
-    identity, location, managed, transactional, bucket_count, version = found
+    identity, location, managed, transactional, bucket_count, version = row
     columns = tuple(
-        ColumnMetadata(column, parse_type(kind), bool(nullable), comment=comments.get(position))
-        for position, (column, kind, nullable, _, _) in enumerate(rows)
+        ColumnMetadata(column, parse_type(type_name), bool(nullable), comment=comments.get(position))
+        for position, (column, type_name, nullable, _, _) in enumerate(rows)
     )
     partitioned = sorted((index, column) for column, _, _, index, _ in rows if index is not None)
     bucketed = sorted((index, column) for column, _, _, _, index in rows if index is not None)
@@ -406,11 +389,7 @@ def _table(
 
 
 def _require_sound(table: HiveTable) -> HiveTable:
-    """Return a table if it can be one: other programs may write into the file, which keeps any value in any column.
-
-    Raises:
-        ValueError: it cannot.
-    """
+    """Return the table after checking it: any program may write any value into the file."""
     folder = Path(table.location)
     count, version = table.bucket_count, table.bucketing_version
     names = [column.name for column in table.columns]
@@ -422,9 +401,9 @@ def _require_sound(table: HiveTable) -> HiveTable:
         or bool(table.bucketed_by) != (count is not None)
         or version not in {1, 2},
     }
-    for what, is_wrong in unsound.items():
+    for defect, is_wrong in unsound.items():
         if is_wrong:
-            raise ValueError(f"table '{table.name}' cannot have {what}")
+            raise ValueError(f"table '{table.name}' cannot have {defect}")
     return table
 
 
@@ -435,7 +414,7 @@ def _require_numbers(values: Sequence[Any]) -> None:
 
 
 def _require_partitions(names: Sequence[Any], table: HiveTable) -> None:
-    """Raise a ValueError for a name that is not that of a partition of a table: folders elsewhere must not be read or changed."""
+    """Raise for an invalid partition name, so that no folder elsewhere is changed."""
     columns = [escape(column.lower()) for column in table.partitioned_by]
     for name in names:
         steps = [step.partition("=") for step in str(name).split("/")]
@@ -448,7 +427,6 @@ def _require_partitions(names: Sequence[Any], table: HiveTable) -> None:
 
 
 def _table_folders(warehouse: Path) -> Iterator[Path]:
-    """Yield the folders in a warehouse that may be tables."""
     for entry in warehouse.iterdir():
         if entry.is_dir() and not entry.name.startswith(("_", ".")):
             if entry.suffix == ".db":
@@ -458,17 +436,16 @@ def _table_folders(warehouse: Path) -> Iterator[Path]:
 
 
 def _make_changes(connection: sqlite3.Connection, warehouse: Path, transaction: int | None, changes: Changes) -> None:
-    """Write down what becomes visible with the commit."""
     if transaction is not None:
         _require_open(connection, transaction)
-    for schema, there in changes.schemas.items():
-        _change_schema(connection, schema, there=there)
+    for schema, exists in changes.schemas.items():
+        _change_schema(connection, schema, exists=exists)
     for table in changes.dropped:
         _require_table(connection, table.id)
         for dependent in _OF_TABLES:
             connection.execute(f"DELETE FROM {dependent} WHERE table_id = ?", (table.id,))
         connection.execute("DELETE FROM tables WHERE id = ?", (table.id,))
-    # Of a table that is gone, aborted transactions and those that another metastore had open need no record.
+    # Records of aborted transactions, and of another metastore's open ones, are not needed after their table is gone.
     connection.execute(
         "DELETE FROM transactions WHERE (state = 'aborted' OR process = ?)"
         " AND number NOT IN (SELECT number FROM hidden_write_ids)",
@@ -484,8 +461,8 @@ def _make_changes(connection: sqlite3.Connection, warehouse: Path, transaction: 
     for table_id in changes.sequences:
         _require_table(connection, table_id)
     (sequence,) = connection.execute("UPDATE commits SET sequence = sequence + 1 RETURNING sequence").fetchone()
-    for table_id, places in changes.updated.items():
-        _update_places(connection, table_id, places, changes.sequences.get(table_id, 0), sequence)
+    for table_id, partitions in changes.updated.items():
+        _record_updates(connection, table_id, partitions, changes.sequences.get(table_id, 0), sequence)
     for table_id, names in changes.partitions.items():
         rows = [(table_id, name) for name in sorted(names)]
         connection.executemany("INSERT OR IGNORE INTO partitions VALUES (?, ?)", rows)
@@ -497,14 +474,14 @@ def _make_changes(connection: sqlite3.Connection, warehouse: Path, transaction: 
 
 def _new_transaction(connection: sqlite3.Connection, state: str, user: str, query_id: str, process: str) -> int:
     row = (state, user, query_id, process, time.time())
-    given = connection.execute("INSERT INTO transactions (state, user, query_id, process, began) VALUES (?, ?, ?, ?, ?)", row)
-    return int(given.lastrowid or 0)
+    cursor = connection.execute("INSERT INTO transactions (state, user, query_id, process, began) VALUES (?, ?, ?, ?, ?)", row)
+    return int(cursor.lastrowid or 0)
 
 
 def _add_compactions(connection: sqlite3.Connection) -> None:
-    """Add the table of compactions to a file of the time before it.
+    """Add the table of compactions to an older file.
 
-    Registered tables have compactions by transactions of other metastores. Numbers of ours begin above theirs, so that they count.
+    New numbers begin above those of registered tables' compactions, which are of other metastores.
     """
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'compactions'").fetchone() is not None:
         return
@@ -514,7 +491,6 @@ def _add_compactions(connection: sqlite3.Connection) -> None:
 
 
 def _begin_above(connection: sqlite3.Connection, number: int) -> None:
-    """Raise the number that the next transaction gets above another one."""
     if number:
         row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'transactions'").fetchone()
         change = "INSERT INTO sqlite_sequence (seq, name) VALUES (?, 'transactions')"
@@ -524,7 +500,6 @@ def _begin_above(connection: sqlite3.Connection, number: int) -> None:
 
 
 def _running_compaction(connection: sqlite3.Connection, table_id: str) -> OpenTransaction | None:
-    """Return the compaction that runs on a table, or None; those that nothing will end are ended."""
     query = (
         "SELECT t.number, t.user, t.query_id, t.process, t.began FROM compactions c JOIN transactions t USING (number)"
         " WHERE c.table_id = ? AND t.state = 'open'"
@@ -537,8 +512,8 @@ def _running_compaction(connection: sqlite3.Connection, table_id: str) -> OpenTr
 
 
 def _require_open(connection: sqlite3.Connection, transaction: int) -> None:
-    found = connection.execute("SELECT state FROM transactions WHERE number = ?", (transaction,)).fetchone()
-    if found is None or found[0] != "open":
+    row = connection.execute("SELECT state FROM transactions WHERE number = ?", (transaction,)).fetchone()
+    if row is None or row[0] != "open":
         raise ConnectorError(f"Transaction txnid:{transaction} already aborted", code="TRANSACTION_CONFLICT", hint=_AGAIN)
 
 
@@ -549,8 +524,8 @@ def _require_table(connection: sqlite3.Connection, table_id: str) -> None:
         )
 
 
-def _change_schema(connection: sqlite3.Connection, schema: str, *, there: bool) -> None:
-    if there:
+def _change_schema(connection: sqlite3.Connection, schema: str, *, exists: bool) -> None:
+    if exists:
         connection.execute("INSERT OR IGNORE INTO databases VALUES (?)", (schema,))
         return
     if connection.execute("SELECT 1 FROM tables WHERE schema_name = ?", (schema,)).fetchone() is not None:
@@ -570,9 +545,9 @@ def _insert_table(connection: sqlite3.Connection, warehouse: Path, table: HiveTa
             f"Table '{name}' already exists", code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP TABLE before."
         ) from None
     _require_own_folder(connection, warehouse, table)
-    placed = {c: i for i, c in enumerate(table.partitioned_by)}, {c: i for i, c in enumerate(table.bucketed_by)}
+    positions = {c: i for i, c in enumerate(table.partitioned_by)}, {c: i for i, c in enumerate(table.bucketed_by)}
     rows = [
-        (table.id, i, c.name, str(c.type), c.nullable, placed[0].get(c.name), placed[1].get(c.name))
+        (table.id, i, c.name, str(c.type), c.nullable, positions[0].get(c.name), positions[1].get(c.name))
         for i, c in enumerate(table.columns)
     ]
     connection.executemany("INSERT INTO columns VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
@@ -580,11 +555,7 @@ def _insert_table(connection: sqlite3.Connection, warehouse: Path, table: HiveTa
 
 
 def _require_own_folder(connection: sqlite3.Connection, warehouse: Path, table: HiveTable) -> None:
-    """Check that a table has its folder for itself: files are named by write ids, which every table counts for itself, and go with it.
-
-    Raises:
-        ConnectorError: HIVE_PATH_ALREADY_EXISTS.
-    """
+    """Raise if a table shares files with another: write ids are unique per table only."""
     other = _table_at(connection, warehouse, Path(table.location), but=table.id)
     if other is not None:
         raise ConnectorError(
@@ -595,14 +566,13 @@ def _require_own_folder(connection: sqlite3.Connection, warehouse: Path, table: 
 
 
 def _table_at(connection: sqlite3.Connection, warehouse: Path, folder: Path, but: str = "") -> SchemaTableName | None:
-    """Return a table whose folder is this one, lies in it or has it within; links are followed."""
     folder = folder.resolve()
     query = "SELECT schema_name, name, location, managed FROM tables WHERE id <> ?"
     for schema, name, location, managed in connection.execute(query, (but,)):
         try:
             other = Path(_location(warehouse, schema, location, managed)).resolve()
         except (TypeError, ValueError):
-            # No table can be there, and a statement that names it says so.
+            # The row is invalid; a statement that uses the table raises.
             continue
         if folder.is_relative_to(other) or other.is_relative_to(folder):
             return SchemaTableName(schema, name)
@@ -610,22 +580,17 @@ def _table_at(connection: sqlite3.Connection, warehouse: Path, folder: Path, but
 
 
 def other_owner(file: Path | None, folder: Path) -> tuple[Path, SchemaTableName] | None:
-    """Return another embedded metastore that has a folder's files for a table's, and this table; it is looked for where its warehouse is.
-
-    Args:
-        file: the metastore that asks, None for one that is no file.
-        folder: the folder.
-    """
+    """Return another embedded metastore, and its table that owns files of a folder."""
     folder = folder.resolve()
     for warehouse in folder.parents:
-        found = warehouse.parent / "metastore.sqlite"
-        if warehouse.name != "warehouse" or not found.is_file() or (file is not None and found == file.resolve()):
+        other = warehouse.parent / "metastore.sqlite"
+        if warehouse.name != "warehouse" or not other.is_file() or (file is not None and other == file.resolve()):
             continue
-        # One that cannot be read knows of no table.
-        with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{percent(str(found))}?mode=ro", uri=True)) as connection:
+        # An unreadable file owns no table.
+        with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{percent(str(other))}?mode=ro", uri=True)) as connection:
             table = _table_at(connection, warehouse, folder)
             if table is not None:
-                return found, table
+                return other, table
     return None
 
 
@@ -647,9 +612,8 @@ def _adopt_write_ids(connection: sqlite3.Connection, table: HiveTable, write_ids
             connection.executemany("INSERT INTO hidden_write_ids VALUES (?, ?, ?)", rows)
 
 
-def _update_places(connection: sqlite3.Connection, table_id: str, places: set[str], read: int, sequence: int) -> None:
-    """Note where rows were changed; the first committer wins."""
-    for partition in sorted(places):
+def _record_updates(connection: sqlite3.Connection, table_id: str, partitions: set[str], read: int, sequence: int) -> None:
+    for partition in sorted(partitions):
         last = connection.execute(
             "SELECT sequence FROM last_updates WHERE table_id = ? AND partition = ?", (table_id, partition)
         ).fetchone()

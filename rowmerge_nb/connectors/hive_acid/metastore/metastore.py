@@ -1,8 +1,4 @@
-"""What the connector asks of a metastore: tables, partitions, transactions and write ids.
-
-The embedded one (`rowmerge_nb.connectors.hive_acid.metastore.embedded`) keeps them in a SQLite file; the other
-(`rowmerge_nb.connectors.hive_acid.metastore.thrift_metastore`) is a Hive server's.
-"""
+"""The interface of a metastore: tables, partitions, transactions and write ids."""
 
 from __future__ import annotations
 
@@ -25,28 +21,21 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
 
 COMPACTION_PATIENCE_SECONDS: Final = 10.0
-"""How long a compaction waits for another one of the same table."""
+"""The time that a compaction waits for another one of the same table."""
 _COMPACTION: Final = "compaction_"
 _compactions: Final[set[str]] = set()
-"""The query ids of the compactions that run in this process."""
+"""The query ids of the compactions running in this process."""
 
 
 @dataclass(frozen=True)
 class HiveTable:
-    """A table as the metastore knows it.
+    """A table in the metastore.
 
     Args:
-        id: tells it from all other tables that ever had its name.
-        name: schema and table.
-        location: the folder of its files.
+        id: unique among all tables, including dropped ones.
         columns: its columns, partition columns last.
-        partitioned_by: names of the partition columns.
-        bucketed_by: names of the bucket columns.
-        bucket_count: how many buckets there are; None if the table is not bucketed.
-        bucketing_version: which of Hive's bucket functions.
-        managed: the files go when the table is dropped.
-        transactional: rows can be changed.
-        comment: the comment on the table; None without one.
+        bucket_count: the number of buckets, if bucketed.
+        managed: whether DROP TABLE removes the files.
     """
 
     id: str
@@ -63,37 +52,36 @@ class HiveTable:
 
     @property
     def data_columns(self) -> tuple[ColumnMetadata, ...]:
-        """The columns that files hold."""
+        """The columns in files."""
         return self.columns[: len(self.columns) - len(self.partitioned_by)]
 
     @property
     def partition_columns(self) -> tuple[ColumnMetadata, ...]:
-        """The columns that folder names hold."""
+        """The columns in names of folders."""
         return self.columns[len(self.columns) - len(self.partitioned_by) :]
 
     @property
     def properties(self) -> Mapping[str, Any]:
         """The properties of CREATE TABLE."""
-        found: dict[str, Any] = {"format": "ORC", "transactional": self.transactional}
+        properties: dict[str, Any] = {"format": "ORC", "transactional": self.transactional}
         if self.partitioned_by:
-            found["partitioned_by"] = self.partitioned_by
+            properties["partitioned_by"] = self.partitioned_by
         if self.bucket_count is not None:
-            found |= {
+            properties |= {
                 "bucketed_by": self.bucketed_by,
                 "bucket_count": self.bucket_count,
                 "bucketing_version": self.bucketing_version,
             }
-        return found
+        return properties
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A table as a statement sees it.
+    """The state of a table that a statement reads.
 
     Args:
-        write_ids: what may be read.
-        sequence: how many transactions had been committed; a change of the same place with a larger one is a conflict.
-        partitions: names of the partitions; of a table without partition columns the one name ``""``.
+        sequence: the number of commits so far; a later change of the same partition is a conflict.
+        partitions: names of the partitions; ``("",)`` without partition columns.
     """
 
     write_ids: ValidWriteIds
@@ -103,18 +91,16 @@ class Snapshot:
 
 @dataclass
 class Changes:
-    """What a transaction makes visible, all of it or nothing.
+    """The changes that a transaction makes visible, all or none. Dictionaries are by table id.
 
     Args:
-        tables: tables to make.
-        adopted: per table id, the write ids that another metastore has kept for a table that is made.
-        dropped: tables to drop.
-        commented: tables whose comments, or those of their columns, are to be what these have.
-        schemas: schemas to make (True) or to drop (False).
-        written: tables that have got rows, or lost some.
-        partitions: per table id, names of partitions that have got rows.
-        updated: per table id, the places in which rows were changed: names of partitions, ``""`` for a table without.
-        sequences: per table id, the sequence of the snapshot that was read.
+        adopted: write ids from another metastore, for new tables.
+        commented: tables with comments to set.
+        schemas: schemas to create (True) or drop (False).
+        written: tables with inserted or deleted rows.
+        partitions: partitions with new rows.
+        updated: partitions with changed rows; ``""`` without partition columns.
+        sequences: the sequence of the snapshot that was read.
     """
 
     tables: list[HiveTable] = field(default_factory=list)
@@ -133,15 +119,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class OpenTransaction:
-    """A transaction that has neither been committed nor aborted.
-
-    Args:
-        number: its number.
-        user: who began it.
-        query_id: the statement it belongs to.
-        process: ``host:pid`` of the process that began it.
-        began: when, in seconds since 1970.
-    """
+    """A transaction that is neither committed nor aborted; ``process`` is ``host:pid``."""
 
     number: int
     user: str
@@ -152,7 +130,7 @@ class OpenTransaction:
 
 @contextmanager
 def new_compaction() -> Iterator[str]:
-    """Yield the query id of a compaction, which runs as long as this lasts.
+    """Yield the query id of a compaction, which is running until the block ends.
 
     >>> with new_compaction() as query_id:
     ...     is_abandoned(OpenTransaction(1, "compactor", query_id, this_process(), 0.0))
@@ -169,19 +147,19 @@ def new_compaction() -> Iterator[str]:
 
 
 def is_compaction(transaction: OpenTransaction) -> bool:
-    """Return whether a transaction is one of `Metastore.open_compaction`."""
+    """Return whether a transaction comes from `Metastore.open_compaction`."""
     return transaction.query_id.startswith(_COMPACTION)
 
 
 def is_abandoned(transaction: OpenTransaction) -> bool:
-    """Return whether nothing will end a transaction: its process has died, or its compaction was interrupted in this one."""
+    """Return whether a transaction's process died, or its compaction was interrupted in this process."""
     if transaction.process != this_process():
         return has_died(transaction.process)
     return is_compaction(transaction) and transaction.query_id not in _compactions
 
 
 def compaction_conflict(table: HiveTable, holder: str) -> ConnectorError:
-    """Return the error of a compaction that another one of the same table keeps waiting."""
+    """Return the error of a compaction that another one blocks."""
     return ConnectorError(
         f"Table '{table.name}' is being compacted by {holder}",
         code="TRANSACTION_CONFLICT",
@@ -190,17 +168,17 @@ def compaction_conflict(table: HiveTable, holder: str) -> ConnectorError:
 
 
 class Metastore(ABC):
-    """Tables, transactions and write ids. All methods may be called by several threads and processes at once.
+    """Tables, transactions and write ids. Methods may be called by several threads and processes at once.
 
     Attributes:
-        shared: other engines use it too: what they have made is left alone, and what is made here is named as all of them know it.
+        shared: whether other engines use it, whose files must be left alone.
     """
 
     shared: ClassVar[bool] = False
 
     @abstractmethod
     def schema_location(self, schema: str) -> Path:
-        """Return the folder in which a schema's tables are made.
+        """Return the folder for new tables of a schema.
 
         Raises:
             ConnectorError: SCHEMA_NOT_FOUND.
@@ -220,28 +198,20 @@ class Metastore(ABC):
 
     @abstractmethod
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
-        """Return what of a table may be read now.
+        """Return a table's visible write ids and partitions.
 
-        Args:
-            table: the table.
-            reader: gives the transaction that reads, and begins it if it has not begun; a metastore that does not care who
-                reads does not call it. None for somebody who only looks.
+        ``reader`` returns the reading transaction, beginning it if needed; metastores without read locks do not call it.
         """
 
     @abstractmethod
     def open_transaction(self, user: str, query_id: str) -> int:
-        """Begin a transaction; give its number."""
+        """Begin a transaction; return its number."""
 
     @abstractmethod
     def open_compaction(self, query_id: str, table: HiveTable) -> int:
-        """Begin a transaction that compacts a table, once no other one does; statements do not mind it.
+        """Begin a transaction that compacts a table, once no other one does. It does not block statements.
 
-        Args:
-            query_id: as `new_compaction` yields it.
-            table: the table.
-
-        Returns:
-            The number of the transaction. As long as it is not committed, directories with the suffix ``_v<number>`` do not count.
+        Directories with the suffix ``_v<number>`` are invisible until it commits.
 
         Raises:
             ConnectorError: TRANSACTION_CONFLICT if another one takes longer than `COMPACTION_PATIENCE_SECONDS`.
@@ -249,55 +219,39 @@ class Metastore(ABC):
 
     @abstractmethod
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
-        """Return the write id under which a transaction writes into a table; the same one whenever it is asked.
+        """Return the transaction's write id in a table, the same on every call.
 
-        Args:
-            transaction: the transaction.
-            table: the table, which may be one that the transaction makes.
-            updates: rows will be changed, not only inserted.
+        ``updates``: rows will be changed, not only inserted.
         """
 
     @abstractmethod
     def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
-        """Change a table's files while neither the transaction nor the table can end.
-
-        Raises:
-            ConnectorError: TRANSACTION_CONFLICT if the transaction was aborted or the table dropped.
-        """
+        """Change a table's files while neither transaction nor table can end; TRANSACTION_CONFLICT if one has."""
 
     @abstractmethod
     def commit(self, transaction: int | None, changes: Changes) -> None:
-        """Make changes visible.
-
-        Args:
-            transaction: the transaction that wrote rows; None if only definitions change.
-            changes: what becomes visible.
+        """Make changes visible; without a transaction, only definitions.
 
         Raises:
-            ConnectorError: TRANSACTION_CONFLICT if another transaction was faster, TABLE_ALREADY_EXISTS, SCHEMA_NOT_EMPTY; one with
-                ``changed=None`` if it is not known whether the changes are visible.
+            ConnectorError: TRANSACTION_CONFLICT, TABLE_ALREADY_EXISTS or SCHEMA_NOT_EMPTY. With ``changed=None`` if the outcome is unknown.
         """
 
     @abstractmethod
     def abort(self, transaction: int) -> bool:
-        """End a transaction so that its write ids stay hidden for ever; nothing happens if it has ended.
-
-        Returns:
-            Whether they are hidden: False if the transaction was committed, or if nobody knows it.
-        """
+        """Abort a transaction; return whether its write ids are hidden: False if it was committed or is unknown."""
 
     @abstractmethod
     def open_transactions(self) -> Sequence[OpenTransaction]:
-        """Return the transactions that are open, oldest first."""
+        """Return the open transactions, oldest first."""
 
 
 def schema_not_found(schema: str) -> ConnectorError:
-    """Return the error of a schema that is not there."""
+    """Return the error for a missing schema."""
     return ConnectorError(f"Schema '{schema}' does not exist", code="SCHEMA_NOT_FOUND", hint=f"CREATE SCHEMA {schema} makes it.")
 
 
 def partition_name(columns: Sequence[str], texts: Sequence[str | None]) -> str:
-    """Return the name of a partition, which is its folder's path too.
+    """Return the name of a partition, which is also its folder's path.
 
     >>> partition_name(["p", "d"], ["z a/b", None])
     'p=z a%2Fb/d=__HIVE_DEFAULT_PARTITION__'
@@ -307,7 +261,7 @@ def partition_name(columns: Sequence[str], texts: Sequence[str | None]) -> str:
 
 
 def partition_texts(name: str) -> list[str | None]:
-    """Return the values out of a partition's name.
+    """Return the values in a partition's name.
 
     >>> partition_texts("p=z a%2Fb/d=__HIVE_DEFAULT_PARTITION__")
     ['z a/b', None]

@@ -1,4 +1,4 @@
-"""Talking to a Hive Metastore: connections, what its errors are called here, and the signs of life of open transactions."""
+"""Connections, errors and heartbeats of a Hive Metastore."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _TIMEOUT_MILLISECONDS: Final = 60_000
 _DEFAULT_PORT: Final = "9083"
 _ENDED: Final = (ttypes.NoSuchTxnException, ttypes.TxnAbortedException, ttypes.NoSuchLockException)
 LOST: Final = (TTransportException, ConnectionError, TimeoutError)
-"""What is raised if an answer does not come: what was asked for may have happened."""
+"""Errors of a lost answer: the call may have taken effect."""
 AGAIN: Final = "Run the statement again."
 
 
 def conflict(message: str) -> ConnectorError:
-    """Return the error of a transaction that another one has beaten, or that has ended."""
+    """Return the error of a transaction that lost a conflict."""
     return ConnectorError(message, code="TRANSACTION_CONFLICT", hint=AGAIN)
 
 
 class MetastoreClients:
-    """Makes connections, one for every call: they are cheap beside a statement, and none is ever found dead.
+    """Opens one connection per call, which is never stale.
 
     Args:
-        uri: ``thrift://host:port``; several with commas between them are tried in order.
+        uri: ``thrift://host:port``; several, separated by commas, are tried in order.
 
     Raises:
-        ValueError: it is none.
+        ConnectorError: INVALID_ARGUMENTS for another form.
 
     >>> MetastoreClients("thrift://hms:9083,thrift://standby").addresses
     (('hms', 9083), ('standby', 9083))
@@ -48,14 +48,11 @@ class MetastoreClients:
         self.addresses = tuple(_address(part.strip()) for part in uri.split(","))
 
     @contextmanager
-    def connected(self, doing: str) -> Iterator[Any]:
-        """Yield a connected client; its failures become errors of this package.
-
-        Args:
-            doing: what is asked for, as in "refuses to <doing>".
+    def connected(self, request: str) -> Iterator[Any]:
+        """Yield a connected client, converting errors of the ``request``.
 
         Raises:
-            ConnectorError: TRANSACTION_CONFLICT for a transaction that has ended; HIVE_METASTORE_ERROR for everything else.
+            ConnectorError: TRANSACTION_CONFLICT for a transaction that has ended, otherwise HIVE_METASTORE_ERROR.
         """
         transport = self._open()
         try:
@@ -66,7 +63,7 @@ class MetastoreClients:
             raise self._unreachable(error) from error
         except TException as error:
             raise ConnectorError(
-                f"The Hive Metastore {self.uri} refuses to {doing}: {_words(error)}",
+                f"The Hive Metastore {self.uri} refuses to {request}: {_words(error)}",
                 code="HIVE_METASTORE_ERROR",
                 hint="Its log says more."
                 + (" It may be of a version that lacks this call." if isinstance(error, TApplicationException) else ""),
@@ -74,9 +71,9 @@ class MetastoreClients:
         except RowMergeError:
             raise
         except Exception as error:
-            # Answers of another service, or of a damaged one, make any error of the decoder, and of who takes them for a metastore's.
+            # Answers of another or a damaged service raise any error, in the decoder or in code that uses them.
             raise ConnectorError(
-                f"The Hive Metastore {self.uri} was asked to {doing}, and its answer makes no sense: {error!r}",
+                f"The Hive Metastore {self.uri} was asked to {request}, and its answer makes no sense: {error!r}",
                 code="HIVE_METASTORE_ERROR",
                 hint="Check that the address is that of its Thrift service, and that the values of the statement are within its bounds.",
             ) from error
@@ -101,7 +98,7 @@ class MetastoreClients:
         return ConnectorError(
             f"The Hive Metastore {self.uri} does not answer: {_words(error)}",
             code="HIVE_METASTORE_ERROR",
-            hint="See that it runs, and that host and port are those of its thrift service.",
+            hint="Check that the metastore is running and that host and port are those of its Thrift service.",
         )
 
 
@@ -121,12 +118,7 @@ def _words(error: Exception) -> str:
 
 
 class Heartbeats:
-    """Keeps transactions alive in a metastore, which otherwise aborts them after some minutes.
-
-    Args:
-        beat: tells it of one transaction.
-        seconds: how often.
-    """
+    """Keeps transactions alive in a metastore, which otherwise aborts them after some minutes."""
 
     def __init__(self, beat: Callable[[int], None], seconds: float) -> None:
         self._beat = beat
@@ -136,7 +128,7 @@ class Heartbeats:
         self._thread: threading.Thread | None = None
 
     def begin(self, transaction: int) -> None:
-        """Care for a transaction."""
+        """Start heartbeats of a transaction."""
         with self._changed:
             self._alive.add(transaction)
             if self._thread is None:
@@ -144,7 +136,7 @@ class Heartbeats:
                 self._thread.start()
 
     def end(self, transaction: int) -> None:
-        """Care for it no more."""
+        """Stop heartbeats of a transaction."""
         with self._changed:
             self._alive.discard(transaction)
             self._changed.notify()
@@ -162,6 +154,6 @@ class Heartbeats:
                 try:
                     self._beat(transaction)
                 except ConnectorError as error:
-                    # A transaction that has ended is told to whoever commits it; a server that is away may come back.
+                    # The commit of an ended transaction raises; an unreachable server may come back.
                     if error.code == "TRANSACTION_CONFLICT":
                         self.end(transaction)

@@ -1,4 +1,4 @@
-"""A Hive Metastore, spoken to by thrift: the tables, transactions and write ids that Hive and Trino see too."""
+"""The client of a Hive Metastore."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes
 
 _SELECT, _INSERT, _UPDATE = 1, 2, 3
-"""Kinds of operation, as locks and new partitions are told of them; UPDATE stands for DELETE and MERGE too."""
+"""Operations in locks and new partitions; UPDATE covers DELETE and MERGE."""
 _ALL: Final = -1
 _HOST_CHARACTERS: Final = 128
 _PATIENCE_SECONDS: Final = 60.0
@@ -58,8 +58,8 @@ class ThriftMetastore(Metastore):
     """The metastore of a Hive server.
 
     Args:
-        uri: ``thrift://host:port``; several with commas between them are tried in order.
-        folder: where the folders of schemas are made; None leaves that to the metastore.
+        uri: ``thrift://host:port``; several, separated by commas, are tried in order.
+        folder: the folder for new schemas, or None.
 
     Raises:
         ConnectorError: HIVE_METASTORE_ERROR if it does not answer.
@@ -82,12 +82,12 @@ class ThriftMetastore(Metastore):
     # -- reading --------------------------------------------------------------------------------------------------
 
     def list_schemas(self) -> Sequence[str]:
-        """Return the names of all schemas."""
+        """Return all schemas."""
         with self._clients.connected("list its databases") as client:
             return sorted(client.get_all_databases())
 
     def schema_location(self, schema: str) -> Path:
-        """Return the folder in which a schema's tables are made."""
+        """Return the folder of a schema's tables."""
         with self._clients.connected(f"describe database '{schema}'") as client:
             try:
                 return folder_of(client.get_database(schema).locationUri, f"Schema '{schema}'")
@@ -95,18 +95,18 @@ class ThriftMetastore(Metastore):
                 raise schema_not_found(schema) from error
 
     def list_tables(self) -> Sequence[SchemaTableName]:
-        """Return the names of all tables, those included that cannot be read here."""
+        """Return all tables, including those that cannot be read here."""
         with self._clients.connected("list its tables") as client:
-            found = client.get_table_meta("*", "*", ["MANAGED_TABLE", "EXTERNAL_TABLE"])
-        return [SchemaTableName(schema, name) for schema, name in sorted((meta.dbName, meta.tableName) for meta in found)]
+            metas = client.get_table_meta("*", "*", ["MANAGED_TABLE", "EXTERNAL_TABLE"])
+        return [SchemaTableName(schema, name) for schema, name in sorted((meta.dbName, meta.tableName) for meta in metas)]
 
     def get_table(self, name: SchemaTableName) -> HiveTable | None:
-        """Return a table."""
+        """Return a table, or None."""
         with self._clients.connected(f"describe table '{name}'") as client:
             return _table(client, name)
 
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
-        """Return what of a table may be read now; a reader's lock keeps what it reads from being cleaned away."""
+        """Return the snapshot; a read lock keeps Hive from removing files."""
         transaction = None
         if reader is not None and table.transactional:
             transaction = reader()
@@ -121,23 +121,25 @@ class ThriftMetastore(Metastore):
             return Snapshot(valid, 0, tuple(_partitions(client, table)) if table.partitioned_by else ("",))
 
     def open_transactions(self) -> Sequence[OpenTransaction]:
-        """Return the transactions that are open, those of Hive and Trino included."""
+        """Return the open transactions, including Hive's and Trino's."""
         with self._clients.connected("list its transactions") as client:
-            found = client.get_open_txns_info().open_txns
-        opened = []
-        for info in sorted(found, key=lambda info: int(info.id)):
+            infos = client.get_open_txns_info().open_txns
+        transactions = []
+        for info in sorted(infos, key=lambda info: int(info.id)):
             if info.state == ttypes.TxnState.OPEN:
                 process, _, query_id = (info.hostname or "").partition(" ")
                 agent = info.agentInfo or ""
-                opened.append(OpenTransaction(info.id, info.user, query_id or agent, process, (info.startedTime or 0) / 1000))
-        return opened
+                transactions.append(
+                    OpenTransaction(info.id, info.user, query_id or agent, process, (info.startedTime or 0) / 1000)
+                )
+        return transactions
 
     # -- transactions ---------------------------------------------------------------------------------------------
 
     def open_transaction(self, user: str, query_id: str) -> int:
         """Begin a transaction, and keep it alive."""
         with self._clients.connected("begin a transaction") as client:
-            # Hive 3 forgets what the agent says, and keeps the host: up to 128 characters.
+            # Hive 3 drops the agent and keeps the host, up to 128 characters.
             host = f"{self._process} {query_id}"[:_HOST_CHARACTERS]
             request = ttypes.OpenTxnRequest(1, user or self._user, host, f"rowmerge_nb {query_id}")
             number = int(client.open_txns(request).txn_ids[0])
@@ -145,10 +147,7 @@ class ThriftMetastore(Metastore):
         return number
 
     def open_compaction(self, query_id: str, table: HiveTable) -> int:
-        """Begin a transaction that compacts a table, once no other one does, neither here nor in Hive.
-
-        The metastore has no lock for compactions. So they lock a name that no table has, for themselves alone.
-        """
+        """Begin a compaction's transaction, with an exclusive lock on a name that no table has."""
         for transaction in self.open_transactions():
             if is_compaction(transaction) and is_abandoned(transaction):
                 self.abort(transaction.number)
@@ -178,13 +177,13 @@ class ThriftMetastore(Metastore):
                 raise compaction_conflict(table, f"Hive's worker {entry.workerid}")
 
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
-        """Return the write id of a transaction in a table, with a lock that says what is done to it."""
+        """Lock a table and return the write id."""
         self._lock(transaction, table, _UPDATE if updates else _INSERT)
         with self._clients.connected(f"give a write id for table '{table.name}'") as client:
             return _write_id(client, transaction, table)
 
     def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
-        """Change a table's files; the commit detects changes of others since then."""
+        """Change a table's files; the commit detects conflicts."""
         self._beat(transaction)
         if not is_new:
             with self._clients.connected(f"describe table '{table.name}'") as client:
@@ -192,7 +191,7 @@ class ThriftMetastore(Metastore):
         action()
 
     def commit(self, transaction: int | None, changes: Changes) -> None:
-        """Make changes visible: definitions one after the other, rows all at once and last."""
+        """Make definitions visible one by one, then all rows at once."""
         for schema, exists in changes.schemas.items():
             self._change(
                 f"database '{schema}' was changed",
@@ -218,37 +217,27 @@ class ThriftMetastore(Metastore):
                         self._adopt(client, table, changes.adopted[table.id])
             for table in changes.written:
                 with self._clients.connected(f"note the partitions of table '{table.name}'") as client:
-                    self._note_partitions(client, transaction, table, changes)
+                    self._record_partitions(client, transaction, table, changes)
             if transaction is not None:
                 self._commit_rows(transaction)
         except BaseException as error:
             if getattr(error, "changed", False) is not None:
-                self._drop_again(new)
+                self._drop_new(new)
             raise
 
     def _commit_rows(self, transaction: int) -> None:
-        """Commit a transaction; if the answer is lost, ask what has become of it."""
         try:
             self._change(
                 f"transaction {transaction} was committed",
                 lambda client: client.commit_txn(ttypes.CommitTxnRequest(transaction)),
-                # Those that are neither open nor aborted were committed.
+                # A transaction that is neither open nor aborted was committed.
                 lambda client: transaction not in client.get_open_txns().open_txns,
             )
         finally:
             self._heartbeats.end(transaction)
 
-    def _change(self, what: str, call: Callable[[Any], Any], has_landed: Callable[[Any], bool]) -> None:
-        """Make a call that changes something; if the answer is lost, ask what has become of it.
-
-        Args:
-            what: what happens, as the end of a sentence.
-            call: makes the call.
-            has_landed: asks whether it has happened.
-
-        Raises:
-            ConnectorError: what the metastore refuses; HIVE_METASTORE_ERROR with ``changed=None`` if it does not answer any more.
-        """
+    def _change(self, change: str, call: Callable[[Any], Any], has_landed: Callable[[Any], bool]) -> None:
+        """Make a changing call; if the answer is lost, ask for the outcome."""
         was_sent = False
         try:
             with self._clients.connected("commit") as client:
@@ -257,29 +246,28 @@ class ThriftMetastore(Metastore):
         except ConnectorError as error:
             if not was_sent or not isinstance(error.__cause__, LOST):
                 raise
-            if not self._has_landed(what, has_landed, error):
+            if not self._has_landed(change, has_landed, error):
                 raise
 
-    def _has_landed(self, what: str, has_landed: Callable[[Any], bool], error: ConnectorError) -> bool:
+    def _has_landed(self, change: str, has_landed: Callable[[Any], bool], error: ConnectorError) -> bool:
         try:
             with self._clients.connected("say what it has done") as client:
                 return has_landed(client)
         except ConnectorError as silent:
             raise ConnectorError(
-                f"The outcome is unknown: it is not known whether {what}. {error.message}",
+                f"The outcome is unknown: it is not known whether {change}. {error.message}",
                 code="HIVE_METASTORE_ERROR",
                 hint="Once the metastore runs, look at the table before you run the statement again.",
                 changed=None,
             ) from silent
 
-    def _drop_again(self, tables: Sequence[HiveTable]) -> None:
-        """Drop the tables that were made for a transaction which was refused."""
+    def _drop_new(self, tables: Sequence[HiveTable]) -> None:
         for table in tables:
             with suppress(ConnectorError), self._clients.connected("drop a table") as client:
                 _drop(client, table)
 
     def abort(self, transaction: int) -> bool:
-        """End a transaction."""
+        """Abort a transaction."""
         self._heartbeats.end(transaction)
         with self._clients.connected(f"abort transaction {transaction}") as client:
             try:
@@ -287,7 +275,7 @@ class ThriftMetastore(Metastore):
             except ttypes.TxnAbortedException:
                 return True
             except ttypes.NoSuchTxnException:
-                # It was committed, or aborted so long ago that there is no record of it.
+                # Committed, or aborted so long ago that no record is left.
                 return False
         return True
 
@@ -298,11 +286,7 @@ class ThriftMetastore(Metastore):
             client.heartbeat(ttypes.HeartbeatRequest(0, transaction))
 
     def _lock(self, transaction: int, table: HiveTable, operation: int) -> None:
-        """Take a lock that others of its kind do not mind; it makes writers known, whose commits then exclude each other.
-
-        Raises:
-            ConnectorError: HIVE_TABLE_LOCK_NOT_ACQUIRED if another transaction holds the table, and goes on holding it.
-        """
+        """Take a shared lock, which registers writers so that their commits conflict."""
         component = ttypes.LockComponent(
             type=ttypes.LockType.SHARED_READ,
             level=ttypes.LockLevel.TABLE,
@@ -320,7 +304,6 @@ class ThriftMetastore(Metastore):
             )
 
     def _has_lock(self, transaction: int, component: Any, patience: float) -> bool:
-        """Ask for a lock, and wait for it; return whether it came in time. It ends with the transaction."""
         request = ttypes.LockRequest([component], transaction, self._user, self._process)
         with self._clients.connected(f"lock '{component.dbname}.{component.tablename}'") as client:
             answer = client.lock(request)
@@ -331,8 +314,8 @@ class ThriftMetastore(Metastore):
                 answer = client.check_lock(ttypes.CheckLockRequest(answer.lockid, transaction))
             return bool(answer.state == ttypes.LockState.ACQUIRED)
 
-    def _note_partitions(self, client: Any, transaction: int | None, table: HiveTable, changes: Changes) -> None:
-        """Make the partitions that are new, and say of all of them what was done, so that writers' commits exclude each other."""
+    def _record_partitions(self, client: Any, transaction: int | None, table: HiveTable, changes: Changes) -> None:
+        """Record new and changed partitions, so that commits of writers conflict."""
         names = changes.partitions.get(table.id, set())
         if not names:
             return
@@ -345,24 +328,24 @@ class ThriftMetastore(Metastore):
             return
         changed = changes.updated.get(table.id, set())
         write_id = _write_id(client, transaction, table)
-        for operation, places in ((_UPDATE, names & changed), (_INSERT, names - changed)):
-            if places:
+        for operation, partitions in ((_UPDATE, names & changed), (_INSERT, names - changed)):
+            if partitions:
                 request = ttypes.AddDynamicPartitions(
-                    transaction, write_id, table.name.schema, table.name.table, sorted(places), operation
+                    transaction, write_id, table.name.schema, table.name.table, sorted(partitions), operation
                 )
                 client.add_dynamic_partitions(request)
 
     def _adopt(self, client: Any, table: HiveTable, write_ids: ValidWriteIds) -> None:
-        """Continue the counts of another metastore; transactions that were open there are never seen here."""
+        """Continue the write ids of another metastore."""
         if not write_ids.high_watermark:
             return
-        hidden = sorted(number for number in write_ids.open | write_ids.aborted if number <= write_ids.high_watermark)
-        listed = f"{table.name}:{write_ids.high_watermark}:{1 << 62}::{','.join(map(str, hidden))}"
+        hidden_ids = sorted(number for number in write_ids.open | write_ids.aborted if number <= write_ids.high_watermark)
+        listed = f"{table.name}:{write_ids.high_watermark}:{1 << 62}::{','.join(map(str, hidden_ids))}"
         request = ttypes.ReplTblWriteIdStateRequest(
             listed, self._user, self._process, table.name.schema, table.name.table, [] if table.partitioned_by else None
         )
         client.repl_tbl_writeid_state(request)
-        # Readers go as far as the last write id that a transaction has taken, and of those taken elsewhere nobody knows transactions.
+        # Readers see up to the last write id of a transaction, and the adopted ids have no transactions here.
         number = client.open_txns(ttypes.OpenTxnRequest(1, self._user, self._process)).txn_ids[0]
         _write_id(client, number, table)
         client.commit_txn(ttypes.CommitTxnRequest(number))
@@ -396,51 +379,45 @@ def _is_schema_changed(client: Any, schema: str, *, exists: bool) -> bool:
 
 
 def _seconds(text: str) -> float:
-    found = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", text.lower())
-    return int(found[1]) * _UNITS.get(found[2], 1.0) if found else 300.0
+    match = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", text.lower())
+    return int(match[1]) * _UNITS.get(match[2], 1.0) if match else 300.0
 
 
-def _described(client: Any, name: SchemaTableName) -> Any:
+def _describe(client: Any, name: SchemaTableName) -> Any:
     able = ttypes.ClientCapabilities([ttypes.ClientCapability.INSERT_ONLY_TABLES])
     return client.get_table_req(ttypes.GetTableRequest(name.schema, name.table, able)).table
 
 
 def _comment(client: Any, table: HiveTable) -> None:
-    """Write a table's comments; statistics stay as they are."""
     _require_table(client, table)
-    found = _described(client, table.name)
-    set_comments(found, table)
+    description = _describe(client, table.name)
+    set_comments(description, table)
     context = ttypes.EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
-    client.alter_table_with_environment_context(table.name.schema, table.name.table, found, context)
+    client.alter_table_with_environment_context(table.name.schema, table.name.table, description, context)
 
 
 def _table(client: Any, name: SchemaTableName) -> HiveTable | None:
     try:
-        found = _described(client, name)
+        description = _describe(client, name)
     except ttypes.NoSuchObjectException:
         return None
     request = ttypes.NotNullConstraintsRequest("hive", name.schema, name.table)
     constraints = client.get_not_null_constraints(request).notNullConstraints or ()
-    return hive_table_of(name, found, {constraint.column_name for constraint in constraints})
+    return hive_table_of(name, description, {constraint.column_name for constraint in constraints})
 
 
 def _require_table(client: Any, table: HiveTable) -> None:
-    found = _table(client, table.name)
-    if found is None or found.id != table.id:
+    current = _table(client, table.name)
+    if current is None or current.id != table.id:
         raise conflict(f"Table '{table.name}' was dropped or replaced while the statement ran")
 
 
 def _partitions(client: Any, table: HiveTable) -> list[str]:
-    """Return the names of all partitions, in order.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED, one of them does not lie in the folder of its name.
-    """
     names = []
-    for found in client.get_partitions(table.name.schema, table.name.table, _ALL):
-        texts = [None if value == DEFAULT_PARTITION else value for value in found.values]
+    for partition in client.get_partitions(table.name.schema, table.name.table, _ALL):
+        texts = [None if value == DEFAULT_PARTITION else value for value in partition.values]
         name = partition_name(table.partitioned_by, texts)
-        folder = folder_of(found.sd.location, f"Partition '{name}' of table '{table.name}'")
+        folder = folder_of(partition.sd.location, f"Partition '{name}' of table '{table.name}'")
         if folder.as_posix() != f"{table.location}/{name}":
             raise ConnectorError(
                 f"Partition '{name}' of table '{table.name}' lies at '{folder}', and partitions are read in their table's folder only",
@@ -450,30 +427,28 @@ def _partitions(client: Any, table: HiveTable) -> list[str]:
     return sorted(names)
 
 
-def _transactions(found: Any, own: int | None) -> str:
-    """Write down which transactions are invisible: those open or aborted, and all that began after our own."""
-    numbers = list(found.open_txns)
-    aborted = {number for i, number in enumerate(numbers) if _bit(found.abortedBits, i)}
-    high = int(found.txn_high_water_mark) if own is None else min(own, int(found.txn_high_water_mark))
-    still = sorted(number for number in numbers if number not in aborted and number <= high and number != own)
-    ended = sorted(number for number in aborted if number <= high)
-    return f"{high}:{still[0] if still else (1 << 63) - 1}:{','.join(map(str, still))}:{','.join(map(str, ended))}"
+def _transactions(state: Any, own: int | None) -> str:
+    """Encode the transactions that are open, aborted, or later than our own."""
+    numbers = list(state.open_txns)
+    aborted = {number for i, number in enumerate(numbers) if _bit(state.abortedBits, i)}
+    high = int(state.txn_high_water_mark) if own is None else min(own, int(state.txn_high_water_mark))
+    open_ids = sorted(number for number in numbers if number not in aborted and number <= high and number != own)
+    aborted_ids = sorted(number for number in aborted if number <= high)
+    return f"{high}:{open_ids[0] if open_ids else (1 << 63) - 1}:{','.join(map(str, open_ids))}:{','.join(map(str, aborted_ids))}"
 
 
 def _compactions(state: Any, own: int | None) -> ValidTransactions:
-    """Return the transactions whose compactions count: those that were committed when our own began."""
     high = int(state.txn_high_water_mark)
     return ValidTransactions(high if own is None else min(own, high), frozenset(map(int, state.open_txns)))
 
 
-def _write_ids(found: Any) -> ValidWriteIds:
-    aborted = frozenset(int(number) for i, number in enumerate(found.invalidWriteIds) if _bit(found.abortedBits, i))
-    still = frozenset(map(int, found.invalidWriteIds)) - aborted
-    return ValidWriteIds(int(found.writeIdHighWaterMark), still, aborted)
+def _write_ids(response: Any) -> ValidWriteIds:
+    aborted = frozenset(int(number) for i, number in enumerate(response.invalidWriteIds) if _bit(response.abortedBits, i))
+    open_ids = frozenset(map(int, response.invalidWriteIds)) - aborted
+    return ValidWriteIds(int(response.writeIdHighWaterMark), open_ids, aborted)
 
 
 def _bit(packed: bytes | None, index: int) -> bool:
-    """Return a bit, counted from the lowest one of each byte."""
     return packed is not None and index >> 3 < len(packed) and bool(packed[index >> 3] >> (index & 7) & 1)
 
 

@@ -1,4 +1,4 @@
-"""Tables and partitions as Hive's metastore keeps them, made of ours and read into ours."""
+"""Conversion of a Hive Metastore's tables and partitions."""
 
 from __future__ import annotations
 
@@ -21,47 +21,39 @@ if TYPE_CHECKING:
 
 _ORC: Final = "org.apache.hadoop.hive.ql.io.orc."
 _COMMENT: Final = "comment"
-"""The parameter in which Hive and Trino keep the comment on a table."""
+"""The parameter in which Hive and Trino store a table's comment."""
 _IDENTITY: Final = "rowmerge_nb.table_id"
 _REGISTERED: Final = "rowmerge_nb.registered"
-"""Hive calls every transactional table its own; this says that the files were there before, and stay when it is dropped."""
+"""Marks a registered table, whose files stay when it is dropped. Hive treats every transactional table as managed."""
 
 
-def folder_of(location: str | None, what: str) -> Path:
-    """Return the folder that a location names.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED, it is not on a file system that the operating system mounts.
+def folder_of(location: str | None, subject: str) -> Path:
+    """Return the folder of a location; NOT_SUPPORTED if it is not on a mounted file system.
 
     >>> folder_of("file:///lake/a%20b/t", "Table 's.t'").as_posix(), folder_of("file:/lake/t", "Table 's.t'").as_posix()
     ('/lake/a%20b/t', '/lake/t')
     """
-    # Hive writes paths as they are, and does not encode what is special in addresses. Two slashes would name a host.
+    # Hive does not percent-encode paths. Two slashes would begin a host.
     text = str(location or "")
     path = text.removeprefix("file:")
     names_host = path.startswith("//") and not path.startswith("///") and path != text
     if not path.startswith("/") or names_host or "\0" in path:
         raise ConnectorError(
-            f"{what} lies at '{location}', and only folders of mounted file systems are read",
+            f"{subject} lies at '{location}', and only folders of mounted file systems are read",
             hint="Mount the store, and make the table at the mounted folder.",
         )
     return Path("/" + path.lstrip("/"))
 
 
-def hive_table_of(name: SchemaTableName, found: Any, not_null: Collection[str]) -> HiveTable:
-    """Return a table of the metastore.
-
-    Args:
-        name: its schema and name.
-        found: what the metastore says.
-        not_null: the columns that must not be NULL.
+def hive_table_of(name: SchemaTableName, metastore_table: Any, not_null: Collection[str]) -> HiveTable:
+    """Convert a table of the metastore.
 
     Raises:
-        ConnectorError: NOT_SUPPORTED, with what is not: a view, another format, insert-only, a type, a store; HIVE_METASTORE_ERROR if
-            what it says of the table cannot be.
+        ConnectorError: NOT_SUPPORTED for a view, another format, an insert-only table, a type or a store; HIVE_METASTORE_ERROR for an
+            invalid description.
     """
     try:
-        return _table_of(name, found, not_null)
+        return _table_of(name, metastore_table, not_null)
     except (AttributeError, TypeError, ValueError, RecursionError) as error:
         raise ConnectorError(
             f"The Hive Metastore describes table '{name}' by what cannot be: {error}",
@@ -70,12 +62,12 @@ def hive_table_of(name: SchemaTableName, found: Any, not_null: Collection[str]) 
         ) from error
 
 
-def _table_of(name: SchemaTableName, found: Any, not_null: Collection[str]) -> HiveTable:
-    parameters = {key.lower(): value for key, value in (found.parameters or {}).items()}
-    storage = found.sd
-    if found.tableType not in {"MANAGED_TABLE", "EXTERNAL_TABLE"}:
+def _table_of(name: SchemaTableName, metastore_table: Any, not_null: Collection[str]) -> HiveTable:
+    parameters = {key.lower(): value for key, value in (metastore_table.parameters or {}).items()}
+    storage = metastore_table.sd
+    if metastore_table.tableType not in {"MANAGED_TABLE", "EXTERNAL_TABLE"}:
         raise ConnectorError(
-            f"'{name}' is of kind {found.tableType} in the metastore, and only tables are read",
+            f"'{name}' is of kind {metastore_table.tableType} in the metastore, and only tables are read",
             hint="Make a table of it in Hive or Trino: CREATE TABLE ... AS SELECT.",
         )
     if not str(storage.inputFormat).startswith(_ORC):
@@ -91,27 +83,28 @@ def _table_of(name: SchemaTableName, found: Any, not_null: Collection[str]) -> H
         )
     folder = folder_of(storage.location, f"Table '{name}'")
     data = [(field.name, type_of_hive(field.type), field.comment) for field in storage.cols]
-    keys = [(field.name, type_of_hive(field.type), field.comment) for field in found.partitionKeys or ()]
+    keys = [(field.name, type_of_hive(field.type), field.comment) for field in metastore_table.partitionKeys or ()]
     bucketed = storage.numBuckets is not None and storage.numBuckets > 0 and bool(storage.bucketCols)
     version = int(parameters.get("bucketing_version") or 1)
     _require_layout([column for column, _, _ in data], storage if bucketed else None, version)
     return HiveTable(
-        parameters.get(_IDENTITY) or f"{name}@{found.createTime}",
+        parameters.get(_IDENTITY) or f"{name}@{metastore_table.createTime}",
         name,
         str(folder),
-        tuple(ColumnMetadata(column, kind, column not in not_null, comment=text) for column, kind, text in (*data, *keys)),
+        tuple(
+            ColumnMetadata(column, sql_type, column not in not_null, comment=text) for column, sql_type, text in (*data, *keys)
+        ),
         tuple(column for column, _, _ in keys),
         tuple(storage.bucketCols) if bucketed else (),
         storage.numBuckets if bucketed else None,
         version,
-        found.tableType == "MANAGED_TABLE" and _REGISTERED not in parameters,
+        metastore_table.tableType == "MANAGED_TABLE" and _REGISTERED not in parameters,
         transactional,
         parameters.get(_COMMENT),
     )
 
 
 def _require_layout(names: Sequence[str], buckets: Any, version: int) -> None:
-    """Raise a ValueError if a table has no columns, or buckets that no table has."""
     if not names:
         raise ValueError("it has no columns")
     if buckets is not None and (
@@ -121,7 +114,7 @@ def _require_layout(names: Sequence[str], buckets: Any, version: int) -> None:
 
 
 def thrift_table(table: HiveTable, owner: str) -> Any:
-    """Make a table of the metastore, with the parameters by which Hive and Trino know a transactional one."""
+    """Build the metastore's table, with the parameters of a transactional one."""
     parameters = {_IDENTITY: table.id} if table.comment is None else {_IDENTITY: table.id, _COMMENT: table.comment}
     if table.transactional:
         parameters |= {"transactional": "true", "transactional_properties": "default"}
@@ -144,30 +137,30 @@ def thrift_table(table: HiveTable, owner: str) -> Any:
     )
 
 
-def set_comments(found: Any, table: HiveTable) -> None:
-    """Set the comments of a metastore's table to those of one of ours, and leave everything else.
+def set_comments(metastore_table: Any, table: HiveTable) -> None:
+    """Set the comments of a metastore's table, leaving everything else.
 
-    >>> found = ttypes.Table(parameters={"comment": "old"}, sd=ttypes.StorageDescriptor(cols=[ttypes.FieldSchema("id", "int", None)]))
-    >>> set_comments(found, HiveTable("1", None, "/t", (ColumnMetadata("ID", None, comment="key"),)))
-    >>> found.parameters, found.sd.cols[0].comment
+    >>> table = ttypes.Table(parameters={"comment": "old"}, sd=ttypes.StorageDescriptor(cols=[ttypes.FieldSchema("id", "int", None)]))
+    >>> set_comments(table, HiveTable("1", None, "/t", (ColumnMetadata("ID", None, comment="key"),)))
+    >>> table.parameters, table.sd.cols[0].comment
     ({}, 'key')
     """
-    given = {column.name.lower(): column.comment for column in table.columns}
-    for field in (*found.sd.cols, *(found.partitionKeys or ())):
-        field.comment = given.get(field.name)
-    others = {key: value for key, value in (found.parameters or {}).items() if key.lower() != _COMMENT}
-    found.parameters = others if table.comment is None else {**others, _COMMENT: table.comment}
+    comments = {column.name.lower(): column.comment for column in table.columns}
+    for field in (*metastore_table.sd.cols, *(metastore_table.partitionKeys or ())):
+        field.comment = comments.get(field.name)
+    others = {key: value for key, value in (metastore_table.parameters or {}).items() if key.lower() != _COMMENT}
+    metastore_table.parameters = others if table.comment is None else {**others, _COMMENT: table.comment}
 
 
 def thrift_partition(table: HiveTable, name: str) -> Any:
-    """Make a partition of the metastore."""
+    """Build the metastore's partition."""
     values = [DEFAULT_PARTITION if text is None else text for text in partition_texts(name)]
     storage = _storage(table, f"{table.location}/{name}")
     return ttypes.Partition(values, table.name.schema, table.name.table, int(time.time()), 0, storage, {})
 
 
 def constraints_of(table: HiveTable) -> list[Any]:
-    """Make the constraints of the columns that must not be NULL."""
+    """Build NOT NULL constraints."""
     name = table.name
     return [
         ttypes.SQLNotNullConstraint("hive", name.schema, name.table, column.name.lower(), None, True, True, True)

@@ -1,4 +1,4 @@
-"""Types as Hive writes them in its metastore: ``array<struct<a:int>>`` is our ``array(row(a integer))``."""
+"""Hive's type names: ``array<struct<a:int>>`` is ``array(row(a integer))`` here."""
 
 from __future__ import annotations
 
@@ -20,46 +20,43 @@ _TYPES: Final = {
     "string": Type("varchar"),
     "binary": Type("varbinary"),
     "date": Type("date"),
-    # Hive's timestamps have nine decimals, of which six come through Arrow and Spark.
+    # Hive's timestamps have nine decimals, of which Arrow and Spark keep six.
     "timestamp": Type("timestamp", (6,)),
     "decimal": decimal_of(10),
 }
 _WORD: Final = re.compile(r"\s*([^<>(),:]+|[<>(),:])\s*")
 
 
-def hive_type_name(kind: Type) -> str:
-    """Write a type as Hive does.
+def hive_type_name(sql_type: Type) -> str:
+    """Format a type as Hive does.
 
     >>> from rowmerge_nb.spi.types import parse_type
     >>> hive_type_name(parse_type("row(A integer, b map(varchar(3), decimal(5,2)))"))
     'struct<a:int,b:map<varchar(3),decimal(5,2)>>'
     """
-    if kind.base == "array":
-        return f"array<{hive_type_name(kind.parameters[0])}>"
-    if kind.base == "map":
-        return f"map<{hive_type_name(kind.parameters[0])},{hive_type_name(kind.parameters[1])}>"
-    if kind.base == "row":
-        pairs = zip(kind.fields, kind.parameters, strict=True)
+    if sql_type.base == "array":
+        return f"array<{hive_type_name(sql_type.parameters[0])}>"
+    if sql_type.base == "map":
+        return f"map<{hive_type_name(sql_type.parameters[0])},{hive_type_name(sql_type.parameters[1])}>"
+    if sql_type.base == "row":
+        pairs = zip(sql_type.fields, sql_type.parameters, strict=True)
         return f"struct<{','.join(f'{str(name).lower()}:{hive_type_name(inner)}' for name, inner in pairs)}>"
-    if kind.base == "timestamp":
+    if sql_type.base == "timestamp":
         return "timestamp"
-    if kind.base in {"varchar", "char", "decimal"} and kind.parameters:
-        return f"{kind.base}({','.join(map(str, kind.parameters))})"
-    return _NAMES.get(kind.base, kind.base)
+    if sql_type.base in {"varchar", "char", "decimal"} and sql_type.parameters:
+        return f"{sql_type.base}({','.join(map(str, sql_type.parameters))})"
+    return _NAMES.get(sql_type.base, sql_type.base)
 
 
 def type_of_hive(text: str) -> Type:
-    """Read a type that Hive wrote.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED, the type is none of those that tables here can have.
+    """Parse Hive's name of a type; NOT_SUPPORTED without a counterpart.
 
     >>> str(type_of_hive("struct<a:int,b:map<varchar(3),decimal(5,2)>>"))
     'row(a integer, b map(varchar(3), decimal(5,2)))'
     """
     words = _WORD.findall(text)
     try:
-        kind = _read(words)
+        sql_type = _read(words)
     except (IndexError, ValueError):
         words = [text]
     if words:
@@ -67,24 +64,23 @@ def type_of_hive(text: str) -> Type:
             f"Hive's type '{text}' has no counterpart here",
             hint="Read the table through a view without the column, or another table.",
         )
-    return kind
+    return sql_type
 
 
 def _read(words: list[str]) -> Type:
-    """Take a type from the front of the words."""
     name = words.pop(0)
-    kind = name.lower()
-    if kind in {"array", "map"}:
+    base = name.lower()
+    if base in {"array", "map"}:
         _take(words, "<")
         inner = _read(words)
-        if kind == "map":
+        if base == "map":
             _take(words, ",")
-            made = map_of(inner, _read(words))
+            nested_type = map_of(inner, _read(words))
         else:
-            made = array_of(inner)
+            nested_type = array_of(inner)
         _take(words, ">")
-        return made
-    if kind == "struct":
+        return nested_type
+    if base == "struct":
         fields = []
         separator = _take(words, "<")
         while separator != ">":
@@ -99,13 +95,13 @@ def _read(words: list[str]) -> Type:
         while separator != ")":
             numbers.append(int(words.pop(0)))
             separator = _take(words, ",", ")")
-        if kind == "decimal":
+        if base == "decimal":
             return decimal_of(*numbers)
-        if kind in {"varchar", "char"} and len(numbers) == 1:
-            return Type(kind, tuple(numbers))
-    if kind not in _TYPES:
+        if base in {"varchar", "char"} and len(numbers) == 1:
+            return Type(base, tuple(numbers))
+    if base not in _TYPES:
         raise ValueError(name)
-    return _TYPES[kind]
+    return _TYPES[base]
 
 
 def _take(words: list[str], *expected: str) -> str:

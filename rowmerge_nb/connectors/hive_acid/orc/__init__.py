@@ -1,1 +1,1 @@
-"""ORC files of transactional tables, and what of them Arrow does not read or write."""
+"""ORC files of transactional tables."""

@@ -1,4 +1,4 @@
-"""How ORC files are compressed, by the names that Trino's ``hive.compression-codec`` has for it."""
+"""Compression codecs of ORC files, named as in Trino's ``hive.compression-codec``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class OrcCodec(Enum):
-    """A codec; its value is what Arrow calls it."""
+    """A codec; the value is Arrow's name for it."""
 
     NONE = "uncompressed"
     SNAPPY = "snappy"
@@ -22,22 +22,22 @@ class OrcCodec(Enum):
 
     @property
     def arrow(self) -> Literal["uncompressed", "snappy", "zlib", "zstd"]:
-        """What Arrow calls it."""
+        """Arrow's name."""
         return self.value
 
     @property
     def pyorc(self) -> Any:
-        """What ORC's own library calls it."""
+        """The pyorc codec."""
         import pyorc
 
         return pyorc.CompressionKind[{"GZIP": "ZLIB"}.get(self.name, self.name)]
 
 
 def orc_codec(name: str) -> OrcCodec:
-    """Return the codec of a name, in whatever case.
+    """Return the codec of a name, ignoring case.
 
     Raises:
-        ConnectorError: INVALID_ARGUMENTS, it is none of them.
+        ConnectorError: INVALID_ARGUMENTS for an unknown name.
 
     >>> orc_codec("zstd")
     <OrcCodec.ZSTD: 'zstd'>

@@ -1,7 +1,4 @@
-"""Files that ORC's own library writes, value by value: for timestamps before 1970 with a fraction, which Arrow's writer gets wrong.
-
-It is several times slower than Arrow's, and needs the package pyorc; a file is written by it only if it holds such a timestamp.
-"""
+"""ORC files written by pyorc, for timestamps before 1970 with a fraction, which Arrow writes wrongly."""
 
 from __future__ import annotations
 
@@ -28,14 +25,8 @@ _BATCH: Final = 10_000
 class ExactWriter:
     """Writes events into a file.
 
-    Args:
-        path: the file to make.
-        columns: the data columns.
-        stripe_bytes: how large a stripe is to be.
-        codec: how the file is compressed.
-
     Raises:
-        ExecutionError: NOT_SUPPORTED, pyorc is not installed.
+        ExecutionError: NOT_SUPPORTED if pyorc is not installed.
     """
 
     def __init__(self, path: Path, columns: Sequence[ColumnMetadata], stripe_bytes: int, codec: OrcCodec) -> None:
@@ -51,12 +42,12 @@ class ExactWriter:
         names = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
         numbers = dict(zip(names, (INTEGER, BIGINT, INTEGER, BIGINT, BIGINT), strict=True))
         row = row_of([(column.name.lower(), lowered(column.type)) for column in columns])
-        self._kind = row_of([*numbers.items(), ("row", row)])
+        self._event_type = row_of([*numbers.items(), ("row", row)])
         moments: Any = _Moments
         self._file = path.open("wb")
         self._writer = pyorc.Writer(
             self._file,
-            _schema(self._kind, pyorc),
+            _schema(self._event_type, pyorc),
             batch_size=_BATCH,
             stripe_size=stripe_bytes,
             compression=codec.pyorc,
@@ -69,7 +60,7 @@ class ExactWriter:
         for start in range(0, events.num_rows, _BATCH):
             part = events.slice(start, _BATCH).combine_chunks().to_struct_array()
             array = part.combine_chunks() if hasattr(part, "combine_chunks") else part
-            self._writer.writerows(with_numbers(array, self._kind).to_pylist(maps_as_pydicts="strict"))
+            self._writer.writerows(with_numbers(array, self._event_type).to_pylist(maps_as_pydicts="strict"))
 
     def close(self) -> None:
         """Write the file's end."""
@@ -78,8 +69,6 @@ class ExactWriter:
 
 
 class _Moments:
-    """Timestamps as microseconds since 1970."""
-
     @staticmethod
     def to_orc(value: int, _zone: Any) -> tuple[int, int]:
         seconds, rest = divmod(value, _SECOND)
@@ -90,19 +79,18 @@ class _Moments:
         return seconds * _SECOND + nanoseconds // 1000
 
 
-def _schema(kind: Type, pyorc: Any) -> Any:
-    """Return ORC's type for one of ours."""
-    if kind.base == "row":
-        pairs = zip(kind.fields, kind.parameters, strict=True)
+def _schema(sql_type: Type, pyorc: Any) -> Any:
+    if sql_type.base == "row":
+        pairs = zip(sql_type.fields, sql_type.parameters, strict=True)
         return pyorc.Struct(**{str(name): _schema(inner, pyorc) for name, inner in pairs})
-    if kind.base == "array":
-        return pyorc.Array(_schema(kind.parameters[0], pyorc))
-    if kind.base == "map":
-        return pyorc.Map(*(_schema(inner, pyorc) for inner in kind.parameters))
-    if kind.base == "decimal":
-        return pyorc.Decimal(*kind.parameters)
-    if kind.base in {"varchar", "char"} and kind.parameters:
-        return {"varchar": pyorc.VarChar, "char": pyorc.Char}[kind.base](kind.parameters[0])
+    if sql_type.base == "array":
+        return pyorc.Array(_schema(sql_type.parameters[0], pyorc))
+    if sql_type.base == "map":
+        return pyorc.Map(*(_schema(inner, pyorc) for inner in sql_type.parameters))
+    if sql_type.base == "decimal":
+        return pyorc.Decimal(*sql_type.parameters)
+    if sql_type.base in {"varchar", "char"} and sql_type.parameters:
+        return {"varchar": pyorc.VarChar, "char": pyorc.Char}[sql_type.base](sql_type.parameters[0])
     return {
         "boolean": pyorc.Boolean,
         "tinyint": pyorc.TinyInt,
@@ -115,4 +103,4 @@ def _schema(kind: Type, pyorc: Any) -> Any:
         "varbinary": pyorc.Binary,
         "date": pyorc.Date,
         "timestamp": pyorc.Timestamp,
-    }[kind.base]()
+    }[sql_type.base]()

@@ -1,4 +1,4 @@
-"""Protocol buffers and chunks, of which the tails of ORC files are made: read and written just as far as tails need it."""
+"""Protocol buffers and compression chunks in tails of ORC files."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 VARINT, _FIXED64, BYTES, _FIXED32 = 0, 1, 2, 5
 _NONE, _ZLIB, _SNAPPY, _ZSTD = 0, 1, 2, 5
 _CUT: Final = 64 * 1024 - 1
-"""One chunk holds what its file's buffers hold at most, 64 KB by Arrow's default."""
+"""The size of a written chunk: at most the reader's buffer, 64 KB by Arrow's default."""
 
 _LARGEST: Final = 1 << 23
-"""A chunk holds no more, since its header has 23 bits for the length of one that is not packed."""
+"""The largest chunk: a header has 23 bits for the length of an uncompressed one."""
 _MOST: Final = 1 << 28
-"""More than the tail of any file has."""
+"""A limit above the size of any tail."""
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """Yield number, wire type and value of every field of a protocol buffer."""
+    """Yield number, wire type and value of each field."""
     at = 0
     while at < len(message):
         key, at = _read_varint(message, at)
@@ -40,16 +40,16 @@ def fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
 
 
 def numbers_in(value: bytes) -> list[int]:
-    """Return the numbers that are packed into one value."""
-    found, at = [], 0
+    """Return the varints packed into one value."""
+    numbers, at = [], 0
     while at < len(value):
         number, at = _read_varint(value, at)
-        found.append(number)
-    return found
+        numbers.append(number)
+    return numbers
 
 
 def signed(value: int) -> int:
-    """Return the signed number that a field of type ``sint64`` means.
+    """Decode a field of type ``sint64``.
 
     >>> signed(3), signed(4)
     (-2, 2)
@@ -68,7 +68,7 @@ def _read_varint(message: bytes, at: int) -> tuple[int, int]:
 
 
 def varint(value: int) -> bytes:
-    """Write a number."""
+    """Encode a varint."""
     digits = bytearray()
     while value >= 0x80:
         digits.append(value & 0x7F | 0x80)
@@ -78,7 +78,7 @@ def varint(value: int) -> bytes:
 
 
 def encoded(number: int, wire: int, value: int | bytes) -> bytes:
-    """Write a field as it was read."""
+    """Encode a field."""
     key = varint(number << 3 | wire)
     if isinstance(value, int):
         return key + varint(value)
@@ -86,7 +86,7 @@ def encoded(number: int, wire: int, value: int | bytes) -> bytes:
 
 
 def field(number: int, value: int | bytes) -> bytes:
-    """Write a field that is a number, a text or a message.
+    """Encode a field that is a number, text or message.
 
     >>> list(fields(field(2, b"a") + field(1, 300)))
     [(2, 2, b'a'), (1, 0, 300)]
@@ -95,10 +95,10 @@ def field(number: int, value: int | bytes) -> bytes:
 
 
 def decompressed(data: bytes, codec: int) -> bytes:
-    """Undo ORC's chunks: three bytes of header each, of which the lowest bit says that the chunk is as it was.
+    """Decompress ORC chunks. The lowest bit of a chunk's three-byte header marks an uncompressed one.
 
     Raises:
-        ValueError: the codec is none that is known here, or the chunks unfold to more than a tail has.
+        ValueError: the codec is unknown, or the result too large.
     """
     if codec == _NONE:
         return data
@@ -135,7 +135,7 @@ def _unpacked(chunk: bytes, codec: int) -> bytes:
 
 
 def compressed(plain: bytes, codec: int) -> bytes:
-    """Write chunks that are as they were: they need no packing."""
+    """Write uncompressed chunks."""
     if codec == _NONE:
         return plain
     chunks = [plain[at : at + _CUT] for at in range(0, len(plain), _CUT)]

@@ -1,4 +1,4 @@
-"""Reading ORC files of transactional tables: six columns, the last of them the row."""
+"""Reading of ORC files of transactional tables, whose last of six columns is the row."""
 
 from __future__ import annotations
 
@@ -27,18 +27,14 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
 
 KEYS: Final = ("originalTransaction", "bucket", "rowId")
-_WRITE_ID_PLACE, _NUMBER_PLACE = 1, 3
+_WRITE_ID_INDEX, _NUMBER_INDEX = 1, 3
 _ACID_COLUMNS: Final = ("operation", "originaltransaction", "bucket", "rowid", "currenttransaction", "row")
 _ROW_ID_BITS: Final = 40
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[Any]:
-    """Open an ORC file; what is wrong with it is told as the store's error.
-
-    Raises:
-        ConnectorError: HIVE_FILE_NOT_FOUND or HIVE_BAD_DATA.
-    """
+    """Open an ORC file; HIVE_FILE_NOT_FOUND or HIVE_BAD_DATA."""
     from pyarrow import orc
 
     try:
@@ -52,7 +48,7 @@ def reading(path: Path) -> Iterator[Any]:
     except RowMergeError:
         raise
     except Exception as error:
-        # Nobody lists what Arrow raises, and what its answers make of us, where the bytes of a file are not what they were.
+        # Arrow raises various errors for corrupt bytes, and so does code that uses its results.
         raise ConnectorError(
             f"'{path}' cannot be read as ORC: {' '.join(str(error).split())}",
             code="HIVE_BAD_DATA",
@@ -61,13 +57,13 @@ def reading(path: Path) -> Iterator[Any]:
 
 
 def row_count(path: Path) -> int:
-    """Return the number of rows in a file, as its footer says."""
+    """Return the number of rows in a file's footer."""
     with reading(path) as file:
         return int(file.nrows)
 
 
 class RowKeys:
-    """What identifies the rows of a page: original write id, bucket number (codec version 1) and row number."""
+    """Row keys: original write id, bucket number (codec version 1) and row number."""
 
     def __init__(self, write_ids: npt.NDArray[np.int64], buckets: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> None:
         self.write_ids = write_ids
@@ -81,80 +77,75 @@ class RowKeys:
 
     @classmethod
     def of(cls, page: Page) -> RowKeys:
-        """Take the keys out of the columns of a file."""
+        """Read the keys from a file's columns."""
         write_ids, buckets, numbers = (page.column(name).to_numpy(zero_copy_only=False) for name in KEYS)
         return cls(write_ids, normalized_buckets(buckets), numbers)
 
     @classmethod
     def of_original(cls, bucket: int, first: int, rows: int) -> RowKeys:
-        """Return the keys of rows that were there before all transactions."""
+        """Return the keys of rows without row ids."""
         constant = np.full(rows, encode_bucket(bucket), np.int64)
         return cls(np.zeros(rows, np.int64), constant, np.arange(first, first + rows))
 
     @classmethod
-    def concat(cls, several: Sequence[RowKeys]) -> RowKeys:
+    def concat(cls, batches: Sequence[RowKeys]) -> RowKeys:
         """Concatenate keys."""
-        parts = [(keys.write_ids, keys.buckets, keys.numbers) for keys in several] or [(np.zeros(0, np.int64),) * 3]
+        parts = [(keys.write_ids, keys.buckets, keys.numbers) for keys in batches] or [(np.zeros(0, np.int64),) * 3]
         return cls(*(np.concatenate([part[i] for part in parts]) for i in range(3)))
 
     def take(self, rows: npt.NDArray[np.int64]) -> RowKeys:
-        """Return some of them."""
+        """Return the keys at some indexes."""
         return RowKeys(self.write_ids[rows], self.buckets[rows], self.numbers[rows])
 
     def order(self) -> npt.NDArray[np.int64]:
-        """Return the order in which Hive wants events: by write id, bucket, row number."""
+        """Return the sort order: by write id, bucket, row number."""
         return np.lexsort((self.numbers, self.locations))
 
     def as_array(self) -> pa.Array:
-        """Return them as row ids."""
+        """Return the keys as row ids."""
         arrays = [pa.array(self.write_ids), pa.array(self.buckets.astype(np.int32)), pa.array(self.numbers)]
         return pa.StructArray.from_arrays(arrays, names=list(KEYS))
 
 
 @dataclass(frozen=True)
 class KeyBounds:
-    """Between which keys rows lie: write ids and row numbers, both ends included."""
+    """Inclusive bounds of write ids and row numbers."""
 
     write_ids: tuple[int, int]
     numbers: tuple[int, int]
 
     @classmethod
     def of(cls, tail: OrcTail, stripes: Sequence[Stripe]) -> KeyBounds | None:
-        """Take them out of the statistics of stripes; None if those do not tell."""
+        """Return the bounds by statistics, or None."""
         pairs = []
-        for index in (_WRITE_ID_PLACE, _NUMBER_PLACE):
-            found = [tail.range(stripe.number, tail.column(index), BIGINT) for stripe in stripes]
-            lows = [one.low for one in found if one is not None and one.low is not None]
-            highs = [one.high for one in found if one is not None and one.high is not None]
-            if not found or not len(lows) == len(highs) == len(found):
+        for index in (_WRITE_ID_INDEX, _NUMBER_INDEX):
+            ranges = [tail.range(stripe.number, tail.column(index), BIGINT) for stripe in stripes]
+            lows = [value_range.low for value_range in ranges if value_range is not None and value_range.low is not None]
+            highs = [value_range.high for value_range in ranges if value_range is not None and value_range.high is not None]
+            if not ranges or not len(lows) == len(highs) == len(ranges):
                 return None
             pairs.append((min(lows), max(highs)))
         return cls(*pairs)
 
     def meets(self, other: KeyBounds | None) -> bool:
-        """Return whether a key can be within both."""
+        """Return whether a key can be within both bounds."""
         return other is None or all(
             mine[0] <= theirs[1] and theirs[0] <= mine[1]
             for mine, theirs in ((self.write_ids, other.write_ids), (self.numbers, other.numbers))
         )
 
     def contains(self, keys: RowKeys) -> npt.NDArray[np.bool_]:
-        """Return for each key whether it lies between them."""
+        """Return a mask of the keys within the bounds."""
         within: npt.NDArray[np.bool_] = (keys.write_ids >= self.write_ids[0]) & (keys.write_ids <= self.write_ids[1])
         within &= (keys.numbers >= self.numbers[0]) & (keys.numbers <= self.numbers[1])
         return within
 
 
 class DeletedRows:
-    """The delete events that concern a file, or a part of one. No others are held in memory.
-
-    Args:
-        paths: the files that hold them.
-        bounds: between which keys the rows lie that are asked about; None if that is not known.
-    """
+    """The delete events that concern a file, within the bounds of its row keys if known."""
 
     def __init__(self, paths: Sequence[Path], bounds: KeyBounds | None = None) -> None:
-        keys = RowKeys.concat([found for path in paths for found in _events_within(path, bounds)])
+        keys = RowKeys.concat([keys_within for path in paths for keys_within in _events_within(path, bounds)])
         self._locations, codes = np.unique(keys.locations, return_inverse=True)
         self._events = ascending(codes.reshape(-1).astype(np.int64) << _ROW_ID_BITS | keys.numbers)
 
@@ -162,17 +153,16 @@ class DeletedRows:
         return bool(self._events.size)
 
     def contains(self, keys: RowKeys) -> npt.NDArray[np.bool_]:
-        """Return for each row whether it was deleted."""
+        """Return a mask of the deleted rows."""
         locations = keys.locations
         codes = np.minimum(np.searchsorted(self._locations, locations), self._locations.size - 1)
         events = codes.astype(np.int64) << _ROW_ID_BITS | keys.numbers
-        found = np.minimum(np.searchsorted(self._events, events), self._events.size - 1)
-        hit: npt.NDArray[np.bool_] = (self._locations[codes] == locations) & (self._events[found] == events)
+        indexes = np.minimum(np.searchsorted(self._events, events), self._events.size - 1)
+        hit: npt.NDArray[np.bool_] = (self._locations[codes] == locations) & (self._events[indexes] == events)
         return hit
 
 
 def _events_within(path: Path, bounds: KeyBounds | None) -> Iterator[RowKeys]:
-    """Yield the keys of delete events that lie within bounds; stripes that have none are not read."""
     tail = read_tail(path) if bounds is not None else None
     skipped = set()
     if tail is not None and bounds is not None:
@@ -201,12 +191,7 @@ def _check_acid(path: Path, schema: pa.Schema) -> None:
 
 @dataclass(frozen=True)
 class KeysFirst:
-    """Columns that are read before the others, and what they say of a stripe.
-
-    Args:
-        columns: the columns, with their positions among the columns of files.
-        matter: tells of the columns of a stripe whether a row of it matters.
-    """
+    """Columns that are read first, to decide whether any row of a stripe matters."""
 
     columns: Sequence[tuple[int, ColumnMetadata]]
     matter: Callable[[list[pa.Array]], bool]
@@ -221,50 +206,44 @@ def read_rows(
     stripes: Sequence[Stripe] | None = None,
     first: KeysFirst | None = None,
 ) -> Iterator[tuple[int, RowKeys | None, list[pa.Array]]]:
-    """Read a file stripe by stripe, and of it only what is asked for.
+    """Read columns of a file, stripe by stripe.
 
-    Args:
-        path: the file.
-        columns: the wanted columns and their positions among the columns of files: files are matched by position, so that a
-            renamed column keeps its values and one that came later is NULL.
-        original: bucket and number of the first row of a file without row ids; None for one with them.
-        keys: give the rows' keys.
-        stripes: what to read of the file; None for all of it.
-        first: leaves out stripes by some of their columns.
+    Columns are matched by index: a renamed column keeps its values, and a later one is NULL. ``original`` is bucket and number of the first
+    row for a file without row ids. ``first`` decides whether a stripe is skipped.
 
     Yields:
-        The number of rows, their keys, and one array per column.
+        The number of rows, their keys, and the columns.
     """
     with reading(path) as file:
         if original is None:
             _check_acid(path, file.schema)
         fields = list(file.schema) if original is not None else list(file.schema.field("row").type)
-        wanted = _wanted(columns, fields, original is not None, keys)
+        column_names = _file_columns(columns, fields, original is not None, keys)
         flat = original is not None
         start = original[1] if original is not None else 0
-        deciding = _wanted(first.columns, fields, flat, False) if first is not None and first.columns else []
+        deciding = _file_columns(first.columns, fields, flat, False) if first is not None and first.columns else []
         for stripe in range(file.nstripes) if stripes is None else stripes:
             at = stripe.number if isinstance(stripe, Stripe) else stripe
             if isinstance(stripe, Stripe):
                 start = stripe.first + (original[1] if original is not None else 0)
             if first is not None and deciding:
-                keys_alone = file.read_stripe(at, columns=deciding)
-                if not first.matter(_arrays(path, keys_alone, first.columns, fields, flat)):
-                    start += keys_alone.num_rows
+                deciding_page = file.read_stripe(at, columns=deciding)
+                if not first.matter(_arrays(path, deciding_page, first.columns, fields, flat)):
+                    start += deciding_page.num_rows
                     continue
-            page = file.read_stripe(at, columns=wanted)
-            found: RowKeys | None = None
+            page = file.read_stripe(at, columns=column_names)
+            row_keys: RowKeys | None = None
             if keys:
-                found = RowKeys.of(page) if original is None else RowKeys.of_original(original[0], start, page.num_rows)
+                row_keys = RowKeys.of(page) if original is None else RowKeys.of_original(original[0], start, page.num_rows)
             start += page.num_rows
-            yield page.num_rows, found, _arrays(path, page, columns, fields, original is not None)
+            yield page.num_rows, row_keys, _arrays(path, page, columns, fields, original is not None)
 
 
-def _wanted(columns: Sequence[tuple[int, ColumnMetadata]], fields: Sequence[pa.Field], flat: bool, keys: bool) -> list[str]:
+def _file_columns(columns: Sequence[tuple[int, ColumnMetadata]], fields: Sequence[pa.Field], flat: bool, keys: bool) -> list[str]:
     prefix = "" if flat else "row."
     names = [prefix + fields[index].name for index, _ in columns if index < len(fields)]
     if any("." in name.removeprefix(prefix) for name in names):
-        # A dot in a name cannot be told from the step into a row.
+        # A dot in a name is ambiguous with a step into a row.
         names = [field.name for field in fields] if flat else ["row"]
     if not flat and keys:
         names += KEYS
@@ -301,7 +280,7 @@ def _arrays(
 
 
 def read_deletes(paths: Sequence[Path]) -> tuple[RowKeys, npt.NDArray[np.int64]]:
-    """Read delete events: which rows, and the write ids of the transactions that deleted them."""
+    """Read the deleted rows, and the write ids of the deleting transactions."""
     pages = [page for path in paths for page in _stripes(path, (*KEYS, "currentTransaction"))]
     current = [page.column("currentTransaction").to_numpy(zero_copy_only=False) for page in pages]
     return RowKeys.concat([RowKeys.of(page) for page in pages]), np.concatenate([*current, np.zeros(0, np.int64)])

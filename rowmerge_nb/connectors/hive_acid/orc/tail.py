@@ -1,8 +1,8 @@
-"""Tails of ORC files: what they tell of stripes, and what Arrow does not write into them.
+"""Tails of ORC files: statistics of stripes, and metadata that Arrow does not write.
 
-A file ends with statistics of its stripes, its footer, a postscript that says how long both are, and one byte that says how long the
-postscript is. All of them are protocol buffers. Arrow reads user metadata and the lengths of texts but writes neither: Hive 3 wants to know
-the last key of every stripe from the former, and a ``varchar(n)`` is told from a string by the latter.
+A file ends with statistics of stripes, footer, postscript (with the lengths of both) and one byte with the postscript's length. Arrow
+reads user metadata and lengths of texts but writes neither. Hive 3 reads the last key of each stripe from the former, and the latter
+distinguish ``varchar(n)`` from a string.
 """
 
 from __future__ import annotations
@@ -47,14 +47,7 @@ _EPOCH: Final = dt.date(1970, 1, 1)
 
 @dataclass(frozen=True)
 class Stripe:
-    """A stripe of a file.
-
-    Args:
-        number: its place, from 0.
-        first: how many rows come before it.
-        rows: how many it has.
-        size: its bytes in the file.
-    """
+    """A stripe of a file; ``first`` rows come before it."""
 
     number: int
     first: int
@@ -64,13 +57,7 @@ class Stripe:
 
 @dataclass(frozen=True)
 class ValueRange:
-    """What is known of a column in a stripe.
-
-    Args:
-        count: how many values are not NULL.
-        low: none is smaller; None if that is not known.
-        high: none is larger; None if that is not known.
-    """
+    """The number of values (not NULL) of a column in a stripe, and their bounds if known."""
 
     count: int
     low: Any = None
@@ -79,12 +66,11 @@ class ValueRange:
 
 @dataclass(frozen=True)
 class OrcTail:
-    """What the tail of a file tells.
+    """The parsed tail of a file.
 
     Args:
-        stripes: the stripes.
-        children: per type, by its number, the numbers of the types within it; the first type is the whole file.
-        statistics: per stripe the statistics of every type, encoded.
+        children: for each type the numbers of its nested types; type 0 is the whole file.
+        statistics: encoded, by stripe and type.
     """
 
     stripes: tuple[Stripe, ...]
@@ -92,7 +78,7 @@ class OrcTail:
     statistics: tuple[tuple[bytes, ...], ...]
 
     def column(self, *path: int) -> int | None:
-        """Return the number of the type at a place within the file, as ``column(5, 0)`` for the first one in the sixth."""
+        """Return the number of a nested type: ``column(5, 0)`` is the first field of the sixth column."""
         number = 0
         for index in path:
             if number >= len(self.children) or index >= len(self.children[number]):
@@ -100,16 +86,16 @@ class OrcTail:
             number = self.children[number][index]
         return number
 
-    def range(self, stripe: int, column: int | None, kind: Type) -> ValueRange | None:
-        """Return what is known of a column in a stripe; None if nothing is, or the column's type has no order that is safe to use."""
+    def range(self, stripe: int, column: int | None, sql_type: Type) -> ValueRange | None:
+        """Return a column's range in a stripe; None if unknown or unsafe."""
         if column is None or stripe >= len(self.statistics) or column >= len(self.statistics[stripe]):
             return None
-        # Where the bytes are no statistics, nothing is known.
+        # Invalid statistics count as unknown.
         with suppress(LookupError, ValueError, OverflowError, ArithmeticError, TypeError, AttributeError):
-            known = {number: value for number, _, value in fields(self.statistics[stripe][column])}
-            count = known[_VALUES]
-            reader = _READERS.get(kind.base)
-            details = known.get(reader[0]) if reader is not None else None
+            statistics = {number: value for number, _, value in fields(self.statistics[stripe][column])}
+            count = statistics[_VALUES]
+            reader = _READERS.get(sql_type.base)
+            details = statistics.get(reader[0]) if reader is not None else None
             if not isinstance(count, int):
                 return None
             if reader is None or not isinstance(details, bytes):
@@ -118,22 +104,22 @@ class OrcTail:
         return None
 
 
-def _integer_range(found: Mapping[int, Any]) -> tuple[Any, Any]:
-    return tuple(signed(found[index]) if index in found else None for index in (1, 2))  # type: ignore[return-value]
+def _integer_range(details: Mapping[int, Any]) -> tuple[Any, Any]:
+    return tuple(signed(details[index]) if index in details else None for index in (1, 2))  # type: ignore[return-value]
 
 
-def _date_range(found: Mapping[int, Any]) -> tuple[Any, Any]:
-    return tuple(_EPOCH + dt.timedelta(signed(found[index])) if index in found else None for index in (1, 2))  # type: ignore[return-value]
+def _date_range(details: Mapping[int, Any]) -> tuple[Any, Any]:
+    return tuple(_EPOCH + dt.timedelta(signed(details[index])) if index in details else None for index in (1, 2))  # type: ignore[return-value]
 
 
-def _text_range(found: Mapping[int, Any]) -> tuple[Any, Any]:
-    # Of long texts there are only bounds.
-    low, high = found.get(1, found.get(_LOWER)), found.get(2, found.get(_UPPER))
+def _text_range(details: Mapping[int, Any]) -> tuple[Any, Any]:
+    # Long texts have only bounds.
+    low, high = details.get(1, details.get(_LOWER)), details.get(2, details.get(_UPPER))
     return tuple(None if text is None else text.decode() for text in (low, high))  # type: ignore[return-value]
 
 
-def _decimal_range(found: Mapping[int, Any]) -> tuple[Any, Any]:
-    return tuple(Decimal(found[index].decode()) if index in found else None for index in (1, 2))  # type: ignore[return-value]
+def _decimal_range(details: Mapping[int, Any]) -> tuple[Any, Any]:
+    return tuple(Decimal(details[index].decode()) if index in details else None for index in (1, 2))  # type: ignore[return-value]
 
 
 _READERS: Final[dict[str, tuple[int, Callable[[Mapping[int, Any]], tuple[Any, Any]]]]] = {
@@ -142,27 +128,24 @@ _READERS: Final[dict[str, tuple[int, Callable[[Mapping[int, Any]], tuple[Any, An
     "varchar": (_TEXTS, _text_range),
     "decimal": (_DECIMALS, _decimal_range),
 }
-"""Types that stripes are left out by. Not a number of floating point, which may be NaN; not char, whose spaces are written or not; not a
-timestamp, which some writers shift by their time zone."""
+"""Types whose statistics are used. Floating point may be NaN, char may lack its spaces, and some writers shift timestamps by their time
+zone.
+"""
 
 
 def read_tail(path: Path) -> OrcTail | None:
-    """Read a file's tail; None if it cannot be understood, which is no error: reading the rows will tell one if there is one.
-
-    Args:
-        path: the file.
-    """
+    """Read a file's tail; None if it cannot be parsed."""
     try:
         with path.open("rb") as file:
             script, start, footer, codec = _script_and_footer(file)
-            known = {number: value for number, _, value in fields(script) if isinstance(value, int)}
-            length = known.get(_METADATA_LENGTH, 0)
+            script_fields = {number: value for number, _, value in fields(script) if isinstance(value, int)}
+            length = script_fields.get(_METADATA_LENGTH, 0)
             file.seek(start - length)
-            # Writers before this version have put texts in an order of their own.
-            metadata = decompressed(file.read(length), codec) if known.get(_WRITER_VERSION, 0) else b""
+            # Older writers order texts differently.
+            metadata = decompressed(file.read(length), codec) if script_fields.get(_WRITER_VERSION, 0) else b""
         return OrcTail(
             tuple(_stripes(footer)),
-            tuple(tuple(_subtypes(kind)) for kind in _messages(footer, _TYPES)),
+            tuple(tuple(_subtypes(orc_type)) for orc_type in _messages(footer, _TYPES)),
             tuple(tuple(_messages(stripe, 1)) for stripe in _messages(metadata, 1)),
         )
     except (OSError, ValueError, LookupError, OverflowError, MemoryError, zlib.error, pa.ArrowException):
@@ -172,30 +155,29 @@ def read_tail(path: Path) -> OrcTail | None:
 def _stripes(footer: bytes) -> Iterator[Stripe]:
     first = 0
     for number, stripe in enumerate(_messages(footer, _STRIPES)):
-        found = {number: value for number, _, value in fields(stripe) if isinstance(value, int)}
-        rows = found.get(_STRIPE_ROWS, 0)
-        yield Stripe(number, first, rows, sum(found.get(part, 0) for part in _SIZES))
+        numbers = {number: value for number, _, value in fields(stripe) if isinstance(value, int)}
+        rows = numbers.get(_STRIPE_ROWS, 0)
+        yield Stripe(number, first, rows, sum(numbers.get(part, 0) for part in _SIZES))
         first += rows
 
 
 def _messages(message: bytes, number: int) -> Iterator[bytes]:
-    return (value for found, _, value in fields(message) if found == number and isinstance(value, bytes))
+    return (value for field_number, _, value in fields(message) if field_number == number and isinstance(value, bytes))
 
 
-def _subtypes(kind: bytes) -> Iterator[int]:
-    for number, _, value in fields(kind):
+def _subtypes(orc_type: bytes) -> Iterator[int]:
+    for number, _, value in fields(orc_type):
         if number == _SUBTYPES:
             yield from numbers_in(value) if isinstance(value, bytes) else [value]
 
 
 def _script_and_footer(file: Any) -> tuple[bytes, int, bytes, int]:
-    """Return postscript, where the footer starts, footer, and codec of a file."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _TAIL))
     tail = file.read()
     script = tail[-1 - tail[-1] : -1]
-    known = {number: value for number, _, value in fields(script) if isinstance(value, int)}
-    length, codec = known[_FOOTER_LENGTH], known.get(_COMPRESSION, 0)
+    script_fields = {number: value for number, _, value in fields(script) if isinstance(value, int)}
+    length, codec = script_fields[_FOOTER_LENGTH], script_fields.get(_COMPRESSION, 0)
     start = size - 1 - len(script) - length
     if length > len(tail) - 1 - len(script):
         file.seek(start)
@@ -207,28 +189,25 @@ def _script_and_footer(file: Any) -> tuple[bytes, int, bytes, int]:
 
 
 def complete_footer(path: Path, types: Sequence[tuple[int, Type]], entries: Callable[[Sequence[int]], Mapping[str, str]]) -> None:
-    """Write into a file what Arrow has left out.
+    """Add to a file's footer what Arrow does not write.
 
-    Args:
-        path: the file.
-        types: numbers of types that Arrow calls strings, and what they are: ``varchar(n)`` or ``char(n)``.
-        entries: gives keys and values of user metadata, told the number of the last row of every stripe.
+    ``types`` are ``varchar(n)`` and ``char(n)`` types by number. ``entries`` builds user metadata from each stripe's last row.
     """
     with path.open("r+b") as file:
         script, start, footer, codec = _script_and_footer(file)
-        wanted, made, count, last = dict(types), bytearray(), 0, [-1]
+        types_by_number, new_footer, count, last = dict(types), bytearray(), 0, [-1]
         for number, wire, value in fields(footer):
             changed = value
             if number == _TYPES and isinstance(value, bytes):
-                changed = _with_length(value, wanted[count]) if count in wanted else value
+                changed = _with_length(value, types_by_number[count]) if count in types_by_number else value
                 count += 1
             elif number == _STRIPES and isinstance(value, bytes):
                 rows = next((rows for inner, _, rows in fields(value) if inner == _STRIPE_ROWS), 0)
                 last.append(last[-1] + int(rows))
-            made += encoded(number, wire, changed)
+            new_footer += encoded(number, wire, changed)
         for key, text in entries(last[1:]).items():
-            made += field(_METADATA, field(1, key.encode()) + field(2, text.encode()))
-        packed = compressed(bytes(made), codec)
+            new_footer += field(_METADATA, field(1, key.encode()) + field(2, text.encode()))
+        packed = compressed(bytes(new_footer), codec)
         others = [encoded(*part) for part in fields(script) if part[0] != _FOOTER_LENGTH]
         script = b"".join([encoded(_FOOTER_LENGTH, VARINT, len(packed)), *others])
         file.seek(start)
@@ -236,8 +215,7 @@ def complete_footer(path: Path, types: Sequence[tuple[int, Type]], entries: Call
         file.truncate()
 
 
-def _with_length(kind: bytes, of: Type) -> bytes:
-    """Make a varchar or char of a type that is a string."""
-    assert next((value for number, _, value in fields(kind) if number == 1), 0) == _STRING
-    others = b"".join(encoded(*part) for part in fields(kind) if part[0] != 1)
+def _with_length(orc_type: bytes, of: Type) -> bytes:
+    assert next((value for number, _, value in fields(orc_type) if number == 1), 0) == _STRING
+    others = b"".join(encoded(*part) for part in fields(orc_type) if part[0] != 1)
     return field(1, _CHAR if of.base == "char" else _VARCHAR) + others + field(_LENGTH, int(of.parameters[0]))

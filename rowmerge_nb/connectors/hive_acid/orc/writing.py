@@ -1,4 +1,4 @@
-"""Writing ORC files of transactional tables: rows that are inserted, delete events, and what compactions join."""
+"""Writing of ORC files for transactional tables."""
 
 from __future__ import annotations
 
@@ -33,61 +33,54 @@ if TYPE_CHECKING:
 _INSERT, _DELETE = 0, 2
 _CUT: Final = 65_536
 _FIRST_FIELD: Final = 7
-"""The number of the first column's type within a file: before it are the whole, the six columns, of which the last is the row."""
+"""The type number of the first column in a file, after the file's struct and its six columns."""
 _STRIPE_BYTES: Final = 4 << 20
-"""A large file has several stripes, which tasks read side by side."""
+"""The size of stripes, which tasks read in parallel."""
 
 
-def told(path: Path) -> AbstractContextManager[None]:
-    """Return what is wrong when a file of a Hive table is written."""
+def disk_errors(path: Path) -> AbstractContextManager[None]:
+    """Raise the store's error if writing a file fails."""
     return writing(f"File '{path}' of a Hive table", "HIVE_WRITER_DATA_ERROR")
 
 
 class _Stream:
-    """What Arrow's ORC writer writes to; what the disk refuses is kept until it is asked for.
+    """The target of Arrow's ORC writer, which delays errors of the disk until `check`.
 
-    An error that is raised where Arrow closes its writer ends the process.
-
-    Args:
-        path: the file to make.
+    An error while Arrow closes its writer would end the process.
     """
 
     def __init__(self, path: Path) -> None:
         self._file = pa.OSFile(str(path), "wb")
-        self._refused: OSError | None = None
+        self._error: OSError | None = None
 
     @property
     def closed(self) -> bool:
-        """Whether nothing more can be written."""
         return bool(self._file.closed)
 
     def write(self, data: bytes) -> int:
-        """Write bytes; once some were refused, none."""
-        if self._refused is None:
+        if self._error is None:
             try:
                 self._file.write(data)
             except OSError as error:
-                self._refused = error
+                self._error = error
         return len(data)
 
     def flush(self) -> None:
-        """Nothing waits here."""
+        """Return at once: nothing is buffered."""
 
     def close(self) -> None:
-        """Close the file."""
         try:
             self._file.close()
         except OSError as error:
-            self._refused = self._refused or error
+            self._error = self._error or error
 
     def check(self) -> None:
-        """Raise what the disk has refused."""
-        if self._refused is not None:
-            raise self._refused
+        if self._error is not None:
+            raise self._error
 
 
 class _EventFile:
-    """A file of events: Arrow writes it, until a value comes that Arrow would write wrongly."""
+    """A file of events, written by Arrow unless it would write a value wrongly."""
 
     def __init__(self, path: Path, columns: Sequence[ColumnMetadata], codec: OrcCodec, root: Path | None = None) -> None:
         from pyarrow import orc
@@ -95,33 +88,31 @@ class _EventFile:
         self._path = path
         self._codec = codec
         self._columns = columns
-        with told(path):
+        with disk_errors(path):
             make_folder(path.parent, root)
             self._stream = _Stream(path)
             file = pa.PythonFile(self._stream, mode="w")
             self._writer: Any = orc.ORCWriter(file, compression=codec.arrow, stripe_size=_STRIPE_BYTES)
         self._exact: ExactWriter | None = None
-        self._begun = False
+        self._has_events = False
 
     @property
-    def untold(self) -> list[tuple[int, Type]]:
-        """The types whose lengths are still to be written into the footer."""
+    def unwritten_lengths(self) -> list[tuple[int, Type]]:
+        """The types whose lengths must be added to the footer."""
         return bounded_texts(self._columns, _FIRST_FIELD) if self._exact is None else []
 
     def write(self, events: pa.Table) -> None:
-        """Write events."""
-        with told(self._path):
+        with disk_errors(self._path):
             if self._exact is None and any(map(has_early_fractions, events.column("row").chunks)):
-                self._begin_again()
+                self._switch_writer()
             (self._exact or self._writer).write(events)
             self._stream.check()
-        self._begun = True
+        self._has_events = True
 
     def close(self) -> None:
-        """Write the file's end; nothing more if it is called again."""
         writer, self._writer = self._writer, None
         if writer is not None:
-            with told(self._path):
+            with disk_errors(self._path):
                 (self._exact or writer).close()
                 if self._exact is None:
                     self._stream.close()
@@ -133,31 +124,20 @@ class _EventFile:
     def _other(self) -> Path:
         return self._path.with_name(f"{self._path.name}.exact")
 
-    def _begin_again(self) -> None:
-        """Switch to the slower writer, for the events so far and those to come."""
+    def _switch_writer(self) -> None:
         exact = ExactWriter(self._other, self._columns, _STRIPE_BYTES, self._codec)
         self._writer.close()
         self._stream.close()
         self._stream.check()
         self._exact = exact
-        if self._begun:
+        if self._has_events:
             with reading(self._path) as file:
                 for stripe in range(file.nstripes):
                     exact.write(pa.Table.from_batches([file.read_stripe(stripe)]))
 
 
 class AcidFileWriter:
-    """Writes the rows that a transaction inserts into one bucket.
-
-    Args:
-        path: the file to make.
-        columns: the data columns.
-        write_id: the transaction's write id.
-        bucket: the bucket's number.
-        statement: the number of the writer within the transaction.
-        codec: how the file is compressed.
-        root: the folder below which folders are made; None makes all of them.
-    """
+    """Writes the rows that a transaction inserts into one bucket."""
 
     def __init__(
         self,
@@ -178,26 +158,26 @@ class AcidFileWriter:
         self._file = _EventFile(path, columns, codec, root)
 
     def append(self, page: Page) -> None:
-        """Take rows: the data columns in their order."""
+        """Append rows of the data columns."""
         arrays = [to_file(page.column(i), c.name, c.type) for i, c in enumerate(self._columns)]
         self._waiting.append(pa.RecordBatch.from_arrays(arrays, names=[c.name.lower() for c in self._columns]))
         if sum(waiting.num_rows for waiting in self._waiting) >= _CUT:
             self._flush()
 
     def close(self) -> None:
-        """Write what is left and close the file."""
+        """Close the file."""
         self._flush()
         self._file.close()
         key = f"{self._write_id},{self._number}"
-        with told(self.path):
+        with disk_errors(self.path):
             complete_footer(
                 self.path,
-                self._file.untold,
+                self._file.unwritten_lengths,
                 lambda last: _metadata((self.rows, 0, 0), [f"{key},{number}" for number in last]),
             )
 
     def abort(self) -> None:
-        """Close the file without a word about what it holds; one that cannot be closed goes as it is."""
+        """Close the file without metadata, ignoring errors."""
         with suppress(ConnectorError):
             self._file.close()
 
@@ -222,16 +202,7 @@ def write_deletes(
     codec: OrcCodec = OrcCodec.GZIP,
     root: Path | None = None,
 ) -> int:
-    """Write the delete events of one bucket, in the order of the row ids, each once; give their number.
-
-    Args:
-        path: the file to make.
-        columns: the data columns.
-        write_id: the write id of the transaction that deletes, or of every event its own.
-        keys: the rows.
-        codec: how the file is compressed.
-        root: the folder below which folders are made; None makes all of them.
-    """
+    """Write the delete events of one bucket, sorted and without duplicates; return their number."""
     order = keys.order()
     locations, numbers = keys.locations[order], keys.numbers[order]
     first = np.ones(order.size, bool)
@@ -239,15 +210,15 @@ def write_deletes(
     current = np.broadcast_to(np.asarray(write_id, np.int64), order.shape)[order[first]]
     keys = keys.take(order[first])
     count = keys.numbers.size
-    kind = pa.struct([(column.name.lower(), file_type(column.type)) for column in columns])
-    _write_events(path, _events(_DELETE, keys, current, pa.nulls(count, kind)), columns, keys, (0, 0, count), codec, root)
+    row_type = pa.struct([(column.name.lower(), file_type(column.type)) for column in columns])
+    _write_events(path, _events(_DELETE, keys, current, pa.nulls(count, row_type)), columns, keys, (0, 0, count), codec, root)
     return count
 
 
 def write_rows(
     path: Path, columns: Sequence[ColumnMetadata], keys: RowKeys, data: pa.Table, codec: OrcCodec = OrcCodec.GZIP
 ) -> None:
-    """Write rows that have keys already, in the order of these."""
+    """Write rows under their existing keys, sorted."""
     order = keys.order()
     data, keys = data.take(pa.array(order)).combine_chunks(), keys.take(order)
     arrays = [to_file(column, c.name, c.type) for column, c in zip(_columns(data), columns, strict=True)]
@@ -271,10 +242,10 @@ def _write_events(
     file = _EventFile(path, columns, codec, root)
     file.write(events)
     file.close()
-    with told(path):
+    with disk_errors(path):
         complete_footer(
             path,
-            file.untold,
+            file.unwritten_lengths,
             lambda last: _metadata(stats, [f"{keys.write_ids[n]},{keys.buckets[n]},{keys.numbers[n]}" for n in last]),
         )
 

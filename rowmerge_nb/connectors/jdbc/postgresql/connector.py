@@ -1,4 +1,4 @@
-"""The PostgreSQL connector: the tables of a server's database."""
+"""The PostgreSQL connector."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class PostgresConnector(JdbcConnector):
     """The tables of a PostgreSQL database. Needs ``pip install 'rowmerge-nb[postgresql]'``.
 
     Args:
-        dsn: the connection string, ``postgresql://user:password@host:port/database`` or ``host=... dbname=...``. It travels to tasks, and
-            shows in no report, trace or error. A ``.pgpass`` file or ``PGPASSWORD`` keeps the password out of it.
+        dsn: the connection string, ``postgresql://user:password@host:port/database`` or ``host=... dbname=...``. It is pickled for tasks,
+            but appears in no report, trace or error. A ``.pgpass`` file or ``PGPASSWORD`` keeps the password out of it.
 
     >>> PostgresConnector("postgresql://ann:secret@db:5432/shop")
     PostgresConnector(host=db port=5432 dbname=shop)
@@ -28,11 +28,11 @@ class PostgresConnector(JdbcConnector):
         super().__init__(PostgresStore(checked(dsn, "dsn", str, "a connection string, as 'postgresql://user@host/database'")))
 
     def new_transaction(self) -> PostgresTransaction:
-        """Make a transaction."""
+        """Create a transaction."""
         return PostgresTransaction(self.store)
 
     def orphans(self) -> list[Orphan]:
-        """List staging tables of drivers that have died."""
+        """Return staging tables of dead drivers."""
         session = self.store.connect()
         try:
             return orphans(session)
@@ -40,7 +40,7 @@ class PostgresConnector(JdbcConnector):
             session.close()
 
     def remove_orphans(self) -> list[Orphan]:
-        """Remove staging tables of drivers that have died."""
+        """Remove and return staging tables of dead drivers."""
         session = self.store.connect(writing=True)
         try:
             return remove_orphans(session)

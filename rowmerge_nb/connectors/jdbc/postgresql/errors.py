@@ -1,4 +1,4 @@
-"""What the errors of a PostgreSQL server mean, by their SQLSTATE."""
+"""Conversion of a PostgreSQL server's errors by SQLSTATE."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _EXACT: Final = {
         "Raise statement_timeout, if that has ended it: ALTER ROLE ... SET statement_timeout = '10min'. The table is as it was.",
     ),
 }
-"""By state the code and the next step."""
+"""Error code and hint by SQLSTATE."""
 
 _CLASSES: Final = {
     "0A": ("NOT_SUPPORTED", _USUAL),
@@ -78,29 +78,22 @@ _CLASSES: Final = {
     "58": ("JDBC_ERROR", "Look at the server's log and its disk; the table is as it was."),
     "XX": ("JDBC_ERROR", "Look at the server's log: the server reports damage or an error of its own. The table is as it was."),
 }
-"""By class of states, for those that have no line of their own."""
+"""Error code and hint by class of SQLSTATE."""
 
 _CONNECTIONS: Final = "53300"
 _CONFLICTS: Final = frozenset({"40001", "40P01"})
 
 
 def translated(error: Exception, doing: str, where: str, dsn: str) -> RowMergeError:
-    """Return the error of ours for one of the driver.
-
-    Args:
-        error: the driver's error.
-        doing: what was being done.
-        where: the server, in words that may be shown.
-        dsn: the connection string, whose secrets are taken out.
-    """
+    """Convert an error of the driver, redacting secrets of the connection string."""
     state, words = getattr(error, "sqlstate", None) or "", redacted(_words_of(error), dsn).rstrip(".")
-    failed = f"{doing} in {where} failed: {words}"
+    message = f"{doing} in {where} failed: {words}"
     if state.startswith("23"):
-        violated = ExecutionError(failed, code="CONSTRAINT_VIOLATION", step="finish_merge")
+        violated = ExecutionError(message, code="CONSTRAINT_VIOLATION", step="finish_merge")
         violated.sqlstate = state  # type: ignore[attr-defined]
         return violated
     if state in _CONFLICTS:
-        return ExecutionError(failed, code="TRANSACTION_CONFLICT", step="finish_merge", hint=_RETRY)
+        return ExecutionError(message, code="TRANSACTION_CONFLICT", step="finish_merge", hint=_RETRY)
     if state == "55P03":
         return ExecutionError(
             f"{doing} in {where} failed: another session has held a lock for more than {LOCK_SECONDS} seconds",
@@ -110,7 +103,7 @@ def translated(error: Exception, doing: str, where: str, dsn: str) -> RowMergeEr
         )
     if state == _CONNECTIONS:
         return ConnectorError(
-            failed,
+            message,
             code="GENERIC_INSUFFICIENT_RESOURCES",
             hint="Every task of a statement has a connection of its own: raise max_connections, or run fewer tasks at a time.",
         )
@@ -121,11 +114,10 @@ def translated(error: Exception, doing: str, where: str, dsn: str) -> RowMergeEr
             hint=f"See that the server runs. {_RETRY}",
         )
     code, hint = _EXACT.get(state) or _CLASSES.get(state[:2]) or ("JDBC_ERROR", _USUAL)
-    return ConnectorError(failed, code=code, hint=hint)
+    return ConnectorError(message, code=code, hint=hint)
 
 
 def _words_of(error: Exception) -> str:
-    """Return the server's words: its message and the detail, else those of the driver."""
     details: dict[Any, bytes] = {k: v for k, v in (getattr(error, "details", None) or []) if isinstance(v, bytes)}
     names = ("PG_DIAG_MESSAGE_PRIMARY", "PG_DIAG_MESSAGE_DETAIL")
     parts = [details.get(name) or details.get(name.encode()) for name in names]

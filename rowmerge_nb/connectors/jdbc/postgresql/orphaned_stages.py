@@ -1,4 +1,4 @@
-"""Stages of drivers that have died: found by what their names say, and removed."""
+"""Stages of dead drivers, recognized by name."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ PREFIX: Final = "rowmerge_nb_stage_"
 
 
 def orphans(session: Session) -> list[Orphan]:
-    """List stages whose drivers have died: their locks are free."""
+    """Return the stages of dead drivers."""
     return [_described(row) for row in _orphans(session)]
 
 
 def _orphans(session: Session) -> list[dict[str, Any]]:
-    found = session.query(
+    rows = session.query(
         "SELECT n.nspname::text AS schema, c.relname::text AS name, obj_description(c.oid, 'pg_class') AS told "
         "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         f"WHERE c.relkind = 'r' AND c.relname LIKE {literal(PREFIX.replace('_', chr(92) + '_') + '%')} ORDER BY 1, 2"
     )
     free = []
-    for row in found:
+    for row in rows:
         number = re.search(r"_([0-9a-f]{16})$", row["name"])
         if number is None:
             continue
         key = int(number[1], 16)
         if session.value(f"SELECT pg_try_advisory_lock({key}) AS free"):
             session.value(f"SELECT pg_advisory_unlock({key}) AS freed")
-            # Its size can be asked for only as long as it is there, and waits for whoever removes it.
+            # The size is available only while the table exists; the query waits for a concurrent removal.
             row["bytes"] = session.value(f"SELECT pg_total_relation_size(to_regclass({literal(_quoted(row))})) AS n")
             free.append(row)
     return free
@@ -52,7 +52,7 @@ def _described(row: Mapping[str, Any]) -> Orphan:
     comment: Any = None
     with suppress(ValueError, TypeError, RecursionError):
         comment = json.loads(row["told"])
-    # Any user may have made a table of such a name, with any comment.
+    # Any user may have created a table of such a name, with any comment.
     values = comment if isinstance(comment, dict) else {}
     began = values.get("began")
     statement, process = (str(values.get(key, "")) for key in ("statement", "process"))
@@ -61,10 +61,10 @@ def _described(row: Mapping[str, Any]) -> Orphan:
 
 
 def remove_orphans(session: Session) -> list[Orphan]:
-    """Remove stages whose drivers have died; gives what was removed."""
+    """Remove and return the stages of dead drivers."""
     removed = []
     for row in _orphans(session):
-        # Somebody else may be removing it, or own it.
+        # Another user may own it, or be removing it.
         with suppress(RowMergeError):
             session.execute(f"DROP TABLE IF EXISTS {_quoted(row)}", "Removing what was left behind")
             removed.append(_described(row))

@@ -1,4 +1,4 @@
-"""How PostgreSQL compares the values of a column, where it does so as the engine does."""
+"""PostgreSQL's comparisons that agree with the engine's."""
 
 from __future__ import annotations
 
@@ -17,31 +17,26 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def terms_of(column: Column, *, unicode: bool) -> Terms | None:
-    """Return the terms of a column; None if the server is not asked to compare it.
+    """Return the terms of a column; None if the server must not compare it.
 
-    Texts are ordered by their code points, as the engine orders them, never by the column's locale; equal are texts of equal bytes,
-    and perhaps more of them where the column's collation is not deterministic.
-
-    Args:
-        column: the column.
-        unicode: the database's texts are UTF-8.
+    Texts are ordered by code points as in the engine, not by locale. A nondeterministic collation may treat more texts as equal.
     """
     name, base = quoted(column.name), column.type.base
     if base in {"smallint", "integer", "bigint"}:
         return integer(name)
     if base in {"varchar", "char"}:
         own = f"{name}::text" if column.cast else name
-        # The server leaves blanks at the end of a char out of account, and so orders it otherwise.
+        # The server ignores trailing blanks of a char, and so orders it differently.
         ordered = f'{own} COLLATE "C"' if unicode and base == "varchar" else ""
         return Terms(lambda value: _text(value, padded=base == "char", unicode=unicode), own, ordered)
     if base == "uuid":
         return Terms(lambda value: f"{literal(value)}::uuid" if _UUID.fullmatch(str(value)) else None, name)
-    written = _WRITTEN.get(base)
-    return Terms(written, name, name) if written is not None else None
+    literal_of = _WRITTEN.get(base)
+    return Terms(literal_of, name, name) if literal_of is not None else None
 
 
 def _text(value: Any, *, padded: bool, unicode: bool) -> str | None:
-    # A text with a zero byte is none that the server could have.
+    # The server cannot store a text with a zero byte.
     if not isinstance(value, str) or "\0" in value or not (unicode or value.isascii()):
         return None
     return literal(value.rstrip(" ") if padded else value)

@@ -1,8 +1,7 @@
-"""Sessions on a PostgreSQL server: what they set, whatever the role, the database and the environment have set.
+"""Sessions on a PostgreSQL server, independent of settings by role, database and environment.
 
-Everything that this connector sends is read with a search path of the server's own names. A statement that writes to a user's table also runs code
-of that table: triggers, rules, defaults. That code is read as in any other session of the role, so its search path and other settings are restored
-for the time of the statement. The text of such a statement therefore spells out the schemas of all names, operators included.
+A statement that writes to a user's table runs its triggers, rules and defaults, which expect the role's own settings. These are restored
+for that statement, so its SQL qualifies all names, including operators.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ _MEANING: Final = {
     "array_nulls": "on",
     "xmloption": "content",
 }
-"""What changes the meaning of SQL, or of the texts that come back; code of a user's table gets the role's own."""
+"""Settings that change the meaning of SQL or of returned texts; code of a user's table gets the role's own."""
 _SESSION: Final = {
     "client_encoding": "UTF8",
     "default_transaction_isolation": "read committed",
     "default_transaction_deferrable": "off",
-    # One order of rows every time: no sharing of scans, no parallel workers. Nothing is left out.
+    # The same order of rows every time: no shared scans, no parallel workers, no omitted rows.
     "synchronize_seqscans": "off",
     "max_parallel_workers_per_gather": "0",
     "gin_fuzzy_search_limit": "0",
@@ -48,32 +47,26 @@ _SESSION: Final = {
     "idle_session_timeout": "0",
     "transaction_timeout": "0",
 }
-"""What holds for the whole session. Servers that do not have a setting are not asked for it."""
+"""Settings of the whole session, if the server has them."""
 _OWN_PATH: Final = re.compile(r"(?:-c\s*|--)search[_-]path=((?:\\.|\S)*)")
 _USUAL_PATH: Final = '"$user", public'
 
 
 class PostgresSession(Session):
-    """A session whose statements mean the same for every role.
-
-    Args:
-        store: the database.
-        connection: the driver's connection, which commits by itself.
-        options: the options of the connection string or the environment.
-    """
+    """A session whose statements mean the same for every role."""
 
     def __init__(self, store: Store, connection: Any, options: str) -> None:
         super().__init__(store, connection)
         self._options = options
 
     def prepare(self) -> None:
-        """Set what this connector relies on."""
-        # A pooler may have left out the options of the connection string.
+        """Apply this connector's settings."""
+        # A pooler may have dropped the options of the connection string.
         self.execute(f"SELECT pg_catalog.set_config('search_path', {literal(SAFE_PATH)}, false)", "Connecting")
-        # Waiting for others has an end.
+        # Waits for locks must end.
         settings = {**_MEANING, **_SESSION, "lock_timeout": f"{LOCK_SECONDS}s"}
         values = ", ".join(f"({literal(name)}, {literal(value)})" for name, value in settings.items())
-        # By a query, so that there is one round trip, and names that this server does not have are passed over.
+        # A query needs one round trip, and ignores settings that the server does not have.
         self.execute(
             f"SELECT set_config(s.name, v.value, false) FROM pg_settings s JOIN (VALUES {values}) v(name, value) ON v.name = s.name",
             "Connecting",
@@ -81,10 +74,9 @@ class PostgresSession(Session):
 
     @cached_property
     def _own_path(self) -> str:
-        """The search path that the role has in other sessions: of the connection, of role and database, or the usual one."""
-        written = _OWN_PATH.findall(self._options)
-        if written:
-            return re.sub(r"\\(.)", r"\1", written[-1])
+        paths = _OWN_PATH.findall(self._options)
+        if paths:
+            return re.sub(r"\\(.)", r"\1", paths[-1])
         rows = self.query(
             "SELECT c.setting FROM pg_db_role_setting s, unnest(s.setconfig) AS c(setting) "
             "WHERE s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database())) "
@@ -95,7 +87,7 @@ class PostgresSession(Session):
         return str(rows[0]["setting"]).partition("=")[2] if rows else _USUAL_PATH
 
     def use_own_settings(self) -> None:
-        """Restore the settings of the role for the code of a user's table, until the transaction ends or they are taken back."""
+        """Restore the role's settings, until the transaction ends or they are reset."""
         names = ", ".join(map(literal, ("search_path", *_MEANING)))
         self.execute(
             f"SELECT set_config(name, CASE name WHEN 'search_path' THEN {literal(self._own_path)} ELSE reset_val END, true) "
@@ -104,9 +96,9 @@ class PostgresSession(Session):
 
     @contextmanager
     def own_settings(self) -> Iterator[None]:
-        """Run a statement with the settings of the role; its names must all be spelled out. An open transaction is needed."""
+        """Apply the role's settings within the block, in an open transaction."""
         self.use_own_settings()
         yield
-        # After an error nothing is to be taken back: the settings end with the transaction, or with its savepoint.
-        taken = (("search_path", SAFE_PATH), *_MEANING.items())
-        self.execute(f"SELECT {', '.join(f'pg_catalog.set_config({literal(n)}, {literal(v)}, true)' for n, v in taken)}")
+        # After an error nothing must be reset: the settings end with the transaction or savepoint.
+        settings = (("search_path", SAFE_PATH), *_MEANING.items())
+        self.execute(f"SELECT {', '.join(f'pg_catalog.set_config({literal(n)}, {literal(v)}, true)' for n, v in settings)}")

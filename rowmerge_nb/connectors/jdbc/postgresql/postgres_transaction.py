@@ -1,4 +1,4 @@
-"""PostgreSQL: transactions, tables and stages of a server; `postgresql_store` has its SQL."""
+"""Transactions, tables and stages of a PostgreSQL server; `postgres_store` has its SQL."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 SPLIT_BLOCKS: Final = 16_384
 """128 MiB of a table with blocks of 8 KiB."""
 SPLIT_ROWS: Final = 500_000
-"""So many rows of known keys are read by one task."""
+"""The limit of rows that one task finds by known keys."""
 SMALL_ROWS: Final = 10_000
 ASKING_SECONDS: Final = 10.0
-"""So long a server is asked what has become of a commit whose answer was lost."""
+"""The time limit for asking the server about a commit whose answer was lost."""
 COUNTED_BLOCKS: Final = 524_288
-"""The rows of tables of more than 4 GiB are not counted."""
+"""Rows of tables larger than 4 GiB are not counted."""
 
 _KINDS: Final = {"r": "table", "p": "table", "v": "view", "m": "materialized view", "f": "foreign table"}
 _COUNTED: Final = ("table", "materialized view")
@@ -47,9 +47,9 @@ _OWN_SCHEMAS: Final = "n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information
 
 
 class PostgresTransaction(JdbcTransaction):
-    """A statement on two connections: one keeps the state that is read, the other writes.
+    """A statement on two connections: one keeps the snapshot, the other writes.
 
-    They are two because the stage is filled after the state to be read was fixed, so that who sees that state does not see the stage.
+    The stage is filled after the snapshot was taken, so the reading connection cannot see it.
     """
 
     def __init__(self, store: PostgresStore) -> None:
@@ -61,7 +61,7 @@ class PostgresTransaction(JdbcTransaction):
         self._stages: list[Stage] = []
 
     def reader(self) -> Session:
-        """Return the connection that writes, if it does, since it sees what it has made; else the one that keeps the state."""
+        """Return the connection that sees the statement's own changes."""
         if self._writer is not None and self._writing:
             return self._writer
         if self._reader is None:
@@ -70,7 +70,7 @@ class PostgresTransaction(JdbcTransaction):
         return self._reader
 
     def writer(self) -> Session:
-        """Begin to write. Every statement sees what is there when it begins, the stage above all; see `VERSION`."""
+        """Begin to write. Each statement sees the stage; see `VERSION`."""
         writer = self._connection()
         if not self._writing:
             writer.execute("BEGIN ISOLATION LEVEL READ COMMITTED", "Beginning to write")
@@ -78,7 +78,7 @@ class PostgresTransaction(JdbcTransaction):
         return writer
 
     def release(self) -> None:
-        """Release the state that is read, whose lock DROP TABLE would wait for."""
+        """Release the snapshot, which would block DROP TABLE."""
         if self._reader is not None:
             self._reader.close()
             self._reader = None
@@ -86,8 +86,8 @@ class PostgresTransaction(JdbcTransaction):
     def _connection(self) -> PostgresSession:
         if self._writer is None:
             self._writer = self._store.connect(writing=True)
-            # In the middle of a long statement a server does not notice that its client is gone, and keeps its locks. Not all versions have
-            # the setting, and not all systems take the value, which is an error of the value; a connection that is lost is another one.
+            # During a long statement, a server does not notice that its client is gone and keeps its locks. Not all versions have the setting, and
+            # not all systems accept the value.
             try:
                 self._writer.query(
                     "SELECT set_config(name, '2s', false) AS told FROM pg_settings WHERE name = 'client_connection_check_interval'",
@@ -101,8 +101,8 @@ class PostgresTransaction(JdbcTransaction):
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def find(self, name: SchemaTableName) -> JdbcTableHandle | None:
-        """Find a table or view, whatever the case of its name's letters."""
-        found = self.reader().query(
+        """Return a table or view, ignoring case."""
+        matches = self.reader().query(
             "SELECT c.oid::bigint AS oid, n.nspname::text AS schema, c.relname::text AS name, c.relkind::text AS kind, "
             "obj_description(c.oid, 'pg_class') AS comment, "
             "c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid) AS inherited FROM pg_class c "
@@ -110,16 +110,16 @@ class PostgresTransaction(JdbcTransaction):
             f"AND lower(n.nspname) = {literal(name.schema)} AND lower(c.relname) = {literal(name.table)} "
             f"AND c.relname NOT LIKE {literal(PREFIX.replace('_', chr(92) + '_') + '%')}"
         )
-        if not found:
+        if not matches:
             return None
-        if len(found) > 1:
-            several = ", ".join(f'"{row["schema"]}"."{row["name"]}"' for row in found)
+        if len(matches) > 1:
+            names = ", ".join(f'"{row["schema"]}"."{row["name"]}"' for row in matches)
             raise ConnectorError(
-                f"PostgreSQL has several tables '{name}' that differ in case only: {several}",
+                f"PostgreSQL has several tables '{name}' that differ in case only: {names}",
                 code="AMBIGUOUS_NAME",
                 hint="Rename all but one, or make a view of another name.",
             )
-        table = found[0]
+        table = matches[0]
         columns = [self._column(str(name), row) for row in self._catalog_columns(table["oid"])]
         lower = [column.name.lower() for column in columns]
         repeated = next((column.name for column in columns if lower.count(column.name.lower()) > 1), None)
@@ -135,10 +135,10 @@ class PostgresTransaction(JdbcTransaction):
             "AND i.indisprimary ORDER BY k.place"
         )
         spelled = (table["schema"], table["name"])
-        kind = _KINDS[table["kind"]]
-        # Among the rows of tables that inherit from it a key may be there several times.
+        table_type = _KINDS[table["kind"]]
+        # Rows of inheriting tables may repeat a key.
         key = () if table["inherited"] else tuple(row["name"] for row in keys)
-        return JdbcTableHandle(name, spelled, tuple(columns), key, kind, table["kind"] in "rm", table["comment"])
+        return JdbcTableHandle(name, spelled, tuple(columns), key, table_type, table["kind"] in "rm", table["comment"])
 
     def _catalog_columns(self, oid: int) -> list[dict[str, Any]]:
         return self.reader().query(
@@ -153,45 +153,45 @@ class PostgresTransaction(JdbcTransaction):
         )
 
     def _column(self, table: str, row: dict[str, Any]) -> Column:
-        kind = types.type_of(row["base"], row["category"], row["modifier"])
-        if kind is None:
+        sql_type = types.type_of(row["base"], row["category"], row["modifier"])
+        if sql_type is None:
             hint = "Make a view that leaves the column out or casts it"
             hint += ", or declare precision and scale." if row["base"] == "numeric" else "."
             raise unsupported(self._store, table, row["name"], row["declared"], "which has no counterpart", hint)
-        stands_in = row["value"] if row["required"] and not row["generated"] else None
-        nullable = not row["required"] or stands_in is not None
+        default_sql = row["value"] if row["required"] and not row["generated"] else None
+        nullable = not row["required"] or default_sql is not None
         cast = types.cast_of(row["base"], row["category"], row["declared"])
         generated, always = bool(row["generated"]), row["identity"] == "a"
-        return Column(row["name"], kind, row["declared"], nullable, stands_in, generated, always, cast, row["comment"])
+        return Column(row["name"], sql_type, row["declared"], nullable, default_sql, generated, always, cast, row["comment"])
 
     def names(self) -> list[SchemaTableName]:
-        """Return the names of all tables and views."""
-        found = self.reader().query(
+        """Return all tables and views."""
+        rows = self.reader().query(
             "SELECT lower(n.nspname) AS schema, lower(c.relname) AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
             f"WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {_OWN_SCHEMAS} "
             f"AND c.relname NOT LIKE {literal(PREFIX.replace('_', chr(92) + '_') + '%')} ORDER BY 1, 2"
         )
-        return [SchemaTableName(row["schema"], row["name"]) for row in found]
+        return [SchemaTableName(row["schema"], row["name"]) for row in rows]
 
     def schemas(self) -> list[str]:
-        """Return the names of all schemas that are not the server's own."""
-        found = self.reader().query(f"SELECT n.nspname::text AS name FROM pg_namespace n WHERE {_OWN_SCHEMAS}")
-        return [row["name"] for row in found]
+        """Return all schemas except the server's own."""
+        rows = self.reader().query(f"SELECT n.nspname::text AS name FROM pg_namespace n WHERE {_OWN_SCHEMAS}")
+        return [row["name"] for row in rows]
 
     def row_count(self, handle: JdbcTableHandle) -> int | None:
-        """Count the rows of tables that are not huge."""
+        """Return the number of rows; None for huge tables."""
         if handle.kind not in _COUNTED or self._blocks(handle) > COUNTED_BLOCKS:
             return None
         return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)}"))
 
     def _blocks(self, handle: JdbcTableHandle) -> int:
-        # A view has no size of its own.
+        # A view has no size.
         name = literal(self._store.table(handle))
         sql = f"SELECT coalesce(pg_relation_size({name}::regclass), 0) / current_setting('block_size')::bigint AS n"
         return int(self.reader().value(sql))
 
     def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> list[JdbcSplit]:
-        """Cut a large table into ranges of blocks, all of which are read in the state that the driver keeps."""
+        """Split a large table into ranges of blocks."""
         if not self._snapshot:
             self._snapshot = self.reader().value("SELECT pg_export_snapshot() AS s")
         unicode = bool(domains) and self.reader().value("SELECT current_setting('server_encoding') AS e") == "UTF8"
@@ -200,38 +200,37 @@ class PostgresTransaction(JdbcTransaction):
         rows = self._rows(handle, predicate) if by_key or blocks <= SPLIT_BLOCKS else None
         if rows is not None and rows <= SMALL_ROWS:
             return [JdbcSplit(snapshot=self._snapshot, small=True, predicate=predicate)]
-        # The key leads to rows wherever they lie; every range would ask its index anew.
+        # The key finds rows anywhere; each range would search its index again.
         if blocks > SPLIT_BLOCKS and not (by_key and rows is not None and rows <= SPLIT_ROWS):
             lows = range(0, blocks, SPLIT_BLOCKS)
-            # The last one is open: the table may have grown.
+            # The last range is open: the table may have grown.
             highs = [*lows[1:], None]
             return [JdbcSplit(low, high, self._snapshot, predicate=predicate) for low, high in zip(lows, highs, strict=True)]
         return [JdbcSplit(snapshot=self._snapshot, predicate=predicate)]
 
     def _rows(self, handle: JdbcTableHandle, predicate: str) -> int | None:
-        """Count the rows that matter, not more of them than decide anything."""
         if not predicate:
             return self.row_count(handle)
         if handle.kind not in _COUNTED:
             return None
-        some = f"SELECT 1 FROM {self._store.table(handle)} WHERE {predicate} LIMIT {SPLIT_ROWS + 1}"
-        return int(self.reader().value(f"SELECT count(*) AS n FROM ({some}) AS bounded"))
+        bounded = f"SELECT 1 FROM {self._store.table(handle)} WHERE {predicate} LIMIT {SPLIT_ROWS + 1}"
+        return int(self.reader().value(f"SELECT count(*) AS n FROM ({bounded}) AS bounded"))
 
     def longest_name(self) -> int:
-        """Ask the server, which cuts longer names."""
+        """Return the server's limit."""
         return int(self.reader().value("SELECT current_setting('max_identifier_length')::bigint AS n"))
 
-    def declared(self, table: SchemaTableName, column: str, kind: Type) -> str:
+    def declared(self, table: SchemaTableName, column: str, sql_type: Type) -> str:
         """Return PostgreSQL's name of a type."""
-        found = types.declared_type(kind)
-        if found is None:
+        type_name = types.declared_type(sql_type)
+        if type_name is None:
             raise unsupported(
-                self._store, str(table), column, str(kind), "which PostgreSQL has no counterpart of here", "Use another type."
+                self._store, str(table), column, str(sql_type), "which PostgreSQL has no counterpart of here", "Use another type."
             )
-        return found
+        return type_name
 
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
-        """Make a table; its columns' names are in lower case, as the server itself makes names that are not quoted."""
+        """Create a table with lower-case names of columns."""
         parts = []
         for column in metadata.columns:
             declared = self.declared(metadata.name, column.name, column.type)
@@ -243,17 +242,16 @@ class PostgresTransaction(JdbcTransaction):
         self.writer().execute(f"CREATE TABLE {table} ({', '.join(parts)})", f"Creating table '{metadata.name}'")
         comments = [(f"TABLE {table}", metadata.comment)]
         comments += [(f"COLUMN {table}.{quoted(column.name.lower())}", column.comment) for column in metadata.columns]
-        for what, comment in comments:
+        for target, comment in comments:
             if comment is not None:
-                self.writer().execute(comment_sql(what, comment), f"Commenting on table '{metadata.name}'")
+                self.writer().execute(comment_sql(target, comment), f"Commenting on table '{metadata.name}'")
 
     # -- stages ---------------------------------------------------------------------------------------------------
 
     def begin_stage(self, session: ConnectorSession, handle: JdbcTableHandle) -> Stage:
-        """Make a table beside the target.
+        """Create a table next to the target.
 
-        As long as this transaction's connection lives it holds a lock of the table's number; who finds a stage whose lock is free has
-        found one that nobody will apply.
+        This transaction's connection holds an advisory lock on the table's number. A stage with a free lock is an orphan.
         """
         writer = self._store.connect(writing=True) if self._writing else self._connection()
         try:
@@ -265,18 +263,18 @@ class PostgresTransaction(JdbcTransaction):
             columns = ", ".join(f"{name} {declared}" for name, _, declared in self._store.stage_columns(handle))
             writer.execute(f"CREATE UNLOGGED TABLE {_table(stage)} ({columns})", "Making a table for staging")
             self._stages.append(stage)
-            told = json.dumps({"statement": session.query_id, "process": this_process(), "began": time.time()})
-            writer.execute(f"COMMENT ON TABLE {_table(stage)} IS {literal(told)}", "Making a table for staging")
+            description = json.dumps({"statement": session.query_id, "process": this_process(), "began": time.time()})
+            writer.execute(f"COMMENT ON TABLE {_table(stage)} IS {literal(description)}", "Making a table for staging")
         finally:
             if writer is not self._writer:
                 writer.close()
         return stage
 
     def collect(self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]) -> str:
-        """Remove the rows of attempts that do not count, and see that all others are there."""
+        """Delete invalid attempts' rows, and count the others."""
         writer, table = self.writer(), _table(stage)
         listed = ", ".join(map(str, attempts))
-        # An attempt that was given up may be writing still.
+        # An abandoned attempt may still be writing.
         writer.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE", "Staging rows")
         writer.execute(f"DELETE FROM {table} WHERE a NOT IN ({listed})", "Staging rows")
         staged = {row["a"]: row["rows"] for row in writer.query(f"SELECT a, count(*) AS rows FROM {table} GROUP BY a")}
@@ -284,24 +282,24 @@ class PostgresTransaction(JdbcTransaction):
             raise ExecutionError(
                 f"{sum(attempts.values())} rows were staged, and {sum(staged.values())} of them are there", step="finish_merge"
             )
-        # Without numbers of rows the server would guess them, and choose its joins badly.
+        # Without statistics the server would choose bad joins.
         writer.execute(f"ANALYZE {table}", "Staging rows")
         return table
 
     def hold(self, handle: JdbcTableHandle) -> None:
-        """Take the lock that ALTER TABLE needs, before anybody else does."""
+        """Take the lock of ALTER TABLE."""
         self.writer().execute(
             f"LOCK TABLE {self._store.table(handle)} IN ACCESS EXCLUSIVE MODE", f"Locking table '{handle.name}'"
         )
 
     def check_unchanged(self) -> None:
-        """Every row's version is compared when it is changed."""
+        """Rely on row versions, which each change compares."""
 
     def commit(self) -> None:
-        """Commit the removal of the stage along with the changes; if the answer is lost, ask what has become of it.
+        """Commit, dropping the stage. If the answer is lost, ask for the outcome.
 
         Raises:
-            ConnectorError: nothing was changed; or, with ``changed=None``, the server cannot be asked.
+            ConnectorError: nothing was changed; with ``changed=None``, the outcome is unknown.
         """
         if self._writer is not None and self._stages:
             self.writer()
@@ -309,7 +307,7 @@ class PostgresTransaction(JdbcTransaction):
                 self._writer.execute(f"DROP TABLE {_table(stage)}", "Committing")
         if self._writer is not None and self._writing:
             number = self._writer.value("SELECT pg_current_xact_id_if_assigned()::text AS n", "Committing")
-            # Triggers that were put off run now.
+            # Deferred triggers run at the commit.
             self._writer.use_own_settings()
             try:
                 self._writer.execute("COMMIT", "Committing")
@@ -320,13 +318,8 @@ class PostgresTransaction(JdbcTransaction):
         self._stages.clear()
 
     def _has_landed(self, number: str | None, error: RowMergeError) -> bool:
-        """Ask over another connection whether a transaction was committed whose COMMIT came to no answer.
-
-        Raises:
-            ConnectorError: JDBC_ERROR with ``changed=None``, the server does not answer, or does not know.
-        """
         if number is None:
-            # It has changed nothing.
+            # It changed nothing.
             return False
         status: str | None = None
         end = time.monotonic() + ASKING_SECONDS
@@ -334,7 +327,7 @@ class PostgresTransaction(JdbcTransaction):
             try:
                 status = self._status(number)
             except RowMergeError:
-                # A server that starts again takes no connections for a while.
+                # A restarting server accepts no connections for a while.
                 status = None
             if status in {None, "in progress"}:
                 time.sleep(0.2)
@@ -350,26 +343,26 @@ class PostgresTransaction(JdbcTransaction):
         )
 
     def _status(self, number: str) -> str | None:
-        """Ask for the state of a transaction.
+        """Return the status of a transaction.
 
-        A server that was stopped may have lost a transaction altogether that was not committed: then its number is yet to be given, or is
-        another's by now. A stage that is there says that its removal, which goes with the changes, was not committed.
+        A server that was stopped may have lost an uncommitted transaction: its number is then unassigned, or belongs to another one. If a stage
+        still exists, the transaction was not committed.
         """
         staged = "".join(f" OR to_regclass({literal(_table(stage))}) IS NOT NULL" for stage in self._stages)
-        known = f"pg_xact_status({literal(number)}::xid8)"
+        status = f"pg_xact_status({literal(number)}::xid8)"
         sql = (
-            f"SELECT CASE WHEN {literal(number)}::xid8 > pg_current_xact_id() THEN 'aborted' WHEN {known} = 'in progress' THEN 'in progress' "
-            f"WHEN false{staged} THEN 'aborted' ELSE {known} END AS s"
+            f"SELECT CASE WHEN {literal(number)}::xid8 > pg_current_xact_id() THEN 'aborted' WHEN {status} = 'in progress' THEN 'in progress' "
+            f"WHEN false{staged} THEN 'aborted' ELSE {status} END AS s"
         )
         other = self._store.connect(writing=True)
         try:
-            found: str | None = other.value(sql, "Asking for a transaction")
-            return found
+            result: str | None = other.value(sql, "Asking for a transaction")
+            return result
         finally:
             other.close()
 
     def rollback(self) -> None:
-        """Undo everything, then remove the stage."""
+        """Roll back, then remove the stage."""
         try:
             if self._writer is not None and self._writing:
                 self._writing = False
@@ -386,7 +379,7 @@ class PostgresTransaction(JdbcTransaction):
         try:
             self._connection().execute(sql, "Removing what was staged")
         except RowMergeError:
-            # The connection may be lost; another one will do.
+            # The connection may be lost, so use another one.
             other = self._store.connect(writing=True)
             try:
                 other.execute(sql, "Removing what was staged")

@@ -1,4 +1,4 @@
-"""PostgreSQL's types and ours, and how values of each travel."""
+"""PostgreSQL's types, and the transport of values."""
 
 from __future__ import annotations
 
@@ -38,16 +38,13 @@ _WRITTEN: Final = {
 }  # fmt: skip
 _AS_TEXT: Final = {"uuid", "json", "varchar", "char"}
 _LENGTH_OFFSET: Final = 4
-"""The server counts the header of a text in its length."""
+"""The server's length of a text includes its header."""
 
 
 def type_of(base: str, category: str, modifier: int) -> Type | None:
-    """Return the type of a column.
+    """Return the SQL type of a column, or None.
 
-    Args:
-        base: the server's short name of the type.
-        category: ``b`` for a base type, ``e`` for an enumeration.
-        modifier: length, or precision and scale, as ``pg_attribute.atttypmod`` has them; -1 for none.
+    ``category`` is ``b`` for base types and ``e`` for enumerations, ``modifier`` is ``pg_attribute.atttypmod``.
 
     >>> str(type_of("varchar", "b", 24)), str(type_of("numeric", "b", (12 << 16 | 2) + 4)), type_of("point", "b", -1)
     ('varchar(20)', 'decimal(12,2)', None)
@@ -68,51 +65,51 @@ def type_of(base: str, category: str, modifier: int) -> Type | None:
     return _PLAIN.get(base)
 
 
-def declared_type(kind: Type) -> str | None:
-    """Return the type that a column is declared with; None for types that PostgreSQL has no counterpart of.
+def declared_type(sql_type: Type) -> str | None:
+    """Return the declared type for an SQL type; None without a counterpart.
 
     >>> declared_type(Type("timestamp with time zone", (3,))), declared_type(Type("map", (VARCHAR, BIGINT)))
     ('timestamp(3) with time zone', None)
     """
-    if kind.base in _WRITTEN:
-        return _WRITTEN[kind.base]
-    if kind.base == "decimal":
-        return f"numeric({kind.parameters[0]},{kind.parameters[1]})"
-    if kind.base in {"varchar", "char"}:
-        return str(kind)
-    if kind.base in _TIMES.values() and kind.parameters[0] <= 6:
-        return str(kind)
+    if sql_type.base in _WRITTEN:
+        return _WRITTEN[sql_type.base]
+    if sql_type.base == "decimal":
+        return f"numeric({sql_type.parameters[0]},{sql_type.parameters[1]})"
+    if sql_type.base in {"varchar", "char"}:
+        return str(sql_type)
+    if sql_type.base in _TIMES.values() and sql_type.parameters[0] <= 6:
+        return str(sql_type)
     return None
 
 
 def cast_of(base: str, category: str, declared: str) -> str:
-    """Return what makes a staged text a value of the type; types that texts are assigned to need none."""
+    """Return the cast from a staged text; ``""`` for types that accept text."""
     if category == "e":
-        # With the search path of this connector the server has written the schema.
+        # With this connector's search path, the server's name includes the schema.
         return f"::{declared}"
     return f"::pg_catalog.{base}" if base in {"uuid", "json", "jsonb"} else ""
 
 
-def transport_type(kind: Type) -> tuple[pa.DataType, str]:
-    """Return the types in which values are staged: Arrow's and the server's."""
-    if kind.base in _AS_TEXT:
+def transport_type(sql_type: Type) -> tuple[pa.DataType, str]:
+    """Return the types of staged values: Arrow's and the server's."""
+    if sql_type.base in _AS_TEXT:
         return pa.string(), "text"
-    if kind.base == "tinyint":
+    if sql_type.base == "tinyint":
         return pa.int16(), "smallint"
-    declared = declared_type(kind)
+    declared = declared_type(sql_type)
     if declared is None:
-        raise TypeError(f"{kind} has no counterpart")
-    return kind.arrow, declared
+        raise TypeError(f"{sql_type} has no counterpart")
+    return sql_type.arrow, declared
 
 
 def value_reading(column: Column) -> Reading:
-    """Return how a column is read, and which of its values have no counterpart: infinite dates, numbers that are none."""
+    """Return the way a column is read. Infinite dates and NaN are misfits."""
     name, base = quoted(column.name), column.type.base
     if base == "decimal":
         return Reading(f"{name}::text", pa.string(), f"{name} = 'NaN'", name)
     if base in {"uuid", "json", "varchar", "char"}:
         return Reading(f"{name}::text", pa.string())
     if base in {"date", "timestamp", "timestamp with time zone"}:
-        # What is no misfit is read; the misfits must not reach the driver, which would take them for numbers.
+        # Misfits must not reach the driver, which would read them as numbers.
         return Reading(f"CASE WHEN isfinite({name}) THEN {name} END", column.type.arrow, f"NOT isfinite({name})", name)
     return Reading(name, column.type.arrow)

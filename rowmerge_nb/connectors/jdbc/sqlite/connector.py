@@ -1,4 +1,4 @@
-"""The SQLite connector: the tables of a database in a file."""
+"""The SQLite connector."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class SqliteConnector(JdbcConnector):
 
     Args:
         path: the database file. ``:memory:`` is not possible, since tasks open the file too.
-        create: make the file if it is not there.
+        create: whether to create a missing file.
 
     Raises:
-        ConnectorError: the path names no file.
+        ConnectorError: the path is not that of a file.
 
     >>> SqliteConnector("shop.db")
     SqliteConnector('shop.db')
@@ -52,21 +52,21 @@ class SqliteConnector(JdbcConnector):
 
     @property
     def shared_directory(self) -> Path:
-        """The directory that the database is in: tasks read it, and stage rows beside it."""
+        """The database's directory: tasks read the file and stage rows next to it."""
         return Path(self.store.path).parent
 
     def new_transaction(self) -> SqliteTransaction:
-        """Make a transaction."""
+        """Create a transaction."""
         return SqliteTransaction(self.store, create=self._create)
 
     def begin_explicit_transaction(self) -> NumberedTransactionHandle:
-        """Begin a transaction that notices when what it reads does not stay what it was."""
+        """Begin a transaction that detects changes of what it read."""
         return self._transactions.begin(lambda _: SqliteTransaction(self.store, create=self._create, repeatable=True))
 
     def orphans(self) -> list[Orphan]:
-        """List directories of drivers that have died."""
+        """Return staging directories of dead drivers."""
         return orphans(self.store.path)
 
     def remove_orphans(self) -> list[Orphan]:
-        """Remove directories of drivers that have died."""
+        """Remove and return staging directories of dead drivers."""
         return remove_orphans(self.store.path)

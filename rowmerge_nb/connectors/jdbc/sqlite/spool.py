@@ -1,4 +1,4 @@
-"""Directories beside an SQLite file, in which the attempts of a statement stage their rows."""
+"""Directories next to an SQLite file, in which attempts stage their rows."""
 
 from __future__ import annotations
 
@@ -21,15 +21,11 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Orphan
 
 MAKING_SECONDS: Final = 60
-"""A directory that is made and not yet locked after so long has lost its maker."""
+"""The age after which an unlocked directory counts as abandoned by its creator."""
 
 
 class Spool:
-    """A directory, held by a lock as long as its driver lives.
-
-    Args:
-        database: the database's path.
-        query_id: the statement.
+    """A staging directory, locked while its driver lives.
 
     Raises:
         ConnectorError: PERMISSION_DENIED, or GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
@@ -45,18 +41,18 @@ class Spool:
             self._lock = os.open(making / "owner", os.O_CREAT | os.O_RDWR, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             os.write(self._lock, f"{query_id}\n{this_process()}".encode())
-            # Whoever looks for leftovers sees it only once it is locked.
+            # Renamed once it is locked, so that no search for orphans takes it.
             self.directory = making.rename(path.parent / f".{path.name}-rowmerge_nb-{unique}")
         except BaseException as error:
             if self._lock >= 0:
                 os.close(self._lock)
-            # It may have its name already.
+            # The rename may have happened already.
             for folder in (making, path.parent / f".{path.name}-rowmerge_nb-{unique}"):
                 shutil.rmtree(folder, ignore_errors=True)
             if not isinstance(error, OSError):
                 raise
-            what = f"The directory of SQLite database {database!r}, in which its rows are staged,"
-            raise refused(error, what, "JDBC_ERROR") from error
+            subject = f"The directory of SQLite database {database!r}, in which its rows are staged,"
+            raise refused(error, subject, "JDBC_ERROR") from error
 
     def remove(self) -> None:
         """Remove the directory."""
@@ -65,15 +61,15 @@ class Spool:
 
 
 def orphans(database: str) -> list[Orphan]:
-    """List the directories that nobody holds any more."""
+    """Return the unlocked directories."""
     return [orphaned_path(directory, *_owner(directory)) for directory in _directories(database) if _is_free(directory)]
 
 
 def remove_orphans(database: str) -> list[Orphan]:
-    """Remove the directories that nobody holds any more; gives what was removed."""
+    """Remove and return the unlocked directories."""
     removed = []
     for directory in _directories(database):
-        with _held(directory) as free:
+        with _locked(directory) as free:
             if free:
                 removed.append(orphaned_path(directory, *_owner(directory)))
                 shutil.rmtree(directory, ignore_errors=True)
@@ -89,27 +85,26 @@ def _directories(database: str) -> list[Path]:
 
 
 def _is_free(directory: Path) -> bool:
-    with _held(directory) as free:
+    with _locked(directory) as free:
         return free
 
 
 @contextmanager
-def _held(directory: Path) -> Iterator[bool]:
-    """Take the lock of a directory, if it is this user's own and free."""
-    with ExitStack() as opened:
-        yield _is_taken(directory, opened)
+def _locked(directory: Path) -> Iterator[bool]:
+    with ExitStack() as stack:
+        yield _try_lock(directory, stack)
 
 
-def _is_taken(directory: Path, opened: ExitStack) -> bool:
+def _try_lock(directory: Path, stack: ExitStack) -> bool:
     try:
-        number = opened.enter_context(opened_own_directory(directory))
-        # One in the making may be between two steps of its maker.
+        number = stack.enter_context(opened_own_directory(directory))
+        # A new directory may be between two steps of its creator.
         if "-making-" in directory.name and time.time() - os.fstat(number).st_mtime < MAKING_SECONDS:
             return False
         try:
-            fcntl.flock(opened.enter_context(opened_own_file("owner", number)), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(stack.enter_context(opened_own_file("owner", number)), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except FileNotFoundError:
-            # Its maker died before it had locked it.
+            # Its creator died before locking it.
             return True
     except OSError:
         return False

@@ -1,8 +1,4 @@
-"""How SQLite compares the values of a column, where it does so as the engine does.
-
-SQLite keeps decimals as floating-point numbers, and moments as texts of several forms. Of such columns ranges are asked for that are a
-little wider than the engine's.
-"""
+"""SQLite's comparisons that agree with the engine's; ranges of decimals and timestamps are slightly widened."""
 
 from __future__ import annotations
 
@@ -22,18 +18,16 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.handles import Column
 
 _MARGIN: Final = 1e-12
-"""The part of a number by which ranges of floating-point numbers are widened: SQLite may read its last digits otherwise."""
+"""The relative margin of floating-point ranges: SQLite may read the last digits differently."""
 _SINGLE: Final = 1e-6
-"""That of numbers of single precision, to which SQLite's are rounded when they are read."""
+"""The margin of single precision, to which SQLite's numbers are rounded on reading."""
 _SMALLEST: Final = 1e-44
 
 
 def terms_of(column: Column, *, unicode: bool) -> Terms | None:
-    """Return the terms of a column; None if SQLite is not asked to compare it.
+    """Return the terms of a column; None if SQLite must not compare it.
 
-    Args:
-        column: the column.
-        unicode: the file's texts are UTF-8, so that their bytes order them as their code points do.
+    ``unicode``: the file's texts are UTF-8, whose byte order is that of code points.
     """
     name, base = named(column.name), column.type.base
     if base in {"boolean", "tinyint", "smallint", "integer", "bigint"}:
@@ -68,13 +62,12 @@ def _text(value: Any) -> str | None:
 
 
 def _numbers(column: Column, name: str) -> Terms | None:
-    """Compare floating-point numbers, and what is kept as such."""
     base, text = column.type.base, has_text_affinity(column.declared)
     if base == "decimal" and not text:
         precision, scale = column.type.parameters
         if precision > EXACT_DIGITS:
             return None
-        # A number that is a quarter of the last digit off has another value when it is read.
+        # Values a quarter of the last digit away are read as another value.
         quarter = Decimal(1).scaleb(-scale) / 4
         terms = _range(name, lambda value: (value - quarter, value + quarter))
         whole = f"CAST(round({name} * 1e{scale}) AS INTEGER)"
@@ -83,7 +76,7 @@ def _numbers(column: Column, name: str) -> Terms | None:
     if base == "decimal" or any(word in upper for word in ("REAL", "FLOA", "DOUB")):
         margin = _SINGLE if base == "real" else _MARGIN
         return _range(f"CAST({name} AS REAL)" if text else name, lambda value: _widened(float(value), margin))
-    # Of a column without an affinity to floating-point numbers, what is kept as a whole number is rounded when it is read.
+    # Without floating-point affinity, a stored integer is rounded when it is read.
     return None
 
 
@@ -104,7 +97,7 @@ def _range(name: str, widened: Callable[[Any], tuple[Any, Any]]) -> Terms:
 
 def _number(value: Any) -> str:
     if isinstance(value, float):
-        # SQLite takes an endless number for one that is too large to be written.
+        # SQLite reads a literal that is too large as infinity.
         return repr(value) if math.isfinite(value) else f"{'-' if value < 0 else ''}9e999"
     return f"{value:f}"
 
@@ -113,10 +106,7 @@ def _number(value: Any) -> str:
 
 
 def _from(name: str, value: dt.datetime) -> str | None:
-    """Write the lower bound of a timestamp.
-
-    Its texts may leave out seconds and what is smaller, and have a T in the middle; the shortest text of a moment comes before all others of it.
-    """
+    """Build the lower bound. Texts may lack seconds and fractions, and have a T in the middle."""
     text = value.replace(tzinfo=None).isoformat(" ", "microseconds")
     short = text.rstrip("0").removesuffix(".")
     for part in (":00", ":00", " 00"):
@@ -125,13 +115,13 @@ def _from(name: str, value: dt.datetime) -> str | None:
 
 
 def _until(name: str, value: dt.datetime) -> str | None:
-    """Write the upper bound of a timestamp; the tilde comes behind all that may follow a moment's text."""
+    """Build the upper bound; the tilde sorts after anything that may follow."""
     text = value.replace(tzinfo=None).isoformat(" ", "microseconds")
     return f"{name} <= '{text[:10]}~' AND replace({name}, 'T', ' ') <= '{text}~'"
 
 
 def _from_day(name: str, value: dt.datetime, days: int) -> str | None:
-    """Write the lower bound of a moment, whose text may be of any zone: the day before."""
+    """Build the lower bound: the day before, since the text may have any zone."""
     day = _shifted(value, days)
     return f"{name} >= '{day}'" if day is not None else None
 

@@ -29,19 +29,15 @@ BATCH_ROWS: Final = 16_384
 BUSY_MILLISECONDS: Final = 10_000
 
 _IDLE: Final = frozenset({"NO ACTION", "RESTRICT"})
-"""What a foreign key does that leaves the rows as they are."""
+"""Actions of a foreign key that do not change rows."""
 _ASKED: Final = ("pragma_foreign_key_list", "pragma_table_list", "pragma_table_xinfo")
-"""The tables of SQLite's own by which this connector asks for tables, columns and keys. A table of the file with such a name hides them."""
+"""SQLite's tables that this connector queries. A user's table of the same name would hide one."""
 _MODELS: Final = {pa.int64(): "0", pa.float64(): "0.0", pa.string(): "''", pa.binary(): "x''"}
 
 
 @dataclass(frozen=True, repr=False)
 class SqliteStore(Store):
-    """An SQLite file.
-
-    Args:
-        path: where it is.
-    """
+    """An SQLite file."""
 
     path: str
 
@@ -54,10 +50,10 @@ class SqliteStore(Store):
     keeps_negative_zero = False
     keeps_others_out = True
     most_columns = 2_000
-    # Three are staged; where rows are read, a few more stand beside the table's.
+    # A stage has three more; queries of rows need a few others.
     staged_beside = 8
     batch_option = ("adbc.sqlite.query.batch_rows", str(BATCH_ROWS))
-    # The driver finds the types of columns in the first rows: a row that shows them goes before the table's own.
+    # The driver infers the types of columns from the first rows, so a row of examples precedes the table's.
     leading_rows = 1
 
     @property
@@ -66,11 +62,7 @@ class SqliteStore(Store):
         return repr(self.path)
 
     def is_there(self) -> bool:
-        """Return whether there is something of the file's name.
-
-        Raises:
-            ConnectorError: JDBC_ERROR for what no file can be called.
-        """
+        """Return whether the path exists."""
         try:
             os.lstat(self.path)
         except FileNotFoundError:
@@ -110,13 +102,13 @@ class SqliteStore(Store):
             ) from None
         try:
             connection = dbapi.connect(f"file:{percent(str(path.resolve()))}?mode={mode}", autocommit=True)
-        except Exception as error:  # noqa: BLE001 - whatever the driver raises is told as ours
+        except Exception as error:  # noqa: BLE001 - any error of the driver is converted
             raise self.translate(error, "Opening it") from None
         session = Session(self, connection)
         try:
             session.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}", "Opening it")
             session.execute("PRAGMA foreign_keys = ON", "Opening it")
-            # Triggers, views and defaults of the file call no function that reaches out of the database.
+            # Triggers, views and defaults must not call functions with side effects outside of the database.
             session.execute("PRAGMA trusted_schema = OFF", "Opening it")
             self._refuse_shadows(session)
         except BaseException:
@@ -125,7 +117,6 @@ class SqliteStore(Store):
         return session
 
     def _refuse_shadows(self, session: Session) -> None:
-        """Refuse a file with a table that hides one of SQLite's own."""
         names = ", ".join(map(literal, _ASKED))
         rows = session.query(f"SELECT name FROM main.sqlite_schema WHERE lower(name) IN ({names}) LIMIT 1", "Opening it")
         if rows:
@@ -136,7 +127,7 @@ class SqliteStore(Store):
             )
 
     def read_only(self) -> ConnectorError:
-        """Return the error of a file that may not be written."""
+        """Return the error for a file without write permission."""
         return ConnectorError(
             f"SQLite database {self.shown} is read-only and cannot be written",
             code="PERMISSION_DENIED",
@@ -144,16 +135,16 @@ class SqliteStore(Store):
         )
 
     def translate(self, error: Exception, doing: str) -> RowMergeError:
-        """Return the error for one of the driver, by SQLite's message."""
+        """Convert an error by its message."""
         text = str(error).split("\nquery:")[0]
         words = text.rsplit("Failed to step query: ", 1)[-1].rsplit("Failed to prepare query: ", 1)[-1]
         words = words.removeprefix("IO: ").removeprefix("INTEGRITY: ").strip()
-        where = f"SQLite database {self.shown}"
+        subject = f"SQLite database {self.shown}"
         if "constraint failed" in words or "datatype mismatch" in words:
-            return ExecutionError(f"{doing} in {where} failed: {words}", code="CONSTRAINT_VIOLATION", step="finish_merge")
+            return ExecutionError(f"{doing} in {subject} failed: {words}", code="CONSTRAINT_VIOLATION", step="finish_merge")
         if "is locked" in words:
             return ExecutionError(
-                f"{doing} failed: {where} is locked by another connection for more than {BUSY_MILLISECONDS // 1000} seconds",
+                f"{doing} failed: {subject} is locked by another connection for more than {BUSY_MILLISECONDS // 1000} seconds",
                 code="TRANSACTION_CONFLICT",
                 hint="End the other program's transaction, and run it again.",
             )
@@ -161,74 +152,74 @@ class SqliteStore(Store):
             return self.read_only()
         if "not a database" in words or "malformed" in words:
             return ConnectorError(
-                f"{where} cannot be read: {words}",
+                f"{subject} cannot be read: {words}",
                 code="JDBC_ERROR",
                 hint="Check the path; a damaged file may be rescued by the sqlite3 shell's .recover.",
             )
         if "disk is full" in words:
             return ConnectorError(
-                f"{doing} in {where} failed: {words}",
+                f"{doing} in {subject} failed: {words}",
                 code="GENERIC_INSUFFICIENT_RESOURCES",
                 hint="Make room on its disk, and run the statement again; the table is as it was.",
             )
         if "disk I/O error" in words:
             return ConnectorError(
-                f"{doing} in {where} failed: {words}",
+                f"{doing} in {subject} failed: {words}",
                 code="JDBC_ERROR",
                 hint="See what is wrong with its disk; the table is as it was.",
             )
-        # One that an index, a view or a trigger would miss is there.
+        # "error in ...": an index, view or trigger lacks it, not the statement.
         if ("no such table" in words or "no such column" in words) and not words.startswith("error in"):
             code = "TABLE_NOT_FOUND" if "no such table" in words else "COLUMN_NOT_FOUND"
-            return ConnectorError(f"{doing} in {where} failed: {words}", code=code, hint="Run the statement again.")
+            return ConnectorError(f"{doing} in {subject} failed: {words}", code=code, hint="Run the statement again.")
         return ConnectorError(
-            f"{doing} in {where} failed: {words}",
+            f"{doing} in {subject} failed: {words}",
             code="JDBC_ERROR",
             hint="Change what its words are about, in the statement or in the database, such as a trigger; the tables are as they were.",
         )
 
     def is_repeated_key(self, error: ExecutionError) -> bool:
-        """Return whether an error speaks of a key that would be there twice."""
+        """Return whether an error means a duplicate key."""
         return "UNIQUE constraint failed" in error.message
 
     # -- reading --------------------------------------------------------------------------------------------------
 
     def reading(self, column: Column, *, key: bool = False) -> Reading:
-        """Return how a column is read."""
+        """Return the way a column is read."""
         return types.key_reading(column) if key else types.value_reading(column)
 
     def row_id_type(self, handle: JdbcTableHandle) -> Type:
-        """Return the key as it is stored, of several columns as a row."""
-        kinds = [(column.name, types.key_type(column)) for column in handle.key_columns]
-        return kinds[0][1] if len(kinds) == 1 else row_of(kinds)
+        """Return the key as stored."""
+        fields = [(column.name, types.key_type(column)) for column in handle.key_columns]
+        return fields[0][1] if len(fields) == 1 else row_of(fields)
 
     def row_id_readings(self, handle: JdbcTableHandle) -> list[Reading]:
-        """Return how the key's columns are read."""
+        """Return the row id's readings."""
         return [types.key_reading(column) for column in handle.key_columns]
 
     def range_of(self, split: JdbcSplit) -> str:
-        """Return a range of rowids, or of a key."""
+        """Return a range of rowids or keys."""
         bounds = ((">=", split.low), ("<", split.high))
         return " AND ".join(f"{split.address} {sign} {bound}" for sign, bound in bounds if bound is not None)
 
     def terms(self, column: Column, *, unicode: bool) -> Terms | None:
-        """Return how a column is compared with values."""
+        """Return a column's comparisons with values."""
         return terms_of(column, unicode=unicode)
 
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
-        """Nothing is to be done: a change between two splits is found out before anything is applied."""
+        """Rely on `check_unchanged` instead of a snapshot."""
 
     def select(self, readings: Sequence[Reading], names: Sequence[str], source: str) -> str:
-        """Write the query, headed by a row that shows the types."""
+        """Build the query, with a first row of examples."""
         models = ", ".join(f"{_MODELS[reading.kind]} AS {name}" for reading, name in zip(readings, names, strict=True))
         return f"SELECT {models} UNION ALL SELECT {', '.join(reading.select for reading in readings)} FROM {source}"
 
     def shown_value(self, reading: Reading) -> str:
-        """Write the expression that shows a misfit."""
+        """Build the expression that shows a misfit."""
         return f"substr(quote({reading.column}), 1, {SHOWN}) || ' (' || typeof({reading.column}) || ')'"
 
     def address(self, handle: JdbcTableHandle) -> str:
-        """Write the rowid, or of a table without rowids its key."""
+        """Build the rowid or key as text."""
         number = rowid_of(handle)
         if number:
             return f"'rowid ' || {number}"
@@ -236,7 +227,7 @@ class SqliteStore(Store):
         return " || ', ' || ".join(parts)
 
     def address_of_text(self, session: Session, handle: JdbcTableHandle, column: Column, value: bytes) -> str:
-        """Look for a row by the bytes of a text."""
+        """Return a row's address by the bytes of a text."""
         address = self.address(handle)
         if not address:
             return ""
@@ -245,51 +236,51 @@ class SqliteStore(Store):
         return f", in the row with {rows[0]['a']}" if rows else ""
 
     def converted(self, column: Column, array: pa.Array) -> pa.Array:
-        """Convert stored values into the column's Arrow type."""
+        """Convert to the column's Arrow type."""
         return types.converted(column, array)
 
     # -- writing --------------------------------------------------------------------------------------------------
 
     def stage_writer(self, stage: Stage) -> StageWriter:
-        """Make what writes an attempt's rows into a file."""
+        """Create the writer of an attempt."""
         return FileWriter(stage.area)
 
     def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
-        """Return the columns of a stage, declared as the table's, so that values compare alike."""
+        """Return columns declared as the table's, so that values compare alike."""
         keys = [(f"k{i}", types.storage_type(types.key_type(c)), c.declared) for i, c in enumerate(handle.key_columns)]
         data = [(f"c{i}", types.storage_type(c.type), c.declared) for i, c in enumerate(handle.columns)]
         return [("a", pa.int64(), "bigint"), ("o", pa.int64(), "int"), ("n", pa.int64(), "int"), *keys, *data]
 
     def transported(self, column: Column, array: pa.Array) -> pa.Array:
-        """Convert values into the form in which they are stored."""
+        """Convert values for storage."""
         return types.stored(column, array)
 
     def transported_key(self, handle: JdbcTableHandle, parts: list[pa.Array]) -> list[pa.Array]:
-        """Keys are as they are stored already."""
+        """Return the parts unchanged."""
         return parts
 
     def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
-        """Write what joins a table ``t`` to its stage ``s``."""
+        """Build the join conditions."""
         return [f"t.{quoted(column.name)} = s.k{index}" for index, column in enumerate(handle.key_columns)]
 
     def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:
-        """Write the condition of a DELETE from ``t``."""
+        """Build the condition of a DELETE."""
         names = ", ".join(f"t.{quoted(name)}" for name in handle.key)
         keys = ", ".join(f"s.k{index}" for index in range(len(handle.key)))
         return f"WHERE ({names}) IN (SELECT {keys} FROM {stage} AS s WHERE s.o = {int(operation)})"
 
     def reinserting(self, handle: JdbcTableHandle, stage: str, insert: str, rows: int) -> list[str]:
-        """Write the statements that take updated rows out and put them in anew."""
+        """Build a DELETE and an INSERT."""
         return [f"DELETE FROM {self.table(handle)} AS t {self.staged_rows(handle, stage, 3)}", insert]
 
     def triggers(self, session: Session, handle: JdbcTableHandle) -> list[str]:
-        """Name the triggers of a table."""
+        """Return the names of a table's triggers."""
         table = f"lower({literal(handle.spelled[1])})"
         rows = session.query(f"SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = {table} ORDER BY name")
         return [row["name"] for row in rows]
 
     def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
-        """Return what acts on changes of a table's rows, and would act otherwise if updated rows are taken out and put in again."""
+        """Return triggers and foreign keys."""
         session.execute("PRAGMA defer_foreign_keys = ON")
         keys = _foreign_keys(session, handle)
         return [
@@ -303,24 +294,24 @@ class SqliteStore(Store):
         ]
 
     def bound_tables(self, session: Session, handle: JdbcTableHandle) -> list[str]:
-        """Name the tables that follow: SQLite takes all rows out before it drops a table."""
+        """Return the tables that refer to this one: SQLite deletes all rows before a DROP."""
         keys = _foreign_keys(session, handle)
         return sorted({row["name"] for row in keys if row["gone"] not in _IDLE and row["name"] != handle.spelled[1]})
 
     def changed(self, session: Session, sql: str, doing: str) -> int:
-        """Run a statement and ask how many rows it touched."""
+        """Run a statement; return the number of rows."""
         session.execute(sql, doing)
         return int(session.value("SELECT changes() AS n"))
 
 
 def rowid_of(handle: JdbcTableHandle) -> str:
-    """Return a name of the rowid that no column has, or ``""`` of what has no rowids."""
-    taken = {column.name.lower() for column in handle.columns}
-    return next((name for name in ("rowid", "_rowid_", "oid") if name not in taken), "") if handle.ranges else ""
+    """Return an unshadowed name of the rowid, or ``""``."""
+    column_names = {column.name.lower() for column in handle.columns}
+    return next((name for name in ("rowid", "_rowid_", "oid") if name not in column_names), "") if handle.ranges else ""
 
 
 def _foreign_keys(session: Session, handle: JdbcTableHandle) -> list[dict[str, Any]]:
-    """Return the foreign keys that are about a table, per column; one that names no column is about the primary key."""
+    """Return foreign keys that refer to a table; without a column, its primary key."""
     return session.query(
         'SELECT m.name AS name, f.seq AS place, f."to" AS "column", f.on_delete AS gone, f.on_update AS moved '
         "FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f "

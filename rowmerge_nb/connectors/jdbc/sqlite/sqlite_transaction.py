@@ -1,4 +1,4 @@
-"""A statement's dealings with an SQLite database: one connection, its stage, and its commit."""
+"""A statement's use of an SQLite database."""
 
 from __future__ import annotations
 
@@ -33,13 +33,11 @@ if TYPE_CHECKING:
 
 
 class SqliteTransaction(JdbcTransaction):
-    """A statement on one connection, which notices commits of others.
+    """A statement on one connection, which detects commits of others.
 
     Args:
-        store: the database.
-        create: make the file if it is not there.
-        repeatable: several statements read in it. SQLite keeps no state for them all, as tasks have connections of their own: what they read is
-            right as long as no commit of others comes between.
+        create: whether to create a missing file.
+        repeatable: whether several statements read in it, and fail if another commit comes between.
     """
 
     def __init__(self, store: SqliteStore, *, create: bool, repeatable: bool = False) -> None:
@@ -71,7 +69,7 @@ class SqliteTransaction(JdbcTransaction):
             )
 
     def writer(self) -> Session:
-        """Begin a transaction that writes: from here on others have to wait."""
+        """Begin a writing transaction."""
         session = self.reader()
         if not self._writing:
             if not os.access(self._store.path, os.W_OK):
@@ -81,45 +79,45 @@ class SqliteTransaction(JdbcTransaction):
         return session
 
     def find(self, name: SchemaTableName) -> JdbcTableHandle | None:
-        """Find a table or view."""
+        """Return a table or view, or None."""
         if name.schema != SCHEMA:
             return None
-        # SQLite itself ignores the case of ASCII letters alone.
-        found = [row for row in self._tables() if row["name"].lower() == name.table]
-        if not found:
+        # SQLite itself ignores case only for ASCII letters.
+        matches = [row for row in self._tables() if row["name"].lower() == name.table]
+        if not matches:
             return None
-        if len(found) > 1:
+        if len(matches) > 1:
             raise ConnectorError(
-                f"SQLite has several tables '{name}' that differ in case only: {', '.join(row['name'] for row in found)}",
+                f"SQLite has several tables '{name}' that differ in case only: {', '.join(row['name'] for row in matches)}",
                 code="AMBIGUOUS_NAME",
                 hint="Rename all but one, or make a view of another name.",
             )
-        spelled, kind = found[0]["name"], found[0]["type"]
+        spelled, table_type = matches[0]["name"], matches[0]["type"]
         rows = self.reader().query(
             "SELECT name, type, \"notnull\" AS required, CAST(dflt_value AS TEXT) || '' AS value, pk, hidden "
             f"FROM pragma_table_xinfo({literal(spelled)}, 'main') WHERE hidden <> 1 ORDER BY cid"
         )
         keys = sorted((row["pk"], row["name"]) for row in rows if row["pk"])
-        columns = tuple(self._column(str(name), row, keys, without_rowid=bool(found[0]["wr"])) for row in rows)
+        columns = tuple(self._column(str(name), row, keys, without_rowid=bool(matches[0]["wr"])) for row in rows)
         return JdbcTableHandle(
             name,
             (SCHEMA, spelled),
             columns,
             tuple(key for _, key in keys),
-            {"virtual": "virtual table"}.get(kind, kind),
-            ranges=kind == "table" and not found[0]["wr"],
+            {"virtual": "virtual table"}.get(table_type, table_type),
+            ranges=table_type == "table" and not matches[0]["wr"],
             refusing="OR ABORT " if self._resolves_conflicts(spelled) else "",
         )
 
     def _resolves_conflicts(self, table: str) -> bool:
-        """Return whether a table may have rows taken out, or skip rows, where a constraint is broken: nobody would hear of those."""
+        """Return whether ON CONFLICT clauses would silently delete or skip rows."""
         query = f"SELECT coalesce(max(sql), '') AS v FROM main.sqlite_master WHERE type = 'table' AND name = {literal(table)}"
         return re.search(r"\bON\s+CONFLICT\b", str(self.reader().value(query)), re.IGNORECASE) is not None
 
     def _column(self, table: str, row: dict[str, Any], keys: list[tuple[int, str]], *, without_rowid: bool) -> Column:
         declared, default = row["type"], row["value"]
-        kind = types.type_of(declared)
-        if kind is None:
+        sql_type = types.type_of(declared)
+        if sql_type is None:
             raise unsupported(
                 self._store,
                 table,
@@ -128,15 +126,15 @@ class SqliteTransaction(JdbcTransaction):
                 "which has no counterpart" if declared else "no type at all",
                 "Declare it otherwise, or make a view without it.",
             )
-        # SQLite numbers the rows of a table itself by a lone key that is declared INTEGER.
+        # SQLite fills a single key column that is declared INTEGER by the rowid.
         numbered = bool(row["pk"]) and len(keys) == 1 and declared.upper() == "INTEGER" and not without_rowid
         nullable = numbered or not (row["required"] or (row["pk"] and without_rowid)) or default is not None
-        stands_in = f"({default})" if row["required"] and default is not None else None
+        default_sql = f"({default})" if row["required"] and default is not None else None
         generated = row["hidden"] in {2, 3}
-        return Column(row["name"], kind, declared, nullable, stands_in, generated, numbered=numbered)
+        return Column(row["name"], sql_type, declared, nullable, default_sql, generated, numbered=numbered)
 
     def names(self) -> list[SchemaTableName]:
-        """Return the names of all tables and views."""
+        """Return all tables and views."""
         return [SchemaTableName(SCHEMA, row["name"].lower()) for row in self._tables()]
 
     def _tables(self) -> list[dict[str, Any]]:
@@ -146,17 +144,17 @@ class SqliteTransaction(JdbcTransaction):
         )
 
     def schemas(self) -> list[str]:
-        """An SQLite file has one schema."""
+        """Return the only schema, ``main``."""
         return [SCHEMA]
 
     def row_count(self, handle: JdbcTableHandle) -> int | None:
-        """Count the rows, which SQLite does by reading its smallest index."""
+        """Return the number of rows; None for large files."""
         if handle.kind == "view" or Path(self._store.path).stat().st_size > COUNTED_BYTES:
             return None
         return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)}"))
 
     def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> list[JdbcSplit]:
-        """Cut a large table into ranges of rowids, or of its key where it has none."""
+        """Split a large table into ranges of rowids or keys."""
         unicode = bool(domains) and self.reader().value("PRAGMA encoding") == "UTF-8"
         predicate, _ = predicate_of(handle, domains, lambda column: self._store.terms(column, unicode=unicode))
         rows = self._rows(handle, predicate)
@@ -165,10 +163,10 @@ class SqliteTransaction(JdbcTransaction):
         address = _address(handle)
         if not address or (rows is not None and rows <= SPLIT_ROWS):
             return [JdbcSplit(predicate=predicate)]
-        # What is no number comes behind all numbers, or is refused when it is read: the outer ranges are open.
+        # Values that are not numbers sort after all numbers, or are rejected on reading: the outer ranges are open.
         conditions = [*([] if handle.ranges else [f"typeof({address}) = 'integer'"]), *([predicate] if predicate else [])]
         source = f"{self._store.table(handle)}{' WHERE ' if conditions else ''}{' AND '.join(conditions)}"
-        # Asked for one by one, both ends are found without a scan.
+        # Two queries, since SQLite finds each end without a scan.
         query = f"SELECT (SELECT min({address}) FROM {source}) AS low, (SELECT max({address}) FROM {source}) AS high"
         (ends,) = self.reader().query(query)
         if ends["low"] is None:
@@ -179,22 +177,21 @@ class SqliteTransaction(JdbcTransaction):
         return [JdbcSplit(low, high, address=address, predicate=predicate) for low, high in pairwise([None, *inner, None])]
 
     def _rows(self, handle: JdbcTableHandle, predicate: str) -> int | None:
-        """Count the rows that matter."""
         if not predicate:
             return self.row_count(handle)
         if handle.kind == "view" or Path(self._store.path).stat().st_size > COUNTED_BYTES:
             return None
         return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)} WHERE {predicate}"))
 
-    def declared(self, table: SchemaTableName, column: str, kind: Type) -> str:
+    def declared(self, table: SchemaTableName, column: str, sql_type: Type) -> str:
         """Return SQLite's name of a type."""
-        found = types.declared_type(kind)
-        if found is None:
-            raise unsupported(self._store, str(table), column, str(kind), "which SQLite cannot hold", "Use another type.")
-        return found
+        type_name = types.declared_type(sql_type)
+        if type_name is None:
+            raise unsupported(self._store, str(table), column, str(sql_type), "which SQLite cannot hold", "Use another type.")
+        return type_name
 
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
-        """Make a table; the key's columns are NOT NULL."""
+        """Create a table whose key is NOT NULL."""
         if metadata.name.schema != SCHEMA:
             raise ConnectorError(
                 f"Schema '{metadata.name.schema}' does not exist; an SQLite database has the schema '{SCHEMA}' alone",
@@ -214,7 +211,7 @@ class SqliteTransaction(JdbcTransaction):
     # -- stages ---------------------------------------------------------------------------------------------------
 
     def begin_stage(self, session: ConnectorSession, handle: JdbcTableHandle) -> Stage:
-        """Make a directory beside the database."""
+        """Create a directory next to the database."""
         self.reader()
         if not os.access(self._store.path, os.W_OK):
             raise self._store.read_only()
@@ -224,9 +221,9 @@ class SqliteTransaction(JdbcTransaction):
         return Stage(str(self._spool.directory))
 
     def collect(self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]) -> str:
-        """Load the files of the attempts that count into a temporary table."""
+        """Load valid attempts' files into a temporary table."""
         session, columns = self.writer(), self._store.stage_columns(handle)
-        declared = ", ".join(f"{name} {kind}" for name, _, kind in columns)
+        declared = ", ".join(f"{name} {type_name}" for name, _, type_name in columns)
         session.execute(f"CREATE TEMP TABLE rowmerge_nb_stage ({declared})", "Staging rows")
         for attempt in attempts:
             try:
@@ -238,15 +235,15 @@ class SqliteTransaction(JdbcTransaction):
                     code="JDBC_ERROR",
                     hint="Driver and tasks must see the same directory beside the database.",
                 ) from error
-        staged = session.value(f"SELECT count(*) AS n FROM {STAGE}")
-        if staged != sum(attempts.values()):
+        staged_rows = session.value(f"SELECT count(*) AS n FROM {STAGE}")
+        if staged_rows != sum(attempts.values()):
             raise ExecutionError(
-                f"{sum(attempts.values())} rows were staged, and {staged} of them are there", step="finish_merge"
+                f"{sum(attempts.values())} rows were staged, and {staged_rows} of them are there", step="finish_merge"
             )
         return STAGE
 
     def check_unchanged(self) -> None:
-        """Compare SQLite's count of other connections' commits with that at the begin."""
+        """Compare SQLite's counter of other connections' commits."""
         if self.writer().value("PRAGMA data_version") != self._version:
             raise ExecutionError(
                 f"SQLite database {self._store.shown} was changed by another connection since the statement has read it",
@@ -256,10 +253,10 @@ class SqliteTransaction(JdbcTransaction):
             )
 
     def commit(self) -> None:
-        """Commit; the stage's table is the connection's own.
+        """Commit; the stage's table is temporary.
 
         Raises:
-            ConnectorError: nothing was changed; or, with ``changed=None``, nobody knows.
+            ConnectorError: nothing was changed; with ``changed=None``, the outcome is unknown.
         """
         if self._session is not None and self._repeatable:
             self._check_repeatable(self._session)
@@ -268,7 +265,7 @@ class SqliteTransaction(JdbcTransaction):
             try:
                 self._session.execute("COMMIT", "Committing")
             except ConnectorError as error:
-                # A full disk is met before anything counts; whatever else happens at the end of a commit may be behind that.
+                # A full disk is detected before the commit takes effect; other errors may come after it.
                 if error.code == "GENERIC_INSUFFICIENT_RESOURCES" or self._rolled_back():
                     raise
                 self.end()
@@ -281,7 +278,6 @@ class SqliteTransaction(JdbcTransaction):
             self._writing = False
 
     def _rolled_back(self) -> bool:
-        """Roll back; False if there is no transaction any more, so that it may have been committed."""
         try:
             self._session.execute("ROLLBACK", "Rolling back") if self._session is not None else None
         except RowMergeError:
@@ -290,10 +286,10 @@ class SqliteTransaction(JdbcTransaction):
         return True
 
     def rollback(self) -> None:
-        """Undo everything, and remove the stage."""
+        """Roll back, and remove the stage."""
         try:
             if self._session is not None and self._writing:
-                # A failed statement may have ended the transaction already.
+                # A failed statement may have ended the transaction.
                 with suppress(RowMergeError):
                     self._session.execute("ROLLBACK", "Rolling back")
         finally:
@@ -310,7 +306,6 @@ class SqliteTransaction(JdbcTransaction):
 
 
 def _address(handle: JdbcTableHandle) -> str:
-    """Return what tells a table's rows apart by number: the rowid, under a name that no column has, or the first part of the key."""
     if handle.ranges:
         return rowid_of(handle)
     first = next(iter(handle.key_columns), None)
@@ -327,7 +322,7 @@ SMALL_ROWS: Final = 10_000
 COUNTED_BYTES: Final = 4 << 30
 
 
-"""The rows of larger files are not counted."""
+"""Rows of larger files are not counted."""
 
 
 STAGE: Final = "temp.rowmerge_nb_stage"

@@ -1,8 +1,7 @@
-"""SQLite's declared types and ours, and how values of each are stored.
+"""SQLite's declared types, their SQL types, and the storage of values.
 
-SQLite checks no types: a column's declared type is a wish, of which only the *affinity* has an effect: text that looks like a
-number becomes one in columns of numeric affinity. So every value is looked at when it is read, and types are declared such that what is
-written comes back: decimals of more than 15 digits and JSON are declared ``decimal_text`` and ``json_text``, which have text affinity.
+SQLite does not check types, so every value is checked when it is read. Numeric affinity converts text that looks like a number.
+Therefore decimals of more than 15 digits and JSON are declared ``decimal_text`` and ``json_text``, which have text affinity.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.handles import Column
 
 EXACT_DIGITS: Final = 15
-"""So many decimal digits survive in a floating-point number."""
+"""The number of decimal digits that survive in floating point."""
 
 _DECLARED: Final = {
     "bool": BOOLEAN, "boolean": BOOLEAN, "tinyint": TINYINT, "smallint": SMALLINT, "int2": SMALLINT,
@@ -58,12 +57,12 @@ _FORM: Final = re.compile(r"([^()]+?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 _A_DAY: Final = "1970-01-01 "
 _LARGEST_REAL: Final = 3.4028234663852886e38
 _RANGES: Final = {"tinyint": 1 << 7, "smallint": 1 << 15, "integer": 1 << 31}
-# The words WITH TIME ZONE cannot stand in a declaration.
+# A declaration cannot contain the words WITH TIME ZONE.
 _MOMENTS: Final = {"time": "time", "timestamp": "timestamp", "timestamp with time zone": "timestamptz"}
 
 
 def named(column: str) -> str:
-    """Write a column's name as nothing else: of a name between double quotes that no column has, SQLite makes a text.
+    """Quote a column's name by backquotes: SQLite reads a double-quoted name that no column has as a text.
 
     >>> named("a`b")
     '`a``b`'
@@ -72,62 +71,62 @@ def named(column: str) -> str:
 
 
 def type_of(declared: str) -> Type | None:
-    """Return the type that a declared type stands for; None where there is none.
+    """Return the SQL type of a declared type, or None.
 
     >>> [str(type_of(text)) for text in ("INTEGER", "int", "NVARCHAR(20)", "decimal(10, 2)", "timestamptz(3)", "GEOMETRY")]
     ['bigint', 'integer', 'varchar(20)', 'decimal(10,2)', 'timestamp(3) with time zone', 'None']
     """
-    found = _FORM.fullmatch(" ".join(declared.lower().split()))
-    if found is None:
+    match = _FORM.fullmatch(" ".join(declared.lower().split()))
+    if match is None:
         return None
-    base, first, second = found.groups()
+    base, first, second = match.groups()
     if base in {"numeric", "decimal", "decimal_text"} and first:
         precision, scale = int(first), int(second or 0)
         return decimal_of(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
-    known = _DECLARED.get(base)
-    if known is None or first is None:
-        return known
-    if known.base in _MOMENTS:
-        return Type(known.base, (int(first),)) if int(first) <= 6 else None
-    if known.base == "varchar":
+    sql_type = _DECLARED.get(base)
+    if sql_type is None or first is None:
+        return sql_type
+    if sql_type.base in _MOMENTS:
+        return Type(sql_type.base, (int(first),)) if int(first) <= 6 else None
+    if sql_type.base == "varchar":
         return Type("char" if base in {"char", "character", "nchar"} else "varchar", (int(first),))
-    return known
+    return sql_type
 
 
-def declared_type(kind: Type) -> str | None:
-    """Return the type that a column is declared with; None for types that SQLite cannot hold.
+def declared_type(sql_type: Type) -> str | None:
+    """Return the declared type for an SQL type; None if SQLite cannot store it.
 
     >>> declared_type(decimal_of(12, 2)), declared_type(decimal_of(38)), declared_type(Type("array", (INTEGER,)))
     ('decimal(12,2)', 'decimal_text(38,0)', None)
     """
-    if kind.base in _WRITTEN:
-        return _WRITTEN[kind.base]
-    if kind.base == "decimal":
-        return f"decimal{'' if kind.parameters[0] <= EXACT_DIGITS else '_text'}({kind.parameters[0]},{kind.parameters[1]})"
-    if kind.base in {"varchar", "char"}:
-        return str(kind)
-    if kind.base in _MOMENTS and kind.parameters[0] <= 6:
-        return f"{_MOMENTS[kind.base]}({kind.parameters[0]})"
+    if sql_type.base in _WRITTEN:
+        return _WRITTEN[sql_type.base]
+    if sql_type.base == "decimal":
+        return f"decimal{'' if sql_type.parameters[0] <= EXACT_DIGITS else '_text'}({sql_type.parameters[0]},{sql_type.parameters[1]})"
+    if sql_type.base in {"varchar", "char"}:
+        return str(sql_type)
+    if sql_type.base in _MOMENTS and sql_type.parameters[0] <= 6:
+        return f"{_MOMENTS[sql_type.base]}({sql_type.parameters[0]})"
     return None
 
 
 def has_text_affinity(declared: str) -> bool:
-    """Return whether texts stay texts in a column of this declared type, by SQLite's own rule."""
+    """Return whether a declared type has text affinity, by SQLite's rule."""
     upper = declared.upper()
     return "INT" not in upper and any(word in upper for word in ("CHAR", "CLOB", "TEXT"))
 
 
-def storage_type(kind: Type) -> pa.DataType:
+def storage_type(sql_type: Type) -> pa.DataType:
     """Return the Arrow type in which values are stored."""
-    if kind.base in {"boolean", "tinyint", "smallint", "integer", "bigint"}:
+    if sql_type.base in {"boolean", "tinyint", "smallint", "integer", "bigint"}:
         return pa.int64()
-    if kind.base in {"real", "double"}:
+    if sql_type.base in {"real", "double"}:
         return pa.float64()
-    return pa.binary() if kind.base == "varbinary" else pa.string()
+    return pa.binary() if sql_type.base == "varbinary" else pa.string()
 
 
 def value_reading(column: Column) -> Reading:
-    """Return how a column's values are read, and which of them are misfits."""
+    """Return the way a column is read, with its misfits."""
     name, base, parameters = named(column.name), column.type.base, column.type.parameters
     if base == "decimal":
         number = f"printf('%.{parameters[1]}f', {name})"
@@ -153,7 +152,7 @@ def value_reading(column: Column) -> Reading:
 
 
 def key_type(column: Column) -> Type:
-    """Return the type of a key column within the row id: keys are told apart as they are stored."""
+    """Return the type of a key column in the row id."""
     if column.type.base == "decimal" and not has_text_affinity(column.declared):
         return DOUBLE
     plain = {pa.int64(): BIGINT, pa.float64(): DOUBLE, pa.binary(): VARBINARY, pa.string(): VARCHAR}
@@ -162,25 +161,25 @@ def key_type(column: Column) -> Type:
 
 
 def key_reading(column: Column) -> Reading:
-    """Return how a key column is read for the row id. SQLite lets keys be NULL, and such rows cannot be told apart."""
-    name, kind = named(column.name), storage_type(key_type(column))
+    """Return the way a key column is read for the row id. NULL is a misfit."""
+    name, arrow_type = named(column.name), storage_type(key_type(column))
     kinds = {pa.int64(): "'integer'", pa.float64(): "'real', 'integer'", pa.binary(): "'blob'", pa.string(): "'text'"}
-    misfit = f"typeof({name}) NOT IN ({kinds[kind]})"
-    if kind == pa.float64():
-        return Reading(f"CAST({name} AS REAL)", kind, f"{misfit} OR {_changes_as_real(name)}", name)
-    return Reading(name, kind, misfit, name)
+    misfit = f"typeof({name}) NOT IN ({kinds[arrow_type]})"
+    if arrow_type == pa.float64():
+        return Reading(f"CAST({name} AS REAL)", arrow_type, f"{misfit} OR {_changes_as_real(name)}", name)
+    return Reading(name, arrow_type, misfit, name)
 
 
 def _changes_as_real(name: str) -> str:
-    """Write the condition for integers of more digits than a floating-point number has: another row may have what they would become."""
+    """Build the condition of integers with too many digits for floating point."""
     return f"typeof({name}) = 'integer' AND {name} <> CAST({name} AS REAL)"
 
 
 def stored(column: Column, array: pa.Array) -> pa.Array:
-    """Convert values into the form in which they are stored.
+    """Convert values to the form in which SQLite stores them.
 
     Raises:
-        ConnectorError: SQLite has no such value: NaN, or a decimal of more digits than the column's declared type keeps.
+        ConnectorError: SQLite cannot store NaN, or a decimal with more digits than the declared type keeps.
     """
     base = column.type.base
     if base in {"real", "double"}:
@@ -197,7 +196,6 @@ def stored(column: Column, array: pa.Array) -> pa.Array:
 
 
 def _check_digits(column: Column, array: pa.Array) -> None:
-    """Refuse decimals that numeric affinity would round."""
     precision, scale = column.type.parameters
     if precision <= EXACT_DIGITS:
         return
@@ -215,7 +213,7 @@ def _refuse(column: Column, value: str, why: str, hint: str) -> None:
 
 
 def converted(column: Column, array: pa.Array) -> pa.Array:
-    """Convert stored values into the column's Arrow type.
+    """Convert stored values to the column's Arrow type.
 
     Raises:
         pyarrow.ArrowInvalid: a text is not a value of the type.
@@ -227,9 +225,9 @@ def converted(column: Column, array: pa.Array) -> pa.Array:
     if column.type.base == "timestamp with time zone":
         return array.cast(pa.timestamp("us", tz="UTC"))
     if column.type.base == "time":
-        moments = pc.binary_join_element_wise(_A_DAY, array, "")
+        timestamps = pc.binary_join_element_wise(_A_DAY, array, "")
         try:
-            return moments.cast(pa.timestamp("us")).cast(pa.time64("us"))
+            return timestamps.cast(pa.timestamp("us")).cast(pa.time64("us"))
         except pa.ArrowInvalid as error:
             raise pa.ArrowInvalid(str(error).replace(_A_DAY, "")) from None
     return array.cast(column.type.arrow)
