@@ -1,4 +1,4 @@
-"""SQL types under Trino's names, and the Arrow type that carries each of them in a page."""
+"""SQL types under Trino's names, and their Arrow types in pages."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Type:
-    """A SQL type: a base name and its parameters.
+    """A SQL type: a base name and parameters.
 
     Args:
-        base: lower-case base name: ``"decimal"``, ``"timestamp with time zone"``, ``"row"``, ...
+        base: the lower-case name: ``"decimal"``, ``"timestamp with time zone"``, ``"row"``, ...
         parameters: numbers (precision, scale, length) or types (array element, map key and value, row fields).
-        fields: for ``row``, one name or None (anonymous) per field, parallel to ``parameters``; for ``timestamp with time zone``,
-            ``("zone",)`` where every value carries a zone of its own beside its instant, as values of expressions may. The type
-            of a column has none: what is stored is the instant, which is shown in UTC.
+        fields: for ``row``, the field names (None if anonymous), parallel to ``parameters``. For ``timestamp with time zone``,
+            ``("zone",)`` if each value has a zone besides its instant, as expressions may. Columns store only the instant, shown
+            in UTC.
 
     >>> str(Type("decimal", (12, 2)))
     'decimal(12,2)'
@@ -49,7 +49,7 @@ class Type:
 
     @cached_property
     def arrow(self) -> pa.DataType:
-        """The Arrow type of a channel that holds this type.
+        """The Arrow type of a channel.
 
         >>> parse_type("row(file varchar, position bigint)").arrow
         StructType(struct<file: string, position: int64>)
@@ -64,7 +64,7 @@ class Type:
             return pa.list_(self.parameters[0].arrow)
         if self.base == "map":
             key, value = self.parameters
-            # Arrow has no keys without a type; there are none here.
+            # Arrow keys need a type; this map is empty, so any will do.
             return pa.map_(BOOLEAN.arrow if key == UNKNOWN else key.arrow, value.arrow)
         if self.base == "row":
             names = [name or f"field{i}" for i, name in enumerate(self.fields)]
@@ -109,7 +109,7 @@ _ARROW: Final[dict[str, pa.DataType]] = {
     "timestamp with time zone": pa.timestamp("us", tz="UTC"),
     "unknown": pa.null(),
     "interval day to second": pa.duration("us"),
-    # Arrow's months do not come through Spark: results have them as Trino writes them, 1-2 for a year and two months.
+    # Spark does not pass Arrow's month intervals on; results have Trino's text, 1-2 for a year and two months.
     "interval year to month": pa.string(),
 }
 
@@ -118,7 +118,7 @@ _TAKES: Final = {
     **dict.fromkeys(("varchar", "char", "time", "timestamp", "timestamp with time zone"), 1),
     "decimal": 2,
 }
-"""How many numbers may stand behind a type's name."""
+"""The maximum number of numeric parameters per type."""
 
 _WITH_PRECISION: Final = frozenset({"timestamp", "timestamp with time zone", "time"})
 _DEFAULT_PRECISION: Final = 3
@@ -128,7 +128,7 @@ _MOST_DIGITS: Final = 38
 
 
 def decimal_of(precision: int, scale: int = 0) -> Type:
-    """Return the type decimal(precision, scale); Trino's bare DECIMAL is decimal(38,0).
+    """Return decimal(precision, scale); Trino's bare DECIMAL is decimal(38,0).
 
     >>> str(decimal_of(38))
     'decimal(38,0)'
@@ -137,7 +137,7 @@ def decimal_of(precision: int, scale: int = 0) -> Type:
 
 
 def array_of(element: Type) -> Type:
-    """Return the type of arrays of one element type.
+    """Return an array type.
 
     >>> str(array_of(INTEGER))
     'array(integer)'
@@ -146,7 +146,7 @@ def array_of(element: Type) -> Type:
 
 
 def map_of(key: Type, value: Type) -> Type:
-    """Return the type of maps.
+    """Return a map type.
 
     >>> str(map_of(VARCHAR, BIGINT))
     'map(varchar, bigint)'
@@ -155,7 +155,7 @@ def map_of(key: Type, value: Type) -> Type:
 
 
 def row_of(fields: Iterable[tuple[str | None, Type]]) -> Type:
-    """Return the type of rows; a field without a name is anonymous.
+    """Return a row type; a field without a name is anonymous.
 
     >>> str(row_of([("a", INTEGER), (None, VARCHAR)]))
     'row(a integer, varchar)'
@@ -165,11 +165,11 @@ def row_of(fields: Iterable[tuple[str | None, Type]]) -> Type:
 
 
 _TOKEN: Final = re.compile(r'"(?:[^"]|"")*"|\w+|[(),]')
-"""Quoted names, words and numbers, and what stands between them."""
+"""Quoted names, words and numbers, and punctuation."""
 
 
 def parse_type(text: str) -> Type:
-    """Read a type as Trino writes it.
+    """Parse a type as Trino writes it.
 
     Raises:
         ValueError: the text is not a type; the message holds it.
@@ -209,7 +209,7 @@ def _read_type(tokens: list[str], text: str) -> tuple[Type, list[str]]:
 
 
 def _read_arguments(tokens: list[str], text: str) -> tuple[list[list[str]], list[str]]:
-    """Split what stands between balanced parentheses at its top-level commas."""
+    """Split the text between balanced parentheses at its top-level commas."""
     depth, arguments = 0, [[]]  # type: ignore[var-annotated]
     for index, word in enumerate(tokens):
         depth += (word == "(") - (word == ")")
@@ -223,7 +223,7 @@ def _read_arguments(tokens: list[str], text: str) -> tuple[list[list[str]], list
 
 
 def _written(name: str) -> str:
-    """Write the name of a row's field so that it can be read again."""
+    """Quote a field name if necessary."""
     return name if re.fullmatch(r"\w+", name) else quoted(name)
 
 
@@ -280,7 +280,7 @@ def _read_field(tokens: list[str], text: str) -> tuple[str | None, Type]:
 
 
 def from_arrow(kind: pa.DataType) -> Type:
-    """Return the SQL type that a channel of this Arrow type holds.
+    """Return the SQL type for an Arrow type.
 
     Raises:
         TypeError: no SQL type fits; the message names the Arrow type.
@@ -300,7 +300,7 @@ def from_arrow(kind: pa.DataType) -> Type:
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return from_arrow(kind.value_type)
     if pa.types.is_struct(kind) and kind.num_fields:
-        # A zero-length name is no name in SQL: such a field is anonymous.
+        # SQL has no empty names: such a field is anonymous.
         return row_of((field.name or None, from_arrow(field.type)) for field in kind)
     if pa.types.is_map(kind):
         return map_of(from_arrow(kind.key_type), from_arrow(kind.item_type))
@@ -310,7 +310,7 @@ def from_arrow(kind: pa.DataType) -> Type:
 
 
 def _decimal_type(kind: pa.DataType) -> Type:
-    """Return the type of Arrow's decimals; a negative scale becomes zeros before the point."""
+    """Return the type of Arrow's decimals; a negative scale adds digits before the point."""
     precision, scale = (kind.precision, kind.scale) if kind.scale >= 0 else (kind.precision - kind.scale, 0)
     if max(precision, scale) > _MOST_DIGITS:
         raise TypeError(f"A decimal has at most {_MOST_DIGITS} digits in SQL, and Arrow's {kind} can have more")

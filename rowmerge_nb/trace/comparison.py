@@ -1,8 +1,8 @@
-"""``compare``: one statement run in two ways on the same rows, side by side; nothing is committed.
+"""``compare``: one statement run in two ways on the same rows, without committing.
 
-Each side is a rehearsal: the statement in a transaction of its own up to its finish call, which is then rolled back. What the target would
-hold is read inside of that transaction where the connector shows it; elsewhere the sides are compared by the rows that they take away and
-put in, as their traces have them.
+Each side is a rehearsal, rolled back after its finish call. The target is read within that transaction if the connector supports
+it;
+otherwise the sides are compared by the rows that they remove and add, taken from their traces.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 STORING: Final = frozenset({"store_merged_rows", "delete_rows", "update_rows"})
 SHOWN: Final = 10
-"""So many rows of a difference are shown of each side."""
+"""How many differing rows are shown per side."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,9 @@ class Side:
     """One way of running the statement.
 
     Args:
-        name: the option's value.
-        result: the rehearsal; of a failed one its trace has the error.
-        rows: the target's rows as they would be; None where the connector does not show them, and after an error.
-        whole: the trace of another rehearsal, which has all changed rows, where that of ``result`` has not.
+        result: the rehearsal; if it failed, its trace has the error.
+        rows: the target's rows as they would be; None if the connector does not show them, or after an error.
+        whole: the trace of another rehearsal with all changed rows, if that of ``result`` lacks some.
     """
 
     name: str
@@ -56,7 +55,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Metric:
-    """Something that both sides have a value of, as text; ``""`` where a side has none."""
+    """A measurement of both sides, as text; ``""`` if a side has none."""
 
     name: str
     meaning: str
@@ -65,7 +64,7 @@ class Metric:
 
     @property
     def differs(self) -> bool:
-        """Whether the values are different; a side that has none does not differ."""
+        """Whether both sides have a value, and the values differ."""
         return bool(self.left and self.right) and self.left != self.right
 
 
@@ -74,10 +73,7 @@ class Difference:
     """A row that one side has more often than the other.
 
     Args:
-        side: the side's name.
-        what: ``has`` the row in its result; or, where only changes are known, ``removes`` or ``adds`` it.
-        row: its values.
-        times: how much more often.
+        what: ``has``; or ``removes`` or ``adds`` if only changes are known.
     """
 
     side: str
@@ -91,13 +87,11 @@ class Comparison:
 
     Args:
         by: what was compared, a key of `WAYS`.
-        statement: the statement's text.
-        columns: names of the target's columns.
         left, right: the sides.
-        notice: what a reader should know, or ``""``.
+        notice: a note for the reader, or ``""``.
 
     Attributes:
-        compared: how the results were compared: ``rows``, ``changes``, or ``""`` if they could not be.
+        compared: the method: ``rows``, ``changes``, or ``""`` if neither was possible.
         differences: the rows that differ.
     """
 
@@ -108,7 +102,7 @@ class Comparison:
 
     @property
     def same(self) -> bool | None:
-        """Whether both sides leave the same rows; None if a side failed, or where that is not known."""
+        """Whether both sides leave the same rows; None if a side failed or this is unknown."""
         return not self.differences if self.compared else None
 
     @property
@@ -139,13 +133,13 @@ class Comparison:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """What each side did, in numbers."""
+        """Each side's measurements."""
         left, right = _measured(self.left), _measured(self.right)
         return tuple(Metric(name, meaning, left[name], right[name]) for name, meaning in METRICS.items())
 
     @property
     def calls(self) -> tuple[tuple[str, int, int], ...]:
-        """The contract's methods in the order of their first calls, and how often each side called them."""
+        """The contract's methods in the order of their first calls, with the number of calls per side."""
         counts = [Counter(call.method for call in side.result.trace.calls) for side in (self.left, self.right)]
         names = dict.fromkeys(call.method for side in (self.left, self.right) for call in side.result.trace.calls)
         ending = [n for n in names if n.startswith("finish_")] + [n for n in names if n in {"commit", "rollback"}]
@@ -153,21 +147,21 @@ class Comparison:
         return tuple((name, counts[0][name], counts[1][name]) for name in ordered)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the metrics as a pandas DataFrame, a column per side."""
+        """Return the metrics as a DataFrame with a column per side."""
         import pandas as pd
 
         values = {self.left.name: [m.left for m in self.metrics], self.right.name: [m.right for m in self.metrics]}
         return pd.DataFrame(values, index=pd.Index([m.name for m in self.metrics], name=self.by))
 
     def calls_to_pandas(self) -> pd.DataFrame:
-        """Return the numbers of calls as a pandas DataFrame, a column per side."""
+        """Return the numbers of calls as a DataFrame with a column per side."""
         import pandas as pd
 
         names = ["method", self.left.name, self.right.name]
         return pd.DataFrame(self.calls, columns=names).set_index("method")
 
     def differences_to_pandas(self) -> pd.DataFrame:
-        """Return the rows that differ as a pandas DataFrame: the side, what it does with the row, how often, and the row."""
+        """Return the rows that differ as a DataFrame: side, action, count, and values."""
         import pandas as pd
 
         width = max((len(d.row) for d in self.differences), default=len(self.columns))
@@ -240,7 +234,7 @@ def _measured(side: Side) -> dict[str, str]:
 
 
 def _handed(side: Side) -> tuple[str, int]:
-    """Return the rows that the connector is handed: by operation, and how many."""
+    """Return the connector's input rows: by operation, and their number."""
     stored: Counter[int] = Counter()
     for writer in side.result.trace.writers:
         stored.update(writer.rows)
@@ -248,7 +242,7 @@ def _handed(side: Side) -> tuple[str, int]:
 
 
 def _moved(trace: Trace) -> list[int | None]:
-    """Return the rows that go through every exchange of the plan."""
+    """Return the rows through each exchange of the plan."""
     nodes = [n for n in trace.plan if n.kind == "Exchange" or (isinstance(n.facts, MarkDistinctFacts) and n.facts.exchange)]
     return [next(iter(trace.rows.get(node.id, ((), None))[0]), None) for node in nodes]
 
@@ -259,7 +253,7 @@ def _scan(trace: Trace) -> NodeRecord | None:
 
 
 def _data_columns(scan: NodeRecord) -> list[str]:
-    """Name the columns that a scan of the target reads; the row id comes last."""
+    """Return the columns that the target's scan reads, without the row id, which comes last."""
     *columns, _ = (name for name, _ in scan.layout)
     return columns
 
@@ -281,7 +275,6 @@ def _number(count: int | None) -> str:
 
 
 def _compared(left: Side, right: Side) -> tuple[str, tuple[Difference, ...]]:
-    """Return how results were compared, and which rows differ."""
     if left.failed or right.failed:
         return "", ()
     if left.rows is not None and right.rows is not None:
@@ -319,7 +312,7 @@ def _differing(left: Side, right: Side, what: str, one: Rows, other: Rows) -> tu
 
 
 def _changes(trace: Trace) -> dict[str, Rows]:
-    """Return the rows that a statement takes away and puts in, as far as the trace has all of them."""
+    """Return the rows that a statement removes and adds; empty if the trace lacks some."""
     pages = trace.pages
     if pages is None:
         empty = not any(writer.pages for writer in trace.writers)
@@ -334,8 +327,7 @@ def _changes(trace: Trace) -> dict[str, Rows]:
     placed = list(zip(operation, row_ids, values, strict=True))
     taken = [(row_id, row) for o, row_id, row in placed if o not in {Operation.INSERT, Operation.UPDATE_INSERT}]
     if trace.kind == "MERGE":
-        # Two clauses may act on one row. It is told by its number and by the values that decide its place, since a store may number its
-        # rows per partition.
+        # Two clauses may act on one row. Its values are part of its identity, since a store may number its rows per partition.
         taken = list({repr(pair): pair for pair in taken}.values())
     found = {
         "adds": _counted([row for o, row in zip(operation, values, strict=True) if o in added]),
@@ -346,7 +338,7 @@ def _changes(trace: Trace) -> dict[str, Rows]:
 
 
 def _old_rows(pages: PageSample) -> list[tuple[Any, ...]] | None:
-    """Return the target rows that are deleted or updated, each once; None where the pages do not carry them whole."""
+    """Return the distinct deleted or updated target rows; None if the pages lack columns of theirs."""
     if pages.witness is None:
         return None
     target = pages.witness.column("target")

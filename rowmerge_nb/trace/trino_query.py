@@ -1,4 +1,4 @@
-"""A query as Trino's coordinator serves it (``/v1/query/<id>``): its operators with their rows, read from the JSON as plain data."""
+"""Trino's record of a query (``/v1/query/<id>``): its plan and the row counts of its operators."""
 
 from __future__ import annotations
 
@@ -26,18 +26,16 @@ HELPERS: Final = (
     "DynamicFilterSource",
     "DevNull",
 )
-"""Operators that stand beside the one that does a node's work, or hand its rows on: their rows are counted by others as well."""
+"""Operators that build for, or exchange rows of, another operator: their rows are counted there as well."""
 NEXT_STEP: Final = "Save the whole answer of GET /v1/query/<id>, without ?pruned=true, once the query has ended; what is read is the form of Trino 476."
 
 
 @dataclass(frozen=True)
 class TrinoOperator:
-    """An operator of a stage, all of its tasks and drivers together.
+    """An operator of a stage, summed over its tasks and drivers.
 
     Args:
-        type: its name, ``MergeProcessorOperator``.
-        rows_in: positions that went into it.
-        rows_out: positions that came out.
+        type: the class name, ``MergeProcessorOperator``.
     """
 
     type: str
@@ -46,7 +44,7 @@ class TrinoOperator:
 
     @property
     def helps(self) -> bool:
-        """It builds, sends or takes for another operator.
+        """Whether it builds, sends or receives for another operator.
 
         >>> TrinoOperator("HashBuilderOperator", 5, 5).helps, TrinoOperator("LookupJoinOperator", 6, 6).helps
         (True, False)
@@ -56,15 +54,12 @@ class TrinoOperator:
 
 @dataclass(frozen=True)
 class TrinoNode:
-    """A node of the plan, as EXPLAIN names it, with the operators that have run it.
+    """A plan node as EXPLAIN names it, with its operators.
 
     Args:
-        id: its id.
         name: ``MergeProcessor``, ``ScanFilterProject``, ``LeftJoin``, ...
-        descriptor: what stands behind the name.
-        details: further lines.
-        sources: the nodes below; a RemoteSource has the roots of its stages below it.
-        operators: the operators that have run it.
+        descriptor: the arguments after the name.
+        sources: the nodes below; for a RemoteSource, the roots of its stages.
     """
 
     id: str
@@ -76,22 +71,22 @@ class TrinoNode:
 
     @property
     def rows_in(self) -> int | None:
-        """Rows that went into the operator that does its work; of a join those of its probe side. None where nobody counted."""
+        """Input rows of the working operator (the probe side of a join), or None if not counted."""
         working = [operator for operator in self.operators if not operator.helps]
         return working[0].rows_in if working else None
 
     @property
     def rows_out(self) -> int | None:
-        """Rows that came out of it; None where nobody counted."""
+        """Output rows, or None if not counted."""
         working = [operator for operator in self.operators if not operator.helps]
         if not working:
             return None
-        # The rows of an outer join that only its end knows come out of an operator of their own.
+        # The unmatched build rows of an outer join leave through an operator of their own.
         outer = sum(operator.rows_out for operator in working[1:] if operator.type == "LookupOuterOperator")
         return working[-1].rows_out if not outer else working[0].rows_out + outer
 
     def walk(self) -> Iterator[TrinoNode]:
-        """Yield the node and all below it, each before those below it."""
+        """Yield the node and its descendants in preorder."""
         todo = [self]
         while todo:
             node = todo.pop()
@@ -101,16 +96,11 @@ class TrinoNode:
 
 @dataclass(frozen=True)
 class TrinoQuery:
-    """A query that Trino has run.
+    """A query that ran on Trino.
 
     Args:
-        id: its id.
-        statement: its text.
-        kind: ``MERGE``, ``UPDATE`` or ``DELETE``.
         state: ``FINISHED``, ``FAILED``, ...
-        error: the name of the error's code; ``""`` for none.
-        version: Trino's version; ``""`` where it is not told.
-        plan: its plan, the root.
+        error: the name of the error code, or ``""``.
     """
 
     id: str
@@ -123,35 +113,36 @@ class TrinoQuery:
 
     @property
     def table(self) -> str:
-        """The table that is written, as the plan names it without its version: ``iceberg:demo.accounts``; ``""`` where it names none."""
+        """The written table as the plan names it, without version: ``iceberg:demo.accounts``; ``""`` if unnamed."""
         writers = [node for node in self.plan.walk() if node.name == "MergeWriter"]
         return table_of(writers[0]) if writers else ""
 
     def __repr__(self) -> str:
-        """Return which query it is."""
         return f"TrinoQuery({self.id}, {self.kind} {self.table}, {self.state}, {sum(1 for _ in self.plan.walk())} nodes)"
 
 
 def table_of(node: TrinoNode) -> str:
-    """Return the table of a node, without version and kind: ``iceberg:demo.t$data@79`` is ``iceberg:demo.t``."""
+    """Return the table of a node without version and suffix: ``iceberg:demo.t$data@79`` is ``iceberg:demo.t``."""
     return re.sub(r"(\$data)?(@\d+)?$", "", node.descriptor.get("table", ""))
 
 
 def trino_query(given: Any) -> TrinoQuery:
-    """Read a query's JSON as Trino's coordinator serves it: the answer of ``GET /v1/query/<id>``, once the query has ended.
+    """Read the JSON of an ended query from Trino's coordinator, the response to ``GET /v1/query/<id>``.
 
-    `Result.beside_trino` lays it beside our run of the same statement. Nothing is asked of a server.
+    `Result.beside_trino` compares it with our run of the same statement. No server is contacted.
 
     Args:
-        given: the path of a file with the JSON; or the JSON, as text, bytes, or what ``json.load`` gives.
+        given: the path of a JSON file; or the JSON as text, bytes, or a dict.
 
     Raises:
-        RowMergeError: NOT_FOUND if there is no such file; INVALID_ARGUMENTS if it is not a query's JSON, if a part of it is missing, and for
-            a query that is no MERGE, UPDATE or DELETE.
+        RowMergeError: NOT_FOUND if the file does not exist; INVALID_ARGUMENTS if the content is not a query's JSON, is
+            incomplete, or is
+            not a MERGE, UPDATE or DELETE.
 
     >>> trino_query("{}")
     Traceback (most recent call last):
-    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: This is not the JSON of a query: it has no 'queryId'. Save the whole answer ...
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: This is not the JSON of a query: it has no 'queryId'. Save the whole
+    answer ...
     """
     try:
         query = _loaded(given)
@@ -207,7 +198,6 @@ def _loaded(given: Any) -> Any:
 
 
 def _parsed(content: bytes, budget: Budget) -> Any:
-    """Return the value of a JSON text."""
     try:
         budget.take_json(content)
         return json.loads(content.decode("utf-8", errors="replace"))
@@ -218,7 +208,7 @@ def _parsed(content: bytes, budget: Budget) -> Any:
 
 
 def _stages(root: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return all stages, the root first."""
+    """Return all stages in preorder."""
     found, todo = [], [root]
     while todo:
         stage = todo.pop()
@@ -231,7 +221,7 @@ def _stages(root: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _plan(stages: list[dict[str, Any]]) -> TrinoNode:
-    """Put the fragments of all stages together: below a RemoteSource are the roots of its fragments."""
+    """Join the fragments of all stages: the roots of a RemoteSource's fragments become its sources."""
     fragments: dict[str, tuple[dict[str, Any], dict[str, list[TrinoOperator]]]] = {}
     for stage in stages:
         plan = _part(stage, "plan", dict, "a stage")
@@ -273,7 +263,7 @@ def _plan(stages: list[dict[str, Any]]) -> TrinoNode:
 
 
 def _operators(stage: dict[str, Any], name: str) -> dict[str, list[TrinoOperator]]:
-    """Return the operators of a stage by their nodes, in the order in which rows go through them."""
+    """Return the operators of a stage by node id, in pipeline order."""
     stats = _part(stage, "stageStats", dict, f"stage {name}")
     summaries = _part(stats, "operatorSummaries", list, f"the statistics of stage {name}")
     where = f"an operator of stage {name}"

@@ -1,4 +1,4 @@
-"""Saving a record and opening it again: a zip file of one JSON text and Arrow streams, nothing in it is code. Needs no Spark."""
+"""Saved records: a zip file of one JSON text and Arrow streams, without code. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PAGES: Final = "pages/"
 
 
 def save_record(record: Record, path: str | Path) -> None:
-    """Write a record to a file, all of it or nothing; see `Record.save`."""
+    """Write a record to a file atomically; see `Record.save`."""
     content = io.BytesIO()
-    # Nothing is compressed: so no entry is larger than the file, whoever has written it.
+    # Stored without compression, so that no entry of a hostile file can be larger than the file.
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as file:
         header = {FORMAT: encoded(replace(record, pages=(), rows=None))}
         _put(file, HEADER, json.dumps(header).encode("ascii"))
@@ -45,11 +45,11 @@ def load_record(path: str | Path, *, most_bytes: int | None = None) -> Record:
     """Open a saved record.
 
     Args:
-        path: the file that `Record.save`, or the option ``record`` of a statement, has written.
-        most_bytes: the memory that opening may take, in bytes; by default 32 times the size of the file, at least 64 MiB and at most 4 GiB.
+        path: a file written by `Record.save` or by the option ``record`` of a statement.
+        most_bytes: the memory limit in bytes; by default 32 times the file's size, at least 64 MiB and at most 4 GiB.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if there is no such file, if it would take more memory than it may, or if it is not a record of this format.
+        RowMergeError: INVALID_ARGUMENTS if the file does not exist, exceeds the memory limit, or is not a record of this format.
 
     >>> import tempfile, os
     >>> from rowmerge_nb.trace.record import RecordedColumn
@@ -92,7 +92,7 @@ def _record(file: zipfile.ZipFile) -> Record:
 
 
 def _check_header(header: Record) -> None:
-    """Check that the parts go together: from here on they are relied upon."""
+    """Check that the parts are consistent, since the reader relies on them."""
     columns = [column.name for column in header.columns]
     for at, column in enumerate([*header.columns, *([header.row_id] if header.row_id is not None else [])]):
         try:
@@ -122,7 +122,7 @@ def _entry(file: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _arrow(file: zipfile.ZipFile, name: str, schema: pa.Schema) -> list[pa.RecordBatch]:
-    """Read an Arrow stream whose channels must be these."""
+    """Read an Arrow stream that must have this schema."""
     content = _entry(file, name)
     try:
         pages = read_stream(content, lambda found: _check_channels(found, name, schema))
@@ -138,7 +138,7 @@ def _check_channels(found: pa.Schema, name: str, schema: pa.Schema) -> None:
 
 
 def _put(file: zipfile.ZipFile, name: str, content: bytes) -> None:
-    # With a date of its own an entry is the same whenever it is written.
+    # A constant date makes the entry reproducible.
     file.writestr(zipfile.ZipInfo(name), content)
 
 

@@ -1,4 +1,4 @@
-"""A trace as JSON, and back: what is read is checked against the dataclasses of the trace, path by path."""
+"""A trace as JSON, and back: input is checked against the dataclasses of the trace, path by path."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from rowmerge_nb.trace.trace import ClauseRecord, PageSample, Term, Trace
 T = TypeVar("T")
 
 _DEPTH: Final = 64
-"""How deep values of rows are nested at most; Arrow reads no deeper types."""
+"""The nesting limit of row values; Arrow reads no deeper types."""
 _NAMES: Final = {"Operation": Operation, "Mapping": Mapping, "ClauseRecord": ClauseRecord, "Term": Term}
-"""What annotations name that modules have for type checkers only."""
+"""Names in annotations that their modules import under TYPE_CHECKING only."""
 _INTEGERS: Final = range(-(2**63), 2**63)
 
 
 class TraceSchemaError(ValueError):
-    """Something in a saved trace is not what belongs there.
+    """An invalid part of a saved file.
 
     Args:
-        path: where, as ``$.clauses[3].rows``.
-        wrong: what is wrong with it.
+        path: its path, such as ``$.clauses[3].rows``.
+        wrong: the problem.
 
     >>> str(TraceSchemaError("$.count", "a text is not a number"))
     '$.count: a text is not a number'
@@ -45,7 +45,7 @@ class TraceSchemaError(ValueError):
 
 
 def encoded(value: Any) -> Any:
-    """Write a trace, or a part of one, as what JSON holds; Arrow data as base64 of an Arrow stream.
+    """Return a trace, or a part of one, as JSON data; Arrow data becomes base64 of an Arrow stream.
 
     >>> encoded((1, None))
     {'is': 'tuple', 'items': [1, None]}
@@ -68,15 +68,15 @@ def encoded(value: Any) -> Any:
         return {"is": "mapping", "items": [[encoded(key), encoded(item)] for key, item in value.items()]}
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    # Values of rows that JSON has no form for (dates, decimals, bytes) travel as one-row pages of their own type.
+    # Values without a JSON form (dates, decimals, bytes) become one-row pages of their own type.
     return {"is": "value", "page": encoded(pa.RecordBatch.from_pydict({"value": [value]}))}
 
 
 def decoded(content: Any) -> Trace:
-    """Read a trace from what `encoded` gave.
+    """Read a trace from the output of `encoded`.
 
     Raises:
-        TraceSchemaError: something in it is not as it should be.
+        TraceSchemaError: a part is invalid.
 
     >>> decoded(encoded(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished"))).kind
     'DROP TABLE'
@@ -97,17 +97,16 @@ def decoded(content: Any) -> Trace:
 
 
 def decoded_as(content: Any, kind: type[T]) -> T:
-    """Read a dataclass from what `encoded` gave.
+    """Read a dataclass from the output of `encoded`.
 
     Raises:
-        TraceSchemaError: something in it is not as its annotations say.
+        TraceSchemaError: a part does not match its annotation.
     """
     found: T = _dataclass(content, kind, "$")
     return found
 
 
 def _value(value: Any, kind: Any, path: str) -> Any:
-    """Read what an annotation asks for."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in {Union, types.UnionType}:
         if value is None and types.NoneType in arguments:
@@ -125,7 +124,7 @@ def _value(value: Any, kind: Any, path: str) -> Any:
 
 
 def _chosen(value: Any, kinds: list[Any], path: str) -> Any:
-    """Return the one kind there is, or of several the one that a value is; of dataclasses the one that it says it is."""
+    """Return the union's member that matches the value: by Python type, or for dataclasses by tag."""
     if len(kinds) == 1:
         return kinds[0]
     if type(value) in kinds:
@@ -151,7 +150,7 @@ def _dataclass(value: Any, kind: Any, path: str) -> Any:
 
 @cache
 def _fields(kind: Any) -> Mapping[str, Any]:
-    # Modules that name it for type checkers only do not have it while they run.
+    # Names imported under TYPE_CHECKING are missing at run time.
     hints = get_type_hints(kind, localns=_NAMES)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
@@ -236,7 +235,7 @@ def decoded_page(value: Any, path: str) -> pa.RecordBatch:
     """Read a page.
 
     Raises:
-        TraceSchemaError: it is none.
+        TraceSchemaError: the value is not a page.
 
     >>> decoded_page(encoded(pa.RecordBatch.from_pydict({"a": [1]})), "$").to_pydict()
     {'a': [1]}
@@ -250,7 +249,7 @@ def decoded_page(value: Any, path: str) -> pa.RecordBatch:
 
 
 def _free(value: Any, path: str, depth: int = 0) -> Any:
-    """Read a value of a row, whose type nothing tells."""
+    """Read a value of a row, which has no declared type."""
     if depth > _DEPTH:
         raise TraceSchemaError(path, f"it is nested deeper than {_DEPTH} levels")
     if value is None or isinstance(value, bool | int | float | str):
@@ -293,7 +292,7 @@ _READERS: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
 
 
 def _named(value: Any) -> str:
-    """Name a value in a few words, whatever its size."""
+    """Return a short description of a value."""
     if isinstance(value, dict):
         tag = value.get("is")
         return f"a {tag[:40]}" if isinstance(tag, str) else "an object"
@@ -304,7 +303,7 @@ def _named(value: Any) -> str:
 
 
 def _check_plan(trace: Trace) -> None:
-    """Check that the plan is a tree: every node but the root is the source of one other, which comes before it."""
+    """Check that the plan is a tree in preorder: every node but the root is the source of exactly one earlier node."""
     known: dict[str, int] = {}
     for at, record in enumerate(trace.plan):
         if record.id in known:
@@ -323,7 +322,7 @@ def _check_plan(trace: Trace) -> None:
 
 
 def _check_pages(pages: PageSample, path: str) -> None:
-    """Check that the layout is that of the pages, and that what is told row by row is told of every row."""
+    """Check that the layout matches the pages, and that per-row fields cover every row."""
     layout = pages.layout
     _check_layout(layout, layout.after.count, pages.after, f"{path}.layout")
     if pages.transformed:
@@ -351,7 +350,6 @@ def _check_pages(pages: PageSample, path: str) -> None:
 
 
 def _check_layout(layout: PageLayout, channels: int, page: pa.RecordBatch, path: str) -> None:
-    """Check that a layout is one, and that of a page with the table's columns."""
     if not 0 <= layout.column_count <= page.num_columns:
         raise TraceSchemaError(path=f"{path}.column_count", wrong=f"{layout.column_count} is not a number of columns of its page")
     indexes = layout.redistribution_columns
