@@ -1,4 +1,4 @@
-"""An audit from its arguments to its result: evaluate, compare, find the rows that differ, and see which known difference explains them."""
+"""An audit from arguments to result: run the statement, compare, and find known differences that explain the differing rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 MOST_ROWS: Final = 100
-"""So many of the rows that differ are told, if nothing else is asked for."""
+"""The default number of listed rows."""
 _VERSION: Final = "a version's number, a snapshot's id, the name of a tag or a branch, a date or datetime, or a DataFrame"
 REFUSED: Final = {
     "dry_run": "an audit evaluates the statement",
@@ -49,21 +49,21 @@ REFUSED: Final = {
     "verify": "the table is compared with what another engine has committed",
     "duplicates": "repeated matches do not end an audit, and are told",
 }
-"""Options of a statement that an audit has not, and why."""
+"""Statement options that an audit rejects, and the reasons."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be audited, as the user has it.
+    """The arguments of an audit.
 
     Args:
         statement: the statement's text.
         table: the table's name; None for the statement's target.
-        before: what names the state before, or its rows.
-        after: what names the state afterwards, or its rows; None for the table as it is.
-        source: of sources what names their states, or their rows: of each by its name, or one for all.
-        by: the columns that tell which row is meant; None for those that ON reads.
-        rows: so many of the rows that differ are told.
+        before: the version before, or its rows.
+        after: the version afterwards, or its rows; None for the current one.
+        source: versions or rows of sources: by name, or one for all.
+        by: the key columns; None for those that ON reads.
+        rows: the maximum number of listed rows.
     """
 
     statement: str
@@ -76,13 +76,13 @@ class Request:
 
 
 def audit(runner: StatementRunner, request: Request, options: Options, given: Mapping[str, Any]) -> Audit:
-    """Audit what another engine has committed; see `rowmerge_nb.engine.engine.Engine.audit`.
+    """Audit another engine's commit; see `rowmerge_nb.engine.engine.Engine.audit`.
 
     Args:
         runner: runs the engine's statements.
-        request: what is to be audited.
-        options: how the statement is run.
-        given: the options that the user has written.
+        request: the arguments.
+        options: the statement's options.
+        given: the options that the user set.
     """
     _check_options(given)
     tree = _parsed(request.statement, options)
@@ -97,8 +97,6 @@ def audit(runner: StatementRunner, request: Request, options: Options, given: Ma
 
 
 class _Audit:
-    """One audit on its way."""
-
     def __init__(
         self, tables: Audited, tree: t.Merge | t.Update | t.Delete, request: Request, name: str, by: tuple[str, ...] | None
     ) -> None:
@@ -164,9 +162,9 @@ class _Audit:
     def _variants(
         self, rows: list[AuditedRow], wrong: Bag, committed: Bag, evidence: Evidence
     ) -> tuple[list[Explanation], list[AuditedRow]]:
-        """Evaluate the statement as other engines may have read it; what leaves fewer wrong rows, and none that were right, explains.
+        """Run the statement as other engines may read it; a reading explains rows if it fixes some and breaks none.
 
-        It explains the rows of a key, or it does not: what leaves one of them wrong says nothing of the others.
+        It explains all wrong rows of a key, or none.
         """
         found: list[tuple[Explanation, Bag]] = []
         integers = {name.lower(): pa.types.is_integer(kind.arrow) for name, kind in self.tables.columns}
@@ -179,7 +177,7 @@ class _Audit:
             if evidence.is_explained(rows, left):
                 found.append((Explanation(variant.cause, variant.sentence, wrong.size - left.size, wrong.size, text), left))
             if not left.size:
-                # What explains all of them leaves nothing to what explains some.
+                # A reading that explains all rows leaves none for other readings.
                 found = found[-1:]
                 break
         for one, left in found:
@@ -187,7 +185,7 @@ class _Audit:
         return sorted((one for one, _ in found), key=lambda one: -one.rows), rows
 
     def _left(self, variant: Variant, committed: Bag) -> tuple[Bag | None, str]:
-        """Return the rows that would still differ, and the statement; None where it cannot be said that way."""
+        """Return the rows that would still differ, and the statement; None if the reading cannot be expressed."""
         chosen = variant
         if len(variant.changes) > 1 and variant.cause is not Cause.ORDER and not self._can_be_said(variant.statement):
             said = [part.changes[0] for part in variant.parts if self._can_be_said(part.statement)]
@@ -215,7 +213,7 @@ class _Audit:
 
 
 def _by_rows(rows: Sequence[AuditedRow]) -> Iterator[Explanation]:
-    """Yield what the rows say by themselves: of the rows that are told alone."""
+    """Yield explanations that follow from single listed rows."""
     told = sum(len(row.missing) + len(row.unexpected) for row in rows)
     sentences = {
         Cause.DUPLICATES: "several source rows change one target row, and the table holds what one of them makes of it",
@@ -328,7 +326,7 @@ def _states(runner: StatementRunner, name: TableName, request: Request, options:
 def _sources(
     runner: StatementRunner, tree: t.Merge | t.Update | t.Delete, source: Any
 ) -> dict[tuple[str, ...], Point | TableState]:
-    """Return the states of sources that the user has given, by the tables' full names; one for all under ``()``."""
+    """Return the user's states of sources by full table names; one for all has the key ``()``."""
     if source is None:
         return {}
     if isinstance(source, Mapping):
@@ -356,7 +354,7 @@ def _sources(
 
 
 def _columns(by: Any, names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the columns that tell which row is meant, as the table has them."""
+    """Return the key columns, spelled as in the table."""
     if by is None:
         return None
     given = [by] if isinstance(by, str) else by

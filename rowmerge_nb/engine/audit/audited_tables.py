@@ -1,4 +1,4 @@
-"""The tables of an audit: the audited one before and after, the sources as they were, and what is read of them."""
+"""The tables of an audit: the audited one before and after, and the sources at that time."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
 
 Point = int | str | dt.date
-"""What names a state of a table: a number, the name of a tag or a branch, or a moment."""
+"""A version of a table: a number, the name of a tag or branch, or a time."""
 
 _BEFORE: Final = SchemaTableName("$before", "rows")
 _AFTER: Final = SchemaTableName("$after", "rows")
 LOCAL_ROWS: Final = 200_000
-"""Tables of so many rows together are compared where the audit is made: Spark would take longer to begin."""
+"""Up to this many rows in both states are compared on the driver, where Spark's startup would take longer."""
 _PART_ROWS: Final = 4_000_000
 
 
 def version_in_words(point: Any) -> str:
-    """Name a state for readers.
+    """Return a state's name for readers.
 
     >>> version_in_words(3), version_in_words("end-of-may"), version_in_words(None)
     ('version 3', "'end-of-may'", 'the table as it is now')
@@ -69,18 +69,13 @@ def version_in_words(point: Any) -> str:
 
 
 def version_of(point: Point) -> ConnectorTableVersion:
-    """Return what names a state as connectors have it."""
+    """Return a state as a connector's version."""
     temporal = isinstance(point, dt.date)
     return ConnectorTableVersion(point, PointerType.TEMPORAL if temporal else PointerType.TARGET_ID)
 
 
 def state_of(runner: StatementRunner, name: TableName, point: Any) -> TableState:
-    """Return a state of a table that its store has.
-
-    Args:
-        runner: runs the engine's statements.
-        name: the table.
-        point: what names the state; None for the table as it is.
+    """Return a stored state of a table; None means the current one.
 
     Raises:
         ConnectorError: CATALOG_NOT_FOUND.
@@ -96,15 +91,15 @@ def state_of(runner: StatementRunner, name: TableName, point: Any) -> TableState
 
 
 def given_state(name: TableName, frame: Any, columns: tuple[ColumnMetadata, ...] | None = None) -> TableState:
-    """Return the rows of a frame as a state of a table.
+    """Return a frame's rows as a state of a table.
 
     Args:
         name: the table.
         frame: the rows.
-        columns: the table's columns, if these are known; None for those that the frame has.
+        columns: the table's columns; None for the frame's.
 
     Raises:
-        RowMergeError: the frame has other columns, or values that no column holds.
+        RowMergeError: the frame has other columns, or values that no column can hold.
     """
     found = whole_frame(name[2], frame)
     data = found.table if columns is None else _like(found.table, columns)
@@ -115,13 +110,7 @@ def given_state(name: TableName, frame: Any, columns: tuple[ColumnMetadata, ...]
 
 
 def columns_in(runner: StatementRunner, state: TableState, options: Options) -> tuple[ColumnMetadata, ...] | None:
-    """Return the columns that a table has in a state; None if there is no such table.
-
-    Args:
-        runner: runs the engine's statements.
-        state: the state.
-        options: how statements are run.
-    """
+    """Return a table's columns in a state; None if the table does not exist."""
     transaction, session = state.connector.begin_transaction(), runner.catalogs.transaction(options).session
     try:
         metadata = state.connector.get_metadata(transaction)
@@ -133,16 +122,16 @@ def columns_in(runner: StatementRunner, state: TableState, options: Options) -> 
 
 @dataclass
 class _Instead(Mapping["TableName", "TableName"]):
-    """The tables that are read in place of those that a statement names: the target as it was before, sources as they were then.
+    """The tables read in place of those in a statement: the target and the sources as they were.
 
     Args:
         audited: the audit's tables; sources are added when the statement names them.
         target: the audited table's name.
-        sources: versions or rows that the user has given of tables, by their full names; of all others under ``()``.
-        moment: when the other engine committed; None where that is not known.
+        sources: the user's versions or rows by full names; ``()`` for all others.
+        moment: the time of the other engine's commit, if known.
         runner: looks tables up.
-        options: how statements are run.
-        notices: is told what is read.
+        options: the statement's options.
+        notices: collects what is read.
     """
 
     audited: AuditedTables
@@ -171,7 +160,7 @@ class _Instead(Mapping["TableName", "TableName"]):
         return len(self.known)
 
     def _source(self, name: TableName) -> SchemaTableName | None:
-        """Return the name under which a source is read; None for the source as it is now."""
+        """Return the name under which a source is read; None for its current state."""
         connector, shown = self.runner.catalogs.connectors[name[0]], ".".join(name)
         own_name, here = SchemaTableName(*name[1:]), SchemaTableName(f"{name[0]}.{name[1]}", name[2])
         given = self.sources.get(name, self.sources.get(()))
@@ -223,11 +212,11 @@ class Audited:
         name: the table's full name.
         before: its state before the statement.
         after: its state afterwards.
-        sources: versions or rows of sources, by full names; under ``()`` of all others.
-        options: how statements are run.
+        sources: versions or rows of sources by full names; ``()`` for all others.
+        options: the statement's options.
 
     Raises:
-        RowMergeError: a state is not there, or the two do not go together.
+        RowMergeError: a state is unavailable, or the two do not fit.
     """
 
     def __init__(
@@ -255,18 +244,18 @@ class Audited:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the table's columns."""
+        """The table's column names."""
         return tuple(name for name, _ in self.columns)
 
     @property
     def asked(self) -> frozenset[tuple[str, ...]]:
-        """The full names of the tables that statements have asked for."""
+        """The full names of the tables that statements have read."""
         return frozenset(self._instead.known)
 
     # -- the two states -------------------------------------------------------------------------------------------
 
     def _check(self, transaction: StatementTransaction, bindings: Mapping[SchemaTableName, TableBinding]) -> dt.datetime | None:
-        """Check that both states are of one table, in their order; give when the later one was committed."""
+        """Check that the states belong to one table in this order, and return the later commit's time."""
         before, after = bindings[_BEFORE], bindings[_AFTER]
         columns = [[(c.name.lower(), c.type) for c in binding.columns] for binding in (before, after)]
         if columns[0] != columns[1]:
@@ -293,7 +282,7 @@ class Audited:
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[StatementTransaction, dict[SchemaTableName, TableBinding]]]:
-        """Look both states up in a transaction, which ends without having changed anything."""
+        """Look up both states in a read-only transaction."""
         catalogs = self._runner.catalogs
         transaction = catalogs.transaction(self._options)
         tables = catalogs.tables(transaction, {})
@@ -321,22 +310,22 @@ class Audited:
 
     @property
     def is_small(self) -> bool:
-        """Whether both states are so small that they are read where the audit is made."""
+        """Whether both states are small enough to be read on the driver."""
         return None not in self._rows and sum(rows or 0 for rows in self._rows) <= LOCAL_ROWS
 
     def run(self, sql: str, **options: Any) -> tuple[Bag, Result]:
-        """Evaluate a statement on the table as it was; give the difference that it makes.
+        """Run a statement on the former table, and return its changes.
 
         Args:
             sql: the statement.
-            options: fields of its options that are to be otherwise.
+            options: changed options.
         """
         self.audited.change = Bag.none()
         result = self._runner.run(sql, replace(self._options, **options))
         return self.audited.change, result
 
     def ask(self, sql: str, frames: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """Return the rows that a query answers.
+        """Return a query's rows.
 
         Args:
             sql: the query.
@@ -347,7 +336,7 @@ class Audited:
         return [] if table is None else list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
     def committed(self) -> tuple[int, int, Bag]:
-        """Return how many rows there were before and after, and the difference that the other engine has made."""
+        """Return the row counts before and after, and the other engine's changes."""
         with self._reading() as (transaction, bindings):
             scans = {side: transaction.scans.whole_table(bindings[name]) for name, side in ((_BEFORE, -1), (_AFTER, 1))}
             if self.is_small:
@@ -380,14 +369,14 @@ class Audited:
     def find(
         self, *, after: bool, most: int, hashes: Hashes | None = None, keys: Hashes | None = None, key: Sequence[str] = ()
     ) -> pa.Table:
-        """Return rows of one of the two states.
+        """Return rows of one state.
 
         Args:
-            after: of the later one.
-            most: no more than so many.
-            hashes: rows with one of these hashes; None for any.
-            keys: rows whose keys have one of these hashes; None for any.
-            key: the columns that are the key.
+            after: select the later state.
+            most: the maximum number of rows.
+            hashes: row hashes to select; None for all.
+            keys: key hashes to select; None for all.
+            key: the key columns.
         """
         places = tuple(self.names.index(name) for name in key)
         with self._reading() as (transaction, bindings):
@@ -413,7 +402,7 @@ def _read(scan: ScanPass) -> Iterator[pa.RecordBatch]:
 
 
 def _like(rows: pa.Table, columns: tuple[ColumnMetadata, ...]) -> pa.Table:
-    """Convert rows into the columns of a table: by name, with values of their types."""
+    """Convert rows to a table's columns, by name."""
     given = {column.lower(): column for column in rows.column_names}
     known = [column.name for column in columns]
     if set(given) != {column.lower() for column in known}:

@@ -1,4 +1,4 @@
-"""The rows that differ, put together by their keys: what was, what ought to be, what is, and the ways of the rows that make it."""
+"""The differing rows by key: the former, expected and actual rows, with the journeys that lead to them."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ Row = Mapping[str, Any]
 Key = tuple[str, ...]
 
 MOST_JOURNEYS: Final = 5
-"""Of one key the ways of so many joined rows are told."""
+"""The maximum number of journeys per key."""
 _CROWD: Final = 10
-"""Of the keys that are told, so many times as many rows are read at most."""
+"""The maximum number of rows read per listed key."""
 _QUARTER: Final = dt.timedelta(minutes=15)
 _FARTHEST: Final = dt.timedelta(hours=26)
 _ASKED: Final = "audited_rows_before"
 
 
 def key_of(trace: Trace, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that tell which row is meant: of a MERGE those that ON reads, of an UPDATE those that it leaves, or all.
+    """Return the key columns: those that ON reads for a MERGE, those that an UPDATE does not assign, or all.
 
     Args:
         trace: the statement's trace.
@@ -59,15 +59,15 @@ def _reads(on: Term | None, side: str) -> list[tuple[str, str]]:
 
 
 class Evidence:
-    """What is known of the rows that differ.
+    """The facts about the differing rows.
 
     Args:
         tables: the audited table.
         tree: the statement.
-        trace: what it has done to the table as it was.
-        wrong: the rows that differ: above zero those that are missing.
-        key: the columns that tell which row is meant.
-        most: so many of them are told, of either kind.
+        trace: its run on the former table.
+        wrong: the differing rows; positive counts are missing rows.
+        key: the key columns.
+        most: the maximum number of listed rows of each sort.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Evidence:
         self._hashes: dict[Key, Hashes] = {}
 
     def rows(self) -> list[AuditedRow]:
-        """Return the rows that differ, by their keys."""
+        """Return the differing rows by key."""
         missing, unexpected = self.wrong.more, self.wrong.less
         there = self.tables.find(after=True, most=self.most, hashes=unexpected.first(self.most))
         gone = self.tables.find(after=False, most=self.most, hashes=missing.first(self.most))
@@ -92,7 +92,7 @@ class Evidence:
             after=True, most=self.most, hashes=unexpected.hashes, keys=np.unique(self._keys(gone)), key=self.key
         )
         there = self._once(pa.concat_tables([pairs, there]))[: self.most]
-        # Of a key that is told all rows are told that differ, or nobody could say what became of it.
+        # All differing rows of a listed key are listed, since its outcome depends on all of them.
         keys = np.unique(self._keys(there))
         kept = self.tables.find(after=False, most=self.most, hashes=missing.hashes, keys=keys, key=self.key)
         new = made.filter(pa.array(among(self._keys(made), keys)))
@@ -109,7 +109,7 @@ class Evidence:
         return self._with_where(found)
 
     def speaks_for(self, cause: Cause, rows: Sequence[AuditedRow]) -> bool:
-        """Return whether the rows that are told have what a difference is about: only then it is tried."""
+        """Return whether the listed rows have the traits of a known difference, which is a condition for testing it."""
         if cause in {Cause.NULL_KEYS, Cause.CASE, Cause.PADDING}:
             keys = list(self._all_keys(rows))
             if cause is Cause.NULL_KEYS:
@@ -128,18 +128,18 @@ class Evidence:
         return True
 
     def _is_beside(self, name: str, rows: Sequence[AuditedRow]) -> bool:
-        """Return whether a column of integers has a number that is one away from one that ought to be there."""
+        """Return whether an integer column has a number one away from an expected one."""
         missing = {values[name] for row in rows for values in row.missing}
         unexpected = {values[name] for row in rows for values in row.unexpected} - {None}
         return any(number + 1 in missing or number - 1 in missing for number in unexpected)
 
     def is_explained(self, rows: Sequence[AuditedRow], left: Bag) -> bool:
-        """Return whether of the keys that are told one at least has no row any more that would differ, and none has some of them."""
+        """Return whether at least one listed key is fully explained, and no key partially."""
         still = [left.holds(self._hashes[_texts(row.key.values())]) for row in rows]
         return any(not found.any() for found in still) and all(found.all() or not found.any() for found in still)
 
     def with_cause(self, rows: list[AuditedRow], left: Bag, cause: Cause) -> list[AuditedRow]:
-        """Add a cause to the rows that it explains: none of theirs is among those that would differ still."""
+        """Add a cause to the rows that it explains, those without rows in ``left``."""
         return [
             row
             if cause in row.causes or left.holds(self._hashes[_texts(row.key.values())]).any()
@@ -151,12 +151,12 @@ class Evidence:
 
     @property
     def _is_complete(self) -> bool:
-        """Whether the trace has all joined rows, with the values of both sides."""
+        """Whether the trace has all joined rows with both sides' values."""
         pages = self._trace.pages
         return not self._trace.joined if pages is None else pages.complete and pages.witness is not None
 
     def _chosen(self, keys: Hashes) -> Trace:
-        """Evaluate the statement once more; the joined rows are kept that have to do with rows that differ."""
+        """Rerun the statement, keeping the joined rows related to the differing rows."""
         some = np.union1d(self.wrong.more.first(self.most), self.wrong.less.first(self.most))
         source = tuple(self._partners.get(name, "") for name in self.key)
         types = tuple(kind.arrow for name, kind in self.tables.columns if name in self.key)
@@ -167,7 +167,7 @@ class Evidence:
 
     @cached_property
     def _partners(self) -> Mapping[str, str]:
-        """The columns of the source that are compared with single ones of the target."""
+        """The source columns that ON compares with single target columns."""
         found = {}
         for term in () if self._trace.on is None else self._trace.on.walk():
             sides = dict(term.reads)
@@ -176,7 +176,7 @@ class Evidence:
         return found
 
     def _made(self, missing: Bag) -> pa.Table:
-        """Return the new rows that are missing."""
+        """Return the missing new rows."""
         schema = pa.schema([pa.field(name, kind.arrow) for name, kind in self.tables.columns])
         pages = self._trace.pages
         if pages is None:
@@ -188,7 +188,7 @@ class Evidence:
         return pa.Table.from_arrays(page.columns, schema=schema)
 
     def _journeys(self) -> Mapping[Key, list[Journey]]:
-        """Return the ways of joined rows by the keys that they have to do with."""
+        """Return the journeys by the keys they affect."""
         found: dict[Key, list[Journey]] = defaultdict(list)
         for journey in journeys_of(self._trace) or ():
             keys = {self._key(row) for row in (journey.target, journey.made) if row is not None and set(self.key) <= set(row)}
@@ -226,7 +226,7 @@ class Evidence:
         return made if cause is None else replace(made, causes=(cause,), remark=remark)
 
     def _with_where(self, rows: list[AuditedRow]) -> list[AuditedRow]:
-        """Add what WHERE comes to for rows that an UPDATE or DELETE does not choose."""
+        """Add the result of WHERE for rows that an UPDATE or DELETE does not select."""
         condition = next((clause.condition for clause in self._trace.clauses if clause.condition is not None), None)
         left = [row for row in rows if not row.journeys and row.before]
         if isinstance(self.tree, t.Merge) or condition is None or not left:
@@ -239,13 +239,13 @@ class Evidence:
         try:
             answers = self.tables.ask(f'SELECT {asked} FROM {_ASKED} AS "{alias}"', {_ASKED: frame})
         except RowMergeError:
-            # It cannot be asked alone, as of a name with a schema before it, or fails for one of the rows.
+            # The condition is not valid by itself, for example with a qualified name, or fails for a row.
             return rows
         truths = {id(row): _truth(condition, iter(answer), row.before[0]) for row, answer in zip(left, answers, strict=True)}
         return [replace(row, where=truths[id(row)]) if id(row) in truths else row for row in rows]
 
     def _all_keys(self, rows: Sequence[AuditedRow]) -> Iterator[Sequence[Any]]:
-        """Yield the keys of the rows that differ, and those of the source that nothing was equal to."""
+        """Yield the keys of the differing rows, and unmatched keys of the source."""
         names = [self._partners.get(name, "") for name in self.key]
         for row in rows:
             yield tuple(row.key.values())
@@ -254,7 +254,7 @@ class Evidence:
                 yield tuple(journey.source[name] for name in names)
 
     def _by_key(self, rows: pa.Table, bag: Bag | None = None) -> dict[Key, list[Row]]:
-        """Return rows by their keys, each as often as a bag has it."""
+        """Return rows by key, repeated as in the bag."""
         hashes = self._row_hashes(rows)
         columns = [python_values(column) for column in rows.columns]
         found: dict[Key, list[Row]] = defaultdict(list)
@@ -295,7 +295,7 @@ def _unique(rows: Sequence[Row]) -> list[Row]:
 def _fate(
     before: Sequence[Row], lost: Sequence[Row], extra: Sequence[Row], now: Sequence[Row], journeys: Sequence[Journey]
 ) -> RowFate:
-    # By their texts: a NaN is not equal to itself.
+    # Compare text, since NaN is not equal to itself.
     was, wanted, got, there = (list(map(repr, rows)) for rows in (before, lost, extra, now))
     if wanted and got:
         return RowFate.NOT_CHANGED if set(got) <= set(was) else RowFate.OTHER_VALUES
@@ -327,7 +327,7 @@ def _cause(row: AuditedRow, now: Sequence[Row]) -> tuple[Cause | None, str]:
 
 
 def _shift(row: AuditedRow) -> dt.timedelta | None:
-    """Return by how much all moments of a row are shifted that is otherwise as it ought to be; None if they are not."""
+    """Return the offset by which every timestamp of the row is shifted, if it is right otherwise; else None."""
     if len(row.missing) != 1 or len(row.unexpected) != 1:
         return None
     wanted, got = row.missing[0], row.unexpected[0]
@@ -343,7 +343,6 @@ def _shift(row: AuditedRow) -> dt.timedelta | None:
 
 
 def _truth(term: Term, answers: Iterator[bool | None], row: Row) -> TermTruth:
-    """Put what a condition and its parts come to together."""
     answer = {True: Answer.TRUE, False: Answer.FALSE, None: Answer.UNKNOWN}[next(answers)]
     values = tuple((side, name, row.get(name)) for side, name in term.reads)
     return TermTruth(term, answer, values, tuple(_truth(part, answers, row) for part in term.terms))

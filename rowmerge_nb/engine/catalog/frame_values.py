@@ -1,4 +1,4 @@
-"""Arrow arrays of any type as the arrays that carry SQL's types: every value exactly, or an error."""
+"""Conversion of Arrow arrays to SQL's Arrow types: every value exactly, or an error."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class RefusedValueError(Exception):
     """A value that no SQL type holds exactly.
 
     Args:
-        row: the row of the value, counted from 0.
+        row: its row, from 0.
         value: the value.
-        reason: why it is refused: the second half of a sentence.
+        reason: the second half of a sentence.
     """
 
     def __init__(self, row: int, value: object, reason: str) -> None:
@@ -34,12 +34,12 @@ class RefusedValueError(Exception):
 
 
 def exact_values(column: pa.ChunkedArray) -> tuple[Type, pa.ChunkedArray]:
-    """Return the SQL type of a column, and its values in the Arrow type that carries it.
+    """Return a column's SQL type, and its values in that type's Arrow type.
 
-    A chunk that fails is halved until the value remains that is refused; so a chunk too large for 32-bit offsets becomes smaller ones.
+    A failing chunk is halved until one value remains, which also makes chunks small enough for 32-bit offsets.
 
     Raises:
-        TypeError: no SQL type holds the column.
+        TypeError: no SQL type fits the column.
         RefusedValueError: the first value that the type does not hold exactly.
 
     >>> kind, values = exact_values(pa.chunked_array([pa.array([1, 2], pa.uint8())]))
@@ -69,7 +69,7 @@ def _exact_chunks(array: pa.Array, wanted: pa.DataType, row: int) -> list[pa.Arr
 
 
 def _shown(array: pa.Array) -> object:
-    """Return the one value of an array as Python has it; as text where Python has none."""
+    """Return an array's only value as Python object, or as text if there is none."""
     try:
         return array[0].as_py()
     except (ValueError, OverflowError, pa.ArrowException):
@@ -77,7 +77,7 @@ def _shown(array: pa.Array) -> object:
 
 
 def _exact(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Convert an array into a type, structs field by field in order; names of fields do not matter.
+    """Convert an array, structs field by field by position.
 
     Raises:
         pyarrow.ArrowInvalid: a value does not fit.
@@ -90,7 +90,7 @@ def _exact(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if pa.types.is_run_end_encoded(kind):
         return _exact_runs(array, wanted)
     if pa.types.is_struct(wanted):
-        # Flattened fields are NULL where their row is: what is hidden there is no value.
+        # Flattening makes fields of NULL rows NULL, which hides invalid values.
         fields = [_exact(field, wanted.field(index).type) for index, field in enumerate(array.flatten())]
         return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=array.is_null())
     if pa.types.is_map(wanted):
@@ -108,7 +108,7 @@ def _exact_dictionary(array: pa.DictionaryArray, wanted: pa.DataType) -> pa.Arra
     try:
         decoded = array.dictionary_decode()
     except pa.ArrowNotImplementedError:
-        # Arrow does not pick views, as categories of Polars are: these are made texts before.
+        # Arrow cannot take from views, such as Polars' categories: convert them to strings first.
         return _exact(array.dictionary, wanted).take(array.indices)
     return _exact(decoded, wanted)
 
@@ -137,16 +137,16 @@ def _exact_map(array: pa.MapArray, wanted: pa.DataType) -> pa.Array:
 
 
 def _offsets(lengths: np.ndarray) -> pa.Array:
-    """Return the offsets of lists that follow each other.
+    """Return the offsets of consecutive lists.
 
     Raises:
-        pyarrow.ArrowInvalid: there are more elements than 32-bit offsets count.
+        pyarrow.ArrowInvalid: there are too many elements for 32-bit offsets.
     """
     return pa.array(np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))).cast(pa.int32())
 
 
 def _check_clocks(array: pa.Array) -> None:
-    """Refuse a time of day that no clock shows: Arrow's times are numbers, whatever these are."""
+    """Reject times outside of a day, which Arrow permits."""
     unit = array.type.unit
     ticks = array.cast(pa.int32() if unit in {"s", "ms"} else pa.int64())
     bounds = pc.min_max(ticks)
@@ -156,7 +156,7 @@ def _check_clocks(array: pa.Array) -> None:
 
 
 def _check_names(kind: pa.DataType) -> None:
-    """Refuse rows that have two fields of one name, at any depth."""
+    """Reject rows with duplicate field names, at any depth."""
     names = [field.name.lower() for field in kind if field.name] if pa.types.is_struct(kind) else []
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise TypeError(f"its rows have two fields named '{repeated}' (names are compared without case)")

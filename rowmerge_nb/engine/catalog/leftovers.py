@@ -1,4 +1,4 @@
-"""What statements have left behind in the stores of all catalogs."""
+"""Orphans in the stores of all catalogs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CatalogOrphans:
-    """What was found in one catalog.
+    """The orphans of one catalog.
 
     Args:
-        catalog: the catalog's name.
-        store: its kind of store.
-        orphans: what dead processes have left behind, or what of it was removed.
-        problem: why the store, or a part of it, could not be asked; ``""`` if all of it could.
+        catalog: its name.
+        store: its type of store.
+        orphans: the orphans found or removed.
+        problem: why the store was not, or not fully, searched; ``""`` if it was.
     """
 
     catalog: str
@@ -41,12 +41,12 @@ class CatalogOrphans:
 
 
 def orphans_of(connectors: Mapping[str, Connector], *, remove: bool) -> list[CatalogOrphans]:
-    """Return what every catalog lists or has removed; a catalog that does not answer does not keep the others from it.
+    """List or remove the orphans of every catalog; a failing catalog does not stop the others.
 
-    A removal in one catalog is not interrupted. A second interrupt, ten seconds after the first, ends it all the same.
+    A removal in one catalog is not interrupted, except by a second interrupt, ten seconds after the first.
 
     Raises:
-        StatementInterrupted: an interrupt came; the message says what was removed before.
+        StatementInterrupted: the user interrupted it; the message says what was removed before.
 
     >>> orphans_of({}, remove=False)
     []
@@ -83,12 +83,12 @@ def _orphans_in(catalog: str, connector: Connector, *, remove: bool) -> CatalogO
 
 
 def _interrupted_removal(answers: Sequence[CatalogOrphans], catalogs: Sequence[str], begun: str) -> StatementInterrupted:
-    """Build the error of a removal that an interrupt has ended.
+    """Build the error of an interrupted removal.
 
     Args:
-        answers: what was removed, of the catalogs that have finished.
-        catalogs: all catalogs in their order.
-        begun: the catalog whose removal did not come to its end; "" if there is none.
+        answers: the removed orphans of finished catalogs.
+        catalogs: all catalogs in order.
+        begun: the catalog with an unfinished removal, or ``""``.
     """
     count = sum(len(answer.orphans) for answer in answers)
     finished = ", ".join(answer.catalog for answer in answers) or "no catalog"

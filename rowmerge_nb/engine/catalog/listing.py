@@ -1,4 +1,4 @@
-"""All tables and views of all catalogs, for people and for completion."""
+"""The tables and views of all catalogs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TableInfo(tuple[str, str, tuple[str, ...], int | None, str]):
-    """A line of `Engine.tables`: qualified name, kind of store, columns, rows where known, paradigm."""
+    """A row of `Engine.tables`: qualified name, type of store, columns, rows if known, paradigm."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ def list_tables(connectors: Mapping[str, Connector], views: Views, transaction: 
             try:
                 handle = metadata.get_table_handle(session, name)
             except RowMergeError:
-                # Other tables of the catalog are listed all the same; a statement on this one tells what is wrong with it.
+                # An unreadable table does not hide the others; a statement on it reports the error.
                 found.append(TableInfo((f"{catalog}.{name}", connector.name, (), None, "")))
                 continue
             if handle is None:

@@ -1,8 +1,10 @@
-"""``check=``: after the commit the table is read back, and its rows are compared with those that the statement must have left.
+"""``check=``: the table is read after the commit, and its rows are compared with the expected ones.
 
-What a statement must have left is known without the connector's help: the rows of before with their row ids, read by the handle that the
-statement itself scans, without those that its pages delete or replace, and with those that its pages bring. So it is seen whether a sink,
-the finish call and the commit did what they were given. The statement is committed by then; whatever is found is told, and never raised.
+The expected rows are computed without the connector: the former rows with their row ids, read by the statement's own handle,
+without
+those that its pages delete or replace, and with those that its pages add. This verifies the sinks, the finish call and the
+commit.
+Since the statement is committed, differences are reported, not raised.
 """
 
 from __future__ import annotations
@@ -37,23 +39,23 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample
 
 CHECKED_ROWS: Final = 100_000
-"""Tables of so many rows are read back where that is asked for."""
+"""The row limit of a requested check."""
 CHECKED_UNASKED: Final = 10_000
-"""Tables of so many rows are read back without being asked."""
+"""The row limit of a default check."""
 SHOWN: Final = 20
-"""So many wrong rows are told."""
+"""The maximum number of listed rows."""
 _AGREES, _DIFFERS, _NOT_COMPARED = "agrees", "differs", "not compared"
 _GONE: Final = (Operation.DELETE, Operation.UPDATE, Operation.UPDATE_DELETE)
 _NEW: Final = (Operation.INSERT, Operation.UPDATE, Operation.UPDATE_INSERT)
 _MOST_TEXT: Final = 60
 _INSERTED_BYTES: Final = 1 << 26
-"""So much of what an INSERT brings each task keeps for the check."""
+"""The bytes of an INSERT's pages that each task keeps for the check."""
 
 Rows = tuple[Any, ...]
 
 
 def is_checked(run: StatementRun) -> bool:
-    """Return whether a statement's rows are looked at after the commit."""
+    """Return whether a statement's rows are checked after the commit."""
     options = run.options
     if options.dry_run or options.rehearse or options.check is False:
         return False
@@ -66,7 +68,7 @@ def is_checked(run: StatementRun) -> bool:
 
 
 def keeping_of(run: StatementRun) -> Keeping:
-    """Return which pages the tasks of a statement keep: an INSERT that is checked has all that it needs of them there."""
+    """Return which pages tasks keep: for a checked INSERT, those needed for the check."""
     keeping = run.options.keeping
     if not isinstance(run.analysis, InsertAnalysis) or not is_checked(run) or keeping.every > 1:
         return keeping
@@ -74,7 +76,7 @@ def keeping_of(run: StatementRun) -> Keeping:
 
 
 def unacknowledged(writers: Sequence[WriterRecord]) -> str:
-    """Report that sinks have taken rows and given no fragment for them; ``""`` where none has.
+    """Report sinks that stored rows and returned no fragment; ``""`` if there are none.
 
     >>> unacknowledged([WriterRecord(0, {1: 2}, 1, 0, 0, 2), WriterRecord(1, {1: 2}, 1, 1, 9, 2)])
     'finish() of 1 sink gave no fragment for 2 rows.'
@@ -85,11 +87,11 @@ def unacknowledged(writers: Sequence[WriterRecord]) -> str:
 
 
 def begin_check(run: StatementRun, read: Callable[[ConnectorTableVersion | None, int], pa.Table | None]) -> Checking | None:
-    """Read the rows of before, by the handle that the statement scans; None if nothing is to be checked.
+    """Read the former rows by the statement's handle; None if there is nothing to check.
 
     Args:
         run: the statement's run, before its finish call.
-        read: reads the table as any reader would after the commit: in a version, and so many rows at most.
+        read: reads up to a number of rows of a version, like any reader after the commit.
     """
     if not is_checked(run):
         return None
@@ -105,7 +107,7 @@ def begin_check(run: StatementRun, read: Callable[[ConnectorTableVersion | None,
 
 
 def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
-    """Return the rows of before, or why they are not read."""
+    """Return the former rows, or why they are not read."""
     pages = run.account.pages if run.account is not None else None
     if unknown := run.transaction.left_to_store(run.analysis):
         return {"problem": f"the store itself fills column '{unknown[0]}', which the INSERT leaves out"}
@@ -132,7 +134,7 @@ def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
 
 
 def _before_insert(run: StatementRun, analysis: InsertAnalysis, most: int) -> Mapping[str, Any]:
-    """Return the rows before an INSERT and those that its sinks were given, or why they are not read."""
+    """Return the rows before an INSERT and its sinks' pages, or why they are not read."""
     handed = run.account.handed if run.account is not None else ()
     counted = run.account.counted if run.account is not None else 0
     target = analysis.target
@@ -144,7 +146,7 @@ def _before_insert(run: StatementRun, analysis: InsertAnalysis, most: int) -> Ma
     rows = run.transaction.scans.observations.rows_up_to(target.catalog, handle, columns, most)
     if rows is None:
         return {"problem": f"the table has more than {number(most)} rows"}
-    # An INSERT names no row, so that nobody asks for row ids.
+    # An INSERT needs no row ids.
     return {"before": rows.append_column(str(len(columns)), pa.nulls(rows.num_rows)), "inserted": tuple(pages)}
 
 
@@ -155,11 +157,11 @@ class Checking:
     Args:
         run: the statement's run.
         read: reads the table in a version.
-        most: how many rows are read.
-        before: the rows before the statement, the row id last; None where they are not known.
-        pages: what the sinks were given; None where no row was.
-        inserted: of an INSERT the pages that its sinks were given, each with its writer.
-        problem: why there is nothing to compare with; ``""`` if there is.
+        most: the row limit.
+        before: the former rows with the row id last; None if unknown.
+        pages: the sinks' pages; None without rows.
+        inserted: an INSERT's pages with their writers.
+        problem: why there is nothing to compare with, or ``""``.
     """
 
     run: StatementRun
@@ -171,10 +173,10 @@ class Checking:
     problem: str = ""
 
     def told(self, result: Result) -> Result:
-        """Compare, and add to a result what was found.
+        """Compare, and add the outcome to a result.
 
         Raises:
-            StatementInterrupted: the user has stopped it; the statement itself is done, and the error has its result.
+            StatementInterrupted: the user interrupted the check; the statement is committed, and the error has its result.
         """
         run = self.run
         try:
@@ -187,7 +189,7 @@ class Checking:
         return _with_check(result, found, run)
 
     def _on_top(self) -> Checking:
-        """Return the check with the rows that the commit was put on top of, where others have committed since the statement has read the table."""
+        """Return the check on the base version of the commit, if others have committed since the statement read the table."""
         if not self.run.overtaken or self.before is None:
             return self
         if not self.inserted:
@@ -237,20 +239,20 @@ class Checking:
 
     @cached_property
     def _stays(self) -> np.ndarray[Any, Any]:
-        """Which rows of before no page deletes or replaces."""
+        """A mask of the former rows that no page deletes or replaces."""
         gone = set(self._changes.gone)
         return np.fromiter((row_id not in gone for row_id in self._ids), bool, len(self._ids))
 
     @cached_property
     def _ids(self) -> list[str]:
-        """What tells each row of before: its row id, and the columns of the insert layout, which a sink gets beside it."""
+        """The identity of each former row: its row id and the insert layout's columns, which the sink gets too."""
         assert self.before is not None
         beside = [] if self.pages is None else [str(index) for index in self.pages.layout.redistribution_columns]
         return _texts(self.before.select([*beside, str(self.before.num_columns - 1)]))
 
     @cached_property
     def _wanted(self) -> pa.Table:
-        """The rows that the statement must have left."""
+        """The expected rows."""
         assert self.before is not None
         data = self.before.select(self._columns)
         kept = data.filter(pa.array(self._stays))
@@ -259,18 +261,14 @@ class Checking:
 
     @cached_property
     def _story(self) -> _Story:
-        """What each row is to the statement, by its text."""
+        """Each row's role in the statement, by its text."""
         assert self.before is not None
         texts = _texts(self.before.select(self._columns))
         return _Story(dict(zip(self._ids, texts, strict=True)), texts, self._stays, self._changes)
 
 
 class _Changes:
-    """The rows that pages delete, replace and bring.
-
-    Args:
-        pages: what the sinks were given; None where no row was.
-    """
+    """The rows that pages delete, replace and add."""
 
     def __init__(self, pages: PageSample | None) -> None:
         self._pages = pages
@@ -298,28 +296,22 @@ class _Changes:
 
     @cached_property
     def joined_rows(self) -> list[int]:
-        """Which joined row each row of the pages comes from."""
+        """The joined row of each page row."""
         produced = self._pages.produced if self._pages is not None else ()
         return [index for index, count in enumerate(produced) for _ in range(count)]
 
     def is_half(self, index: int) -> bool:
-        """Return whether a row of the pages is one of the two that an update became."""
+        """Return whether a page row is one half of an update."""
         joined = self.joined_rows
         return self._pages is not None and index < len(joined) and self._pages.produced[joined[index]] > 1
 
     @property
     def writers(self) -> Sequence[int]:
-        """Which writer got each row of the pages; -1 where that is not known."""
+        """The writer of each page row; -1 if unknown."""
         return self._pages.writers if self._pages is not None else ()
 
 
 class _Inserted(_Changes):
-    """The rows that an INSERT brings.
-
-    Args:
-        pages: what the sinks were given, each with its writer.
-    """
-
     def __init__(self, pages: Sequence[tuple[int, pa.RecordBatch]]) -> None:
         super().__init__(None)
         new = pa.Table.from_batches([page for _, page in pages])
@@ -330,13 +322,12 @@ class _Inserted(_Changes):
 
     @property
     def writers(self) -> Sequence[int]:
-        """Which writer got each row."""
         return self._by
 
 
 @dataclass(frozen=True)
 class _Change:
-    """What a row is to the statement: ``words`` say it, as they continue ``row (...)``."""
+    """A row's role in the statement: ``words`` continue the text ``row (...)``."""
 
     words: str
     writer: int | None
@@ -344,13 +335,13 @@ class _Change:
 
 
 class _Story:
-    """Which row the statement was to delete, to change, to bring or to leave.
+    """The rows that the statement had to delete, change, add or keep.
 
     Args:
-        old: the text of every row of before, by its row id.
-        texts: the same, in the table's order.
-        stays: which of them no page speaks of.
-        changes: what the pages do.
+        old: the text of every former row, by row id.
+        texts: the same, in table order.
+        stays: the untouched ones.
+        changes: the pages' changes.
     """
 
     def __init__(self, old: Mapping[str, str], texts: Sequence[str], stays: Any, changes: _Changes) -> None:
@@ -372,19 +363,19 @@ class _Story:
 
 
 class _Wrong:
-    """Puts into words which rows are wrong.
+    """Describes the wrong rows.
 
     Args:
-        story: what each row is to the statement.
-        missing: the rows that are missing.
-        extra: the rows that are there without being wanted.
+        story: each row's role.
+        missing: the missing rows.
+        extra: the unexpected rows.
     """
 
     def __init__(self, story: _Story, missing: pa.Table, extra: pa.Table) -> None:
         self._story, self._missing, self._extra = story, missing, extra
 
     def rows(self) -> tuple[WrongRow, ...]:
-        """Return the first of them, those that are there before those that are missing."""
+        """Return the first wrong rows, unexpected ones before missing ones."""
         found = [self._one_too_many(*row) for row in _rows(self._extra)] + [
             self._one_missing(*row) for row in _rows(self._missing)
         ]
@@ -414,14 +405,14 @@ def _told(sentence: str, change: _Change) -> WrongRow:
 
 
 def _rows(table: pa.Table) -> list[tuple[str, str, Rows]]:
-    """Return the first rows, each with the text by which it is compared and the one that is shown."""
+    """Return the first rows, each with its text for comparison and its text for readers."""
     first = table.slice(0, SHOWN)
     values = [tuple(row.values()) for row in python_rows(first)]
     return [(text, _shown(row), row) for text, row in zip(_texts(first), values, strict=True)]
 
 
 def _texts(table: Any) -> list[str]:
-    """Return a text per row that is the same for the same values."""
+    """Return a text per row, equal for equal values."""
     return [repr(row) for row in zip(*(python_values(column) for column in table.columns), strict=True)]
 
 

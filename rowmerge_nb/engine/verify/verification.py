@@ -1,8 +1,8 @@
-"""``verify=``: the statement is run once more by DuckDB or PostgreSQL, over the same input, and the tables are compared.
+"""``verify=``: DuckDB or PostgreSQL run the statement on the same input, and the tables are compared.
 
-What the other engine gets is the text of the statement, translated by sqlglot, and the rows that the target and the sources had
-before. It works on copies of its own; whatever it says, the statement here is committed already. So a disagreement is told as a
-notice, and never an error.
+The other engine gets the text, translated by sqlglot, and copies of the target's and the sources' former rows. Since the
+statement is
+already committed, a difference is a notice, not an error.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import Analysis, TableBinding
 
 SHOWN: Final = 3
-"""So many rows of a difference are shown on each side."""
+"""How many differing rows are shown per side."""
 AFTERWARDS: Final = "rowmerge_afterwards"
-"""The name that the rows of our target have in the other engine."""
+"""The name of our target's rows in the other engine."""
 DUCKDB_INTERRUPTED: Final = "Query interrupted"
-"""What DuckDB makes of an interrupt that comes while it works: a plain RuntimeError of this text."""
+"""The message of the RuntimeError that DuckDB raises for an interrupt."""
 
 
 def begin_verification(
     options: Options, analysis: Analysis, memory: MemoryConnector, run: Callable[[str], Result], unknown: Sequence[str] = ()
 ) -> Verification | None:
-    """Read the input of a statement; None if nothing is to be verified, as of a query.
+    """Read the input of a statement; None if there is nothing to verify, as for a query.
 
     Args:
         options: the statement's options.
         analysis: the statement.
-        memory: holds the tables in memory, which are read as they are.
+        memory: the connector of tables in memory.
         run: runs a query, to read tables of other stores.
         unknown: the columns that an INSERT leaves to its store.
 
     Raises:
-        StatementInterrupted: the user has stopped it; nothing of the statement has been run.
+        StatementInterrupted: the user interrupted it; nothing has run.
     """
     if options.verify is None or options.dry_run or not isinstance(analysis, RowChangeAnalysis | InsertAnalysis):
         return None
@@ -85,7 +85,7 @@ def begin_verification(
 
 
 def _rows_of(binding: TableBinding, memory: MemoryConnector, run: Callable[[str], Result]) -> pa.Table:
-    """Return a table's rows as they are now, or those of a DataFrame."""
+    """Return the current rows of a table or DataFrame."""
     if binding.handle is None:
         frame = binding.dataframe
         return collected(frame) if is_spark_frame(frame) else frame
@@ -97,14 +97,14 @@ def _rows_of(binding: TableBinding, memory: MemoryConnector, run: Callable[[str]
 
 @dataclass(frozen=True)
 class Verification:
-    """One statement's second run.
+    """One statement's verification.
 
     Args:
         options: the statement's options.
         analysis: the statement.
-        read: gives a table's rows as they are now.
-        tables: the table that it changes, then those that it reads, each with its rows before the statement.
-        problem: why there are none; ``""`` if all is well.
+        read: returns a table's current rows.
+        tables: the target, then the sources, each with its former rows.
+        problem: why there are none, or ``""``.
     """
 
     options: Options
@@ -114,10 +114,10 @@ class Verification:
     problem: str = ""
 
     def told(self, result: Result) -> Result:
-        """Run the statement on the other engine, and add to its result whether that agrees.
+        """Run the statement on the other engine, and add the outcome to its result.
 
         Raises:
-            StatementInterrupted: the user has stopped it; the statement itself is done, and the error has its result.
+            StatementInterrupted: the user interrupted it; the statement is committed, and the error has its result.
         """
         try:
             with interruptible("verify"), interrupts_let_in():
@@ -199,12 +199,12 @@ def _with_opinion(result: Result, record: VerificationRecord) -> Result:
 
 
 def _only(verifier: Verifier, one: str, other: str, where: str, columns: Sequence[ColumnMetadata]) -> list[str]:
-    """Return which rows one table has more often than the other."""
+    """Return the rows that one table has more often than the other."""
     rows = f"(SELECT * FROM {one} EXCEPT ALL SELECT * FROM {other}) AS rest"
     total = verifier.rows(f"SELECT count(*) FROM {rows}")[0][0]
     if not total:
         return []
-    # As texts: a driver need not have a Python value for every type.
+    # As text, since a driver may lack a Python value for a type.
     texts = ", ".join(f"CAST({quoted(column.name.lower())} AS varchar)" for column in columns)
     first = verifier.rows(f"SELECT {texts} FROM {rows} LIMIT {SHOWN}")
     shown = ", ".join(f"({', '.join('NULL' if value is None else str(value) for value in row)})" for row in first)

@@ -1,4 +1,4 @@
-"""Expressions written as Trino writes them in its messages: every operator in parentheses."""
+"""Expressions in the format of Trino's messages: every operator in parentheses."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def formatted(node: s.Expression, text: str) -> str:
-    """Write an expression as Trino does; forms that messages rarely have stand as they were written.
+    """Format an expression as Trino does; rare forms stay as written.
 
     Args:
         node: the expression.
-        text: the text that it was read from.
+        text: the source text.
 
     >>> from rowmerge_nb.sql.parser.statement_reader import parse_expression
     >>> text = "nationkey<100 and not regionkey between 1 and 2.5 or lower(name) LIKE 'a%' AND id IN (1,2)"
@@ -35,24 +35,24 @@ _UPPER: Final = frozenset({"CURRENT_USER", "CURRENT_CATALOG", "CURRENT_SCHEMA", 
 
 
 def formatted_type(text: str) -> str:
-    """Return a type as Trino writes it.
+    """Format a type as Trino does.
 
     >>> formatted_type("row( a  nosuch,b varchar (10))")
     'ROW(a nosuch, b varchar(10))'
     """
     spaced = re.sub(r"\s*([(,)])\s*", lambda found: ", " if found[1] == "," else found[1], re.sub(r"\s+", " ", text))
-    # What stands behind a parenthesis has lost its space.
+    # Restore the space after a closing parenthesis.
     return re.sub(r"(?i)\brow\(", "ROW(", re.sub(r"\)(?=\w)", ") ", spaced))
 
 
 class Formatter:
-    """Writes expressions; see `formatted`."""
+    """Formats expressions; see `formatted`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     def write(self, node: s.Expression) -> str:
-        """Write an expression."""
+        """Format an expression."""
         if isinstance(node, s.Literal):
             return self._literal(node)
         if isinstance(node, s.Name):
@@ -63,7 +63,7 @@ class Formatter:
             and isinstance(node.operand, s.Literal)
             and node.operand.kind != "string"
         ):
-            # To Trino it is one literal.
+            # Trino parses it as one literal.
             return self._literal(replace(node.operand, value=f"-{node.operand.value}"))
         if isinstance(node, s.Unary):
             operand = self.write(node.operand)
@@ -90,7 +90,6 @@ class Formatter:
         return f"concat({left}, {right})" if operator == "||" else f"({left} {operator} {right})"
 
     def _constructed(self, node: s.Expression) -> str:
-        """Write what holds other expressions between words of its own."""
         if isinstance(node, s.Case):
             head = "CASE" if node.operand is None else f"CASE {self.write(node.operand)}"
             whens = "".join(f" WHEN {self.write(when)} THEN {self.write(then)}" for when, then in node.whens)
@@ -118,7 +117,7 @@ class Formatter:
         return self._predicate(node)
 
     def _predicate(self, node: s.Expression) -> str:
-        """Write a predicate; what is none stands as it was written."""
+        """Format a predicate; other expressions stay as written."""
         if isinstance(node, s.IsNull):
             return f"({self.write(node.value)} IS {'NOT ' if node.negated else ''}NULL)"
         if isinstance(node, s.Between):
@@ -149,13 +148,13 @@ class Formatter:
         return ", ".join(map(self.write, items))
 
     def _called(self, node: s.Call) -> str:
-        """Return a function's name as it was written; of what an operator stands for, the function's; of what is none to Trino, its keyword."""
+        """Return a function's name as written, the function behind an operator, or the keyword of a special form."""
         if node.name in _KEYWORDS and not node.qualifier:
             return node.name.upper()
         written = self.text[node.span.start :].split("(", 1)[0].strip()
         if node.name == "normalize":
             return f'"{node.name}"'
-        # POSITION (a IN b) is a call of another name.
+        # POSITION (a IN b) calls a function of another name.
         return written if written.lower().split(".")[-1].strip('" ') == node.name else node.name
 
     def _call(self, node: s.Call) -> str:
@@ -183,7 +182,7 @@ class Formatter:
         return f"({' '.join(filter(None, [name, keys, self._ordered('', node.order_by), frame]))})"
 
     def _ordered(self, before: str, items: Iterable[s.SortItem]) -> str:
-        """Write an ORDER BY: the direction always, where NULL goes only where the statement says it."""
+        """Format an ORDER BY: always the direction, and NULLS FIRST or LAST if written."""
         written = []
         for item in items:
             told = self.text[item.value.span.end : item.span.end].upper()

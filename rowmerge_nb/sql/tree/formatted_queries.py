@@ -1,4 +1,4 @@
-"""Queries written as Trino writes them where it shows the statement that makes a view."""
+"""Queries in Trino's format, for SHOW CREATE VIEW."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _STEP: Final = "   "
 
 
 class _NoForm(Exception):
-    """The tree does not hold all that was written."""
+    """The tree lacks parts of the written text."""
 
 
 def formatted_query(node: s.QueryNode, text: str) -> str:
-    """Write a query as Trino does; one with ROLLUP, CUBE or GROUPING SETS, of which the tree keeps no more than their sets, stands as it was written.
+    """Format a query as Trino does; one with grouping sets, whose text the tree does not hold, stays as written.
 
     Args:
         node: the query.
-        text: the text that it was read from.
+        text: the source text.
 
     >>> from rowmerge_nb.sql.parser.statement_reader import parse_query
     >>> text = "select a, count(*) c from t where a>1 group by a"
@@ -46,7 +46,6 @@ def formatted_query(node: s.QueryNode, text: str) -> str:
 
 class _Queries(Formatter):
     def write(self, node: s.Expression) -> str:
-        """Write an expression, with the queries in it."""
         if isinstance(node, s.ScalarQuery):
             return self._nested(node.query)
         if isinstance(node, s.Exists):
@@ -64,7 +63,6 @@ class _Queries(Formatter):
     # -- queries --------------------------------------------------------------------------------------------------
 
     def query(self, node: s.QueryNode, depth: int) -> str:
-        """Write a query; every line begins with as many steps as it is deep."""
         begin, lines = _STEP * depth, []
         if node.named:
             named = f"\n{begin}, ".join(self._named(one, depth) for one in node.named)
