@@ -43,8 +43,7 @@ def doctor(*, start_spark: bool = True, prepare: bool = False) -> list[Check]:
     Args:
         start_spark: start a session and run a small job; takes some seconds the first time.
         prepare: create the class cache with which Java starts in half the time, if missing; takes one or two minutes. Otherwise a
-            process
-            that has run a statement creates it when it is idle for a minute.
+            process that has run a statement creates it when it is idle for a minute.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for an argument other than True or False; USER_CANCELED if the creation of the cache was

@@ -1,8 +1,7 @@
 """The process that records or tests a class cache: ``python -m rowmerge_nb.recording``.
 
 It reads a JSON line from standard input, and exits when the other end of that pipe closes. It runs the statements of typical
-first cells,
-whose classes Java writes to the cache when it ends.
+first cells, whose classes Java writes to the cache when it ends.
 """
 
 from __future__ import annotations

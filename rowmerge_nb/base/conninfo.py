@@ -1,8 +1,7 @@
 """Connection strings of PostgreSQL's client library, with a safe search path.
 
 With another user's schema on the ``search_path``, its functions and operators can replace the server's own, and run with the
-rights of the
-user who sends the SQL. The path is therefore set before the first query, which is the driver's own.
+rights of the user who sends the SQL. The path is therefore set before the first query, which is the driver's own.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ def parameters(dsn: str) -> dict[str, str]:
     if "://" in dsn:
         try:
             parts = urlsplit(dsn)
-            found = {"host": parts.hostname, "user": parts.username, "password": parts.password, "dbname": parts.path.strip("/")}
+            fields = {"host": parts.hostname, "user": parts.username, "password": parts.password, "dbname": parts.path.strip("/")}
             port = parts.port
         except ValueError:
             return {}
-        given = {key: unquote(value) for key, value in found.items() if value}
-        return {**given, **({"port": str(port)} if port else {}), **dict(parse_qsl(parts.query))}
+        pairs = {key: unquote(value) for key, value in fields.items() if value}
+        return {**pairs, **({"port": str(port)} if port else {}), **dict(parse_qsl(parts.query))}
     unescaped = (
         (key, re.sub(r"\\(.)", r"\1", value[1:-1] if value.startswith("'") else value)) for key, value in _PAIR.findall(dsn)
     )
@@ -48,8 +47,7 @@ def with_safe_path(dsn: str) -> str:
     Options of the string, or else of the variable ``PGOPTIONS``, stay; later settings win.
 
     >>> with_safe_path("host=db options='-c geqo=off'")
-    "host=db options='-c geqo=off' options='-c geqo=off -csearch_path=pg_catalog,pg_temp -cclient_encoding=UTF8
-    -cquote_all_identifiers=off'"
+    "host=db options='-c geqo=off' options='-c geqo=off -csearch_path=pg_catalog,pg_temp -cclient_encoding=UTF8 -cquote_all_identifiers=off'"
     >>> with_safe_path("postgresql://db/shop?sslmode=require")
     'postgresql://db/shop?sslmode=require&options=-csearch_path%3Dpg_catalog%2Cpg_temp%20-cclient_encoding%3DUTF8%20-cquote_all_identifiers%3Doff'
     """

@@ -110,8 +110,8 @@ class RowMergeError(Exception):
         self.raised: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
-        place = f"line {self.line}:{self.column}: " if self.line is not None else ""
-        text = f"{self.code}: {place}{self.message}"
+        position = f"line {self.line}:{self.column}: " if self.line is not None else ""
+        text = f"{self.code}: {position}{self.message}"
         if self.hint:
             text += ("" if text.endswith((".", "?", "!")) else ".") + f" {self.hint}"
         return text
@@ -162,8 +162,8 @@ class RowMergeError(Exception):
         if not 1 <= line <= len(lines):
             return ""
         width = len(str(first_line + line - 1))
-        shown = range(max(1, line - 1), line + 1)
-        numbered = [f"{first_line + number - 1:>{width}}  {_visible(lines[number - 1])}" for number in shown]
+        visible_lines = range(max(1, line - 1), line + 1)
+        numbered = [f"{first_line + number - 1:>{width}}  {_visible(lines[number - 1])}" for number in visible_lines]
         room = max(1, min(length, len(lines[line - 1]) - column + 1))
         return "\n".join([*numbered, " " * (width + 1 + column) + "^" * room])
 
@@ -189,13 +189,13 @@ def error_text(error: BaseException) -> str:
         return f"{name}: its text cannot be told ({type(failure).__name__})"
 
 
-def checked(value: T, name: str, wanted: type | tuple[type, ...] | Callable[[Any], bool], form: str) -> T:
+def checked(value: T, name: str, expected: type | tuple[type, ...] | Callable[[Any], bool], form: str) -> T:
     """Return a valid argument.
 
     Args:
         value: the argument.
         name: its name.
-        wanted: its type or types, or a predicate.
+        expected: its type or types, or a predicate.
         form: the valid form, for the hint.
 
     Raises:
@@ -205,16 +205,17 @@ def checked(value: T, name: str, wanted: type | tuple[type, ...] | Callable[[Any
     't'
     >>> checked(5, "schema", str, "the name of a schema")
     Traceback (most recent call last):
-    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: schema = 5 is of type int, which is not possible. Give the name of a
-    schema.
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: schema = 5 is of type int, which is not possible. Give the name of a schema.
     """
-    fits = isinstance(value, wanted) if isinstance(wanted, type | tuple) else wanted(value)
+    fits = isinstance(value, expected) if isinstance(expected, type | tuple) else expected(value)
     if not fits:
-        shown = repr(value) if isinstance(value, int | float | str | bytes) and len(repr(value)) <= SHOWN_VALUE else ""
-        known = f"{name}{f' = {shown}' if shown else ''}"
+        display_value = repr(value) if isinstance(value, int | float | str | bytes) and len(repr(value)) <= SHOWN_VALUE else ""
+        subject = f"{name}{f' = {display_value}' if display_value else ''}"
         # With a predicate, the type may be right and only the value wrong.
-        told = "is" if shown and not isinstance(wanted, type | tuple) else f"is of type {type(value).__name__}, which is"
-        raise RowMergeError(f"{known} {told} not possible", code="INVALID_ARGUMENTS", hint=f"Give {form}.")
+        verb = (
+            "is" if display_value and not isinstance(expected, type | tuple) else f"is of type {type(value).__name__}, which is"
+        )
+        raise RowMergeError(f"{subject} {verb} not possible", code="INVALID_ARGUMENTS", hint=f"Give {form}.")
     return value
 
 
@@ -228,11 +229,17 @@ def checked_name(value: Any, name: str, of: str) -> str:
 
     >>> checked_name(" ", "schema", "schema")
     Traceback (most recent call last):
-    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: schema = ' ' is not possible. Give the name of a schema, a text that
-    is not blank.
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: schema = ' ' is not possible. Give the name of a schema, a text that is not blank.
     """
     form = f"the name of a {of}, a text that is not blank"
-    return str(checked(value, name, lambda given: isinstance(given, str) and bool(given.strip()) and _is_kept(given), form))
+    return str(
+        checked(
+            value,
+            name,
+            lambda name_value: isinstance(name_value, str) and bool(name_value.strip()) and _is_kept(name_value),
+            form,
+        )
+    )
 
 
 def _is_kept(text: str) -> bool:
@@ -305,8 +312,8 @@ class AnalysisError(RowMergeError):
 
     default_code = "TYPE_MISMATCH"
 
-    def __init__(self, message: str, *, properties: Sequence[str] = (), **place: Any) -> None:
-        super().__init__(message, **place)
+    def __init__(self, message: str, *, properties: Sequence[str] = (), **position: Any) -> None:
+        super().__init__(message, **position)
         self.properties = tuple(properties)
 
 
@@ -326,8 +333,8 @@ class ExecutionError(RowMergeError):
 
     default_code = "GENERIC_INTERNAL_ERROR"
 
-    def __init__(self, message: str, *, step: str = "", **place: Any) -> None:
-        super().__init__(message, **place)
+    def __init__(self, message: str, *, step: str = "", **position: Any) -> None:
+        super().__init__(message, **position)
         self.step = step
         self.origin: int | None = None
         self.row = ""
@@ -346,8 +353,8 @@ class DuplicateMatchError(ExecutionError):
 
     default_code = "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
 
-    def __init__(self, message: str, *, groups: Sequence[Any] = (), proposal: str | None = None, **place: Any) -> None:
-        super().__init__(message, **{"step": "DuplicateCheck", **place})
+    def __init__(self, message: str, *, groups: Sequence[Any] = (), proposal: str | None = None, **position: Any) -> None:
+        super().__init__(message, **{"step": "DuplicateCheck", **position})
         self.groups = tuple(groups)
         self.proposal = proposal
 

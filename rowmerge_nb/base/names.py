@@ -37,21 +37,21 @@ def backquoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def nearest(wanted: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
     """Return the most similar known name, or None if the similarity is below ``cutoff`` (0 to 1).
 
     >>> nearest("custmer", ["customer", "address"]), nearest("x", ["customer"])
     ('customer', None)
     """
-    found = difflib.get_close_matches(wanted, list(known), n=1, cutoff=cutoff)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(name, list(candidates), n=1, cutoff=cutoff)
+    return matches[0] if matches else None
 
 
-def did_you_mean(wanted: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+def did_you_mean(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
     """Return a suggestion of the most similar known name, or None.
 
     >>> did_you_mean("custmer", ["customer", "address"])
     "Did you mean 'customer'?"
     """
-    near = nearest(wanted, known, cutoff)
+    near = nearest(name, candidates, cutoff)
     return None if near is None else f"Did you mean '{near}'?"

@@ -1,8 +1,8 @@
 """Private directories in the shared temporary directory, locked while their process lives, and swept afterwards.
 
 Other users may create links, pipes and directories with our prefix there. Before anything is opened, written or removed, a
-directory is
-verified: no link, owned by this user, inaccessible to others, with a lock file that has our mark. Anything else is ignored.
+directory is verified: no link, owned by this user, inaccessible to others, with a lock file that has our mark. Anything else is
+ignored.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class PrivateDirectory:
     def __init__(self) -> None:
         self._process = os.getpid()
         with needs_temporary_space():
-            place = tempfile.gettempdir()
-            if place in _USED:
+            folder = tempfile.gettempdir()
+            if folder in _USED:
                 # A cleaner may have removed the folder that the variable TMPDIR names.
-                Path(place).mkdir(mode=0o700, parents=True, exist_ok=True)
+                Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
-            _USED.add(place)
+            _USED.add(folder)
             try:
                 self._lock = _made_lock(self.path / _LOCK)
             except BaseException:
@@ -98,16 +98,15 @@ def needs_temporary_space() -> Iterator[None]:
     >>> with needs_temporary_space():
     ...     raise OSError(28, "No space left on device")
     Traceback (most recent call last):
-    rowmerge_nb.base.errors.SetupError: GENERIC_INSUFFICIENT_RESOURCES: The temporary directory '...' cannot be written: No space
-    left...
+    rowmerge_nb.base.errors.SetupError: GENERIC_INSUFFICIENT_RESOURCES: The temporary directory '...' cannot be written: No space left...
     """
     try:
         yield
     except OSError as error:
         full = is_full(error)
         # Python found no writable one.
-        place = f"'{tempfile.tempdir}'" if tempfile.tempdir else "of this machine"
-        msg = f"The temporary directory {place} cannot be written: {error.strerror or error}"
+        folder = f"'{tempfile.tempdir}'" if tempfile.tempdir else "of this machine"
+        msg = f"The temporary directory {folder} cannot be written: {error.strerror or error}"
         code = "GENERIC_INSUFFICIENT_RESOURCES" if full else "PERMISSION_DENIED"
         raise SetupError(msg, code=code, hint=_HINT) from error
 

@@ -115,8 +115,7 @@ class Connector(ABC):
         """The directory that driver and tasks must both see, or None (the default).
 
         While a statement runs on a cluster, the engine keeps a file named ``.rowmerge_nb-mark-...`` in it, which every worker
-        process
-        checks. The store must ignore such files.
+        process checks. The store must ignore such files.
         """
         return None
 
@@ -128,8 +127,7 @@ class Connector(ABC):
         """Begin the transaction of START TRANSACTION: its statements only read, and see the rows of one version.
 
         The default suits handles that name a version, since the engine requests each handle once. Otherwise reads and ``commit``
-        may raise
-        TRANSACTION_CONFLICT.
+        may raise TRANSACTION_CONFLICT.
         """
         return self.begin_transaction()
 
@@ -150,8 +148,7 @@ class Connector(ABC):
 
         Raises:
             RowMergeError: nothing was changed; `rollback` follows. With ``changed=None`` the outcome is unknown: the transaction
-                has ended,
-                and its files stay. Errors after the change took effect must not be raised.
+                has ended, and its files stay. Errors after the change took effect must not be raised.
         """
         return None
 

@@ -50,13 +50,12 @@ class ConnectorSession:
         query_id: unique per statement; part of the names of whatever a task writes, so that leftovers can be found.
         time_zone: an IANA zone name.
         properties: the session properties; the engine sets ``row_change_paradigm`` and ``era`` if the user requests them. In the
-            era of
-            the documents, ``begin_merge`` finds here ``updated_columns``: the names of all columns that UPDATE clauses assign.
+            era of the documents, ``begin_merge`` finds here ``updated_columns``: the names of all columns that UPDATE clauses
+            assign.
         writer: for a sink, the number of its writer, the same for every attempt of a task and unique within the statement; else
             None.
         is_observation: the rows are only displayed or compared. A connector that detects conflicting changes of read rows must
-            ignore
-            such reads.
+            ignore such reads.
 
     >>> ConnectorSession("q1").time_zone
     'UTC'
@@ -78,8 +77,7 @@ class ColumnHandle:
         name: the name as written when the table was created.
         type: its SQL type; an Arrow type is converted. A row id may have any type, usually a row.
         carried: in a read, no expression uses the column, and its values only travel with the row. A store that does not validate
-            values
-            may return NULL for an invalid one. An UPDATE does not write the column.
+            values may return NULL for an invalid one. An UPDATE does not write the column.
 
     >>> str(ColumnHandle("row_id", pa.struct([("bucket", pa.int32()), ("position", pa.int64())])).type)
     'row(bucket integer, position bigint)'
@@ -117,13 +115,11 @@ class ConnectorTableVersion:
 
     Args:
         version: the connector's number or name; or a time: a date, a datetime without a zone (a ``timestamp`` in the session's
-            zone), or
-            one with a zone. Fractions of a microsecond are truncated.
+            zone), or one with a zone. Fractions of a microsecond are truncated.
         pointer_type: the meaning of ``version``.
         version_type: its SQL type in the statement; None for a version that the connector returned.
         made_from: for a committed version, the one it is based on, if the connector reports it. The statement may have read an
-            older
-            one, if commits in between did not conflict.
+            older one, if commits in between did not conflict.
 
     >>> str(ConnectorTableVersion(7)), str(ConnectorTableVersion(dt.date(2026, 1, 31), PointerType.TEMPORAL))
     ('FOR VERSION AS OF 7', 'FOR TIMESTAMP AS OF 2026-01-31')
@@ -135,8 +131,8 @@ class ConnectorTableVersion:
     made_from: ConnectorTableVersion | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
-        shown = f"'{self.version}'" if isinstance(self.version, str) else self.version
-        return f"FOR {self.pointer_type.value} AS OF {shown}"
+        version = f"'{self.version}'" if isinstance(self.version, str) else self.version
+        return f"FOR {self.pointer_type.value} AS OF {version}"
 
     def instant(self, time_zone: str = "UTC") -> dt.datetime:
         """Return the time; a date means its start, and the session's zone applies to values without one.
@@ -147,12 +143,12 @@ class ConnectorTableVersion:
         >>> ConnectorTableVersion(dt.date(2026, 1, 31), PointerType.TEMPORAL).instant("Europe/Berlin").astimezone(dt.UTC).isoformat()
         '2026-01-30T23:00:00+00:00'
         """
-        found = self.version
-        if not isinstance(found, dt.date):
-            raise TypeError(f"{found!r} is not a moment")
-        if not isinstance(found, dt.datetime):
-            found = dt.datetime(found.year, found.month, found.day)  # noqa: DTZ001 - the zone is given below
-        return found if found.tzinfo is not None else found.replace(tzinfo=zoneinfo.ZoneInfo(time_zone))
+        moment = self.version
+        if not isinstance(moment, dt.date):
+            raise TypeError(f"{moment!r} is not a moment")
+        if not isinstance(moment, dt.datetime):
+            moment = dt.datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 - the zone is given below
+        return moment if moment.tzinfo is not None else moment.replace(tzinfo=zoneinfo.ZoneInfo(time_zone))
 
 
 class ConnectorSplit:
@@ -171,8 +167,7 @@ class ConnectorSplit:
         """Whether a task on any machine can read it (Trino's ``isRemotelyAccessible``).
 
         Otherwise the driver reads the split if executors may run elsewhere. Tasks that need the split itself, as in the older
-        flow, get the
-        result of `with_rows`.
+        flow, get the result of `with_rows`.
         """
         return True
 

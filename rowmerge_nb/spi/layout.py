@@ -25,8 +25,7 @@ class ConnectorTableLayout:
             id.
         partitioning: the connector's partitioning; None for the engine's hash of ``partition_columns``.
         multiple_writers_per_partition_supported: rows of one partition may go to several sinks, which yields more files. The
-            engine
-            may then skip the exchange.
+            engine may then skip the exchange.
 
     >>> ConnectorTableLayout(("region",)).partitioning is None
     True

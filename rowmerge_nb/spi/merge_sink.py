@@ -22,12 +22,9 @@ class ConnectorMergeSink(ABC):
 
         Args:
             page: all table columns in table order; ``operation`` (int8: 1 INSERT, 2 DELETE, 3 UPDATE; in the current era 4 and 5
-                for the
-                halves of an update); ``case_number`` (int32, current era only); ``row_id`` (the type of
-                `get_merge_row_id_column_handle`,
-                NULL for inserts). An update is one complete row with operation 3 under CHANGE_ONLY_UPDATED_COLUMNS, and two rows
-                under
-                DELETE_ROW_AND_INSERT_ROW.
+                for the halves of an update); ``case_number`` (int32, current era only); ``row_id`` (the type of
+                `get_merge_row_id_column_handle`, NULL for inserts). An update is one complete row with operation 3 under
+                CHANGE_ONLY_UPDATED_COLUMNS, and two rows under DELETE_ROW_AND_INSERT_ROW.
         """
 
     @abstractmethod
@@ -35,8 +32,7 @@ class ConnectorMergeSink(ABC):
         """Return the fragments: a collection of bytes, or a future of one.
 
         Called after the last page, for every attempt of the task, even if a failure elsewhere cut its input short. Nothing may be
-        visible
-        before ``finish_merge`` names it.
+        visible before ``finish_merge`` names it.
         """
 
     def abort(self) -> None:

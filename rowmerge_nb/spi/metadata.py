@@ -61,8 +61,7 @@ class ConnectorTableMetadata:
     Args:
         properties: those of ``CREATE TABLE ... WITH (...)``.
         check_constraints: conditions over its columns as SQL text, such as ``"quantity > 0"``. The engine rejects rows for which
-            one is
-            false; NULL passes. A store that checks its rows itself returns none.
+            one is false; NULL passes. A store that checks its rows itself returns none.
     """
 
     name: SchemaTableName
@@ -127,16 +126,12 @@ class ConnectorMetadata(ABC):
     Methods for statements raise ConnectorError NOT_SUPPORTED by default.
 
     A MERGE calls ``get_merge_row_id_column_handle``, ``get_row_change_paradigm``, ``get_insert_layout``, ``get_update_layout``,
-    and
-    ``begin_merge`` as the last step of planning. Then sinks work in tasks, and ``finish_merge`` precedes the commit. EXPLAIN
-    never calls
-    ``begin_merge``.
+    and ``begin_merge`` as the last step of planning. Then sinks work in tasks, and ``finish_merge`` precedes the commit. EXPLAIN
+    never calls ``begin_merge``.
 
     The older flow of DELETE and UPDATE calls ``get_delete_row_id_column_handle`` and ``begin_delete``, or
-    ``get_update_row_id_column_handle``
-    and ``begin_update``. Then updatable page sources work in tasks, and ``finish_delete`` or ``finish_update`` follows. There is
-    no paradigm
-    and no layout, since rows are changed where they were read.
+    ``get_update_row_id_column_handle`` and ``begin_update``. Then updatable page sources work in tasks, and ``finish_delete`` or
+    ``finish_update`` follows. There is no paradigm and no layout, since rows are changed where they were read.
     """
 
     # -- tables ---------------------------------------------------------------------------------------------------
@@ -173,14 +168,11 @@ class ConnectorMetadata(ABC):
         """Wait until no earlier statement changes the table, and return whether the turn has come.
 
         The engine calls it before it looks up the target of MERGE, UPDATE, DELETE, TRUNCATE, ALTER TABLE, COMMENT or `restore`,
-        and for an
-        INSERT before `finish_insert`. It repeats the call until the turn has come or ten minutes have passed. The turn ends with
-        commit or
-        rollback.
+        and for an INSERT before `finish_insert`. It repeats the call until the turn has come or ten minutes have passed. The turn
+        ends with commit or rollback.
 
         A store that fails the later of two changes can queue them here, so that a slow statement does not always lose against
-        fast ones.
-        Correctness does not depend on it. By default there is no queue. Trino has no such call.
+        fast ones. Correctness does not depend on it. By default there is no queue. Trino has no such call.
 
         Args:
             session: the session.
@@ -203,9 +195,8 @@ class ConnectorMetadata(ABC):
         """Return a handle for a version of the table: one that `Connector.commit` returned, or one that a statement specifies.
 
         Returns None if there is no such table. The handle is read-only, and usable beside other versions of the table in one
-        transaction.
-        Raises ConnectorError INVALID_ARGUMENTS for an unavailable version, NOT_SUPPORTED for an unsupported pointer type, and
-        always by default.
+        transaction. Raises ConnectorError INVALID_ARGUMENTS for an unavailable version, NOT_SUPPORTED for an unsupported pointer
+        type, and always by default.
         """
         raise ConnectorError(
             "This connector does not support versioned tables",
@@ -265,8 +256,7 @@ class ConnectorMetadata(ABC):
         """Return columns such as ``"$path"``, which can be read by name but are omitted from ``*`` and DESCRIBE; none by default.
 
         In Trino these are the ``hidden`` columns. It is called before the splits, only for statements with a name that begins
-        with ``$``.
-        Constraints may refer to these columns.
+        with ``$``. Constraints may refer to these columns.
         """
         return ()
 
@@ -307,8 +297,8 @@ class ConnectorMetadata(ABC):
         """Replace a table by an empty one, with other columns and properties (Trino: ``createTable``).
 
         Rows of CREATE OR REPLACE TABLE AS follow by ``begin_insert`` with the new table's handle; its query may read the former
-        table by its own.
-        Everything becomes visible with the commit, which raises TRANSACTION_CONFLICT if the table has changed since.
+        table by its own. Everything becomes visible with the commit, which raises TRANSACTION_CONFLICT if the table has changed
+        since.
         """
         self._refuse("replacing tables", "replace_table", "Write DROP TABLE IF EXISTS before it.")
 
@@ -327,8 +317,7 @@ class ConnectorMetadata(ABC):
         """Alter a table with the commit, which raises TRANSACTION_CONFLICT if the table has changed since.
 
         Trino has one method per alteration (``addColumn``, ``dropColumn``, ``renameColumn``, ...). Raises ConnectorError
-        NOT_SUPPORTED by
-        default, and for unsupported alterations.
+        NOT_SUPPORTED by default, and for unsupported alterations.
         """
         self._refuse("altering tables", "alter_table")
 
@@ -349,8 +338,7 @@ class ConnectorMetadata(ABC):
             arguments: the value of every argument.
             constraint: the WHERE condition; partially matching files or partitions may be rewritten as a whole.
 
-        Raises ConnectorError NOT_SUPPORTED for a constraint that does not select whole files;
-        INVALID_PROCEDURE_ARGUMENT for
+        Raises ConnectorError NOT_SUPPORTED for a constraint that does not select whole files; INVALID_PROCEDURE_ARGUMENT for
         invalid values.
         """
         self._refuse("table procedures", "get_table_handle_for_execute")
@@ -394,8 +382,7 @@ class ConnectorMetadata(ABC):
         This call, which EXPLAIN makes too, changes nothing. Reads through the handle return NULL for the new columns.
         ``get_table_metadata`` shows the columns as the store will have them, possibly with a wider type. A merge begun with the
         handle adds the columns in its own commit, even if no row changes: readers see both or neither. The commit raises
-        TRANSACTION_CONFLICT if
-        the table's columns were altered meanwhile.
+        TRANSACTION_CONFLICT if the table's columns were altered meanwhile.
 
         Args:
             session: the statement's session.
@@ -462,8 +449,7 @@ class ConnectorMetadata(ABC):
             session: the statement's session.
             table_handle: the table.
             columns: all of its columns; under `supports_missing_columns_on_insert` those that the statement lists. Pages always
-                have all table
-                columns, with NULL in the others.
+                have all table columns, with NULL in the others.
         """
         self._refuse("inserts", "begin_insert")
 
@@ -525,8 +511,7 @@ class ConnectorMetadata(ABC):
         """Begin a DELETE, as the last step of planning.
 
         The split manager, the page source provider and ``finish_delete`` get the returned handle, for which the provider returns
-        an
-        `UpdatablePageSource`.
+        an `UpdatablePageSource`.
         """
         self._refuse("the older flow of DELETE", "begin_delete")
 

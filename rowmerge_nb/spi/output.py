@@ -30,8 +30,7 @@ class ConnectorOutputMetadata:
 
     Args:
         written: everything that now belongs to the table; empty if nothing was written. A connector without this information
-            returns
-            None instead of a `ConnectorOutputMetadata`.
+            returns None instead of a `ConnectorOutputMetadata`.
         notices: sentences for the report, for example if the store itself may alter the rows.
 
     >>> output = ConnectorOutputMetadata((Written("data file", "a.parquet", 7, 900), Written("data file", "b.parquet", 2, 800)))
@@ -47,8 +46,8 @@ class ConnectorOutputMetadata:
     @property
     def summary(self) -> str:
         """The number of items per kind."""
-        kinds = Counter(one.kind for one in self.written)
-        return ", ".join(plural(count, kind) for kind, count in kinds.items()) or "nothing"
+        counts = Counter(one.kind for one in self.written)
+        return ", ".join(plural(count, noun) for noun, count in counts.items()) or "nothing"
 
     @property
     def bytes(self) -> int | None:

@@ -209,7 +209,7 @@ class PageLayout:
         control = [pa.field(PRESENT, pa.bool_()), pa.field(OPERATION, pa.int8()), pa.field(CASE_NUMBER, pa.int32())]
         return pa.schema(
             [
-                *(table[place] for place in self.redistribution_columns),
+                *(table[index] for index in self.redistribution_columns),
                 *([pa.field(HASH, pa.int64())] if self.before.hash is not None else []),
                 pa.field(ROW_ID, row_id.type),
                 pa.field(MERGE_ROW, pa.struct([*table, *control])),
@@ -269,8 +269,8 @@ def rows_with(page: Page, column_count: int, operations: Iterable[int]) -> Page:
     >>> rows_with(page, 1, [Operation.DELETE]).to_pydict()
     {'a': [1], 'operation': [2], 'row_id': [7]}
     """
-    wanted = pa.array([int(operation) for operation in operations], pa.int8())
-    return page.filter(pc.is_in(operations_of(page, column_count), value_set=wanted))
+    numbers = pa.array([int(operation) for operation in operations], pa.int8())
+    return page.filter(pc.is_in(operations_of(page, column_count), value_set=numbers))
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,8 @@ class Procedure:
     Args:
         schema: the schema to call it in; ``system`` for table maintenance.
         call: gets the session, and every argument by name as a plain value (as of Arrow's ``as_py``). It raises ConnectorError,
-            with
-            INVALID_PROCEDURE_ARGUMENT for invalid values. Interrupts are deferred while it runs, as in a commit. ``changed`` of
-            its RowMergeErrors says whether something was changed, False by default; after other errors this is unknown.
+            with INVALID_PROCEDURE_ARGUMENT for invalid values. Interrupts are deferred while it runs, as in a commit. ``changed``
+            of its RowMergeErrors says whether something was changed, False by default; after other errors this is unknown.
 
     >>> from rowmerge_nb.spi.types import VARCHAR
     >>> Procedure("system", "greet", (ProcedureArgument("who", VARCHAR),), lambda session, who: print(f"hello {who}")).name
@@ -70,10 +69,9 @@ class TableProcedure:
     """A procedure for ``ALTER TABLE t EXECUTE name(argument => value)`` (Trino's ``TableProcedureMetadata``).
 
     `ConnectorMetadata.get_table_handle_for_execute` is called first. A procedure that does not rewrite rows then runs on the
-    driver in
-    ``execute_table_execute``. For one that does, ``begin_table_execute`` returns the rows to read and the destination
-    (`TableExecution`),
-    tasks copy the rows, and ``finish_table_execute`` gets the fragments. Either change becomes visible with the commit.
+    driver in ``execute_table_execute``. For one that does, ``begin_table_execute`` returns the rows to read and the destination
+    (`TableExecution`), tasks copy the rows, and ``finish_table_execute`` gets the fragments. Either change becomes visible with
+    the commit.
 
     Args:
         name: its name in capitals, like unquoted names.

@@ -38,8 +38,8 @@ class Type:
 
     def __str__(self) -> str:
         if self.base == "row":
-            named = zip(self.fields, self.parameters, strict=True)
-            inner = (f"{_written(name)} {kind}" if name else str(kind) for name, kind in named)
+            fields = zip(self.fields, self.parameters, strict=True)
+            inner = (f"{_written(name)} {field_type}" if name else str(field_type) for name, field_type in fields)
             return f"row({', '.join(inner)})"
         if self.base == "timestamp with time zone" and self.parameters:
             return f"timestamp({self.parameters[0]}) with time zone"
@@ -68,7 +68,7 @@ class Type:
             return pa.map_(BOOLEAN.arrow if key == UNKNOWN else key.arrow, value.arrow)
         if self.base == "row":
             names = [name or f"field{i}" for i, name in enumerate(self.fields)]
-            return pa.struct(list(zip(names, (kind.arrow for kind in self.parameters), strict=True)))
+            return pa.struct(list(zip(names, (field_type.arrow for field_type in self.parameters), strict=True)))
         raise TypeError(f"No Arrow type carries {self}")
 
 
@@ -161,7 +161,7 @@ def row_of(fields: Iterable[tuple[str | None, Type]]) -> Type:
     'row(a integer, varchar)'
     """
     pairs = tuple(fields)
-    return Type("row", tuple(kind for _, kind in pairs), tuple(name for name, _ in pairs))
+    return Type("row", tuple(field_type for _, field_type in pairs), tuple(name for name, _ in pairs))
 
 
 _TOKEN: Final = re.compile(r'"(?:[^"]|"")*"|\w+|[(),]')
@@ -184,10 +184,10 @@ def parse_type(text: str) -> Type:
     tokens = _TOKEN.findall(text)
     if _TOKEN.sub("", text).strip():
         raise ValueError(f"{text!r} is not a type")
-    kind, rest = _read_type(tokens, text)
+    sql_type, rest = _read_type(tokens, text)
     if rest:
         raise ValueError(f"{text!r} is not a type: {' '.join(rest)!r} is left over")
-    return kind
+    return sql_type
 
 
 def _read_type(tokens: list[str], text: str) -> tuple[Type, list[str]]:
@@ -266,10 +266,10 @@ def _number(argument: list[str], text: str) -> int:
 
 
 def _whole_type(tokens: list[str], text: str) -> Type:
-    kind, rest = _read_type(tokens, text)
+    sql_type, rest = _read_type(tokens, text)
     if rest:
         raise ValueError(f"{text!r} is not a type: {' '.join(rest)!r} is left over")
-    return kind
+    return sql_type
 
 
 def _read_field(tokens: list[str], text: str) -> tuple[str | None, Type]:
@@ -279,7 +279,7 @@ def _read_field(tokens: list[str], text: str) -> tuple[str | None, Type]:
     return None, _whole_type(tokens, text)
 
 
-def from_arrow(kind: pa.DataType) -> Type:
+def from_arrow(arrow_type: pa.DataType) -> Type:
     """Return the SQL type for an Arrow type.
 
     Raises:
@@ -291,34 +291,36 @@ def from_arrow(kind: pa.DataType) -> Type:
     ('bigint', 'timestamp(6)', 'uuid')
     """
     for matches, sql_type in _FROM_ARROW:
-        if matches(kind):
+        if matches(arrow_type):
             return sql_type
-    if pa.types.is_decimal(kind):
-        return _decimal_type(kind)
-    if pa.types.is_timestamp(kind):
-        return TIMESTAMP_TZ if kind.tz else TIMESTAMP
-    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        return from_arrow(kind.value_type)
-    if pa.types.is_struct(kind) and kind.num_fields:
+    if pa.types.is_decimal(arrow_type):
+        return _decimal_type(arrow_type)
+    if pa.types.is_timestamp(arrow_type):
+        return TIMESTAMP_TZ if arrow_type.tz else TIMESTAMP
+    if pa.types.is_dictionary(arrow_type) or pa.types.is_run_end_encoded(arrow_type):
+        return from_arrow(arrow_type.value_type)
+    if pa.types.is_struct(arrow_type) and arrow_type.num_fields:
         # SQL has no empty names: such a field is anonymous.
-        return row_of((field.name or None, from_arrow(field.type)) for field in kind)
-    if pa.types.is_map(kind):
-        return map_of(from_arrow(kind.key_type), from_arrow(kind.item_type))
-    if any(matches(kind) for matches in _LISTS):
-        return array_of(from_arrow(kind.value_type))
-    raise TypeError(f"No SQL type holds Arrow's {kind}")
+        return row_of((field.name or None, from_arrow(field.type)) for field in arrow_type)
+    if pa.types.is_map(arrow_type):
+        return map_of(from_arrow(arrow_type.key_type), from_arrow(arrow_type.item_type))
+    if any(matches(arrow_type) for matches in _LISTS):
+        return array_of(from_arrow(arrow_type.value_type))
+    raise TypeError(f"No SQL type holds Arrow's {arrow_type}")
 
 
-def _decimal_type(kind: pa.DataType) -> Type:
+def _decimal_type(arrow_type: pa.DataType) -> Type:
     """Return the type of Arrow's decimals; a negative scale adds digits before the point."""
-    precision, scale = (kind.precision, kind.scale) if kind.scale >= 0 else (kind.precision - kind.scale, 0)
+    precision, scale = (
+        (arrow_type.precision, arrow_type.scale) if arrow_type.scale >= 0 else (arrow_type.precision - arrow_type.scale, 0)
+    )
     if max(precision, scale) > _MOST_DIGITS:
-        raise TypeError(f"A decimal has at most {_MOST_DIGITS} digits in SQL, and Arrow's {kind} can have more")
+        raise TypeError(f"A decimal has at most {_MOST_DIGITS} digits in SQL, and Arrow's {arrow_type} can have more")
     return decimal_of(max(precision, scale), scale)
 
 
-def _extension_name(kind: pa.DataType) -> str:
-    return kind.extension_name if isinstance(kind, pa.BaseExtensionType) else ""
+def _extension_name(arrow_type: pa.DataType) -> str:
+    return arrow_type.extension_name if isinstance(arrow_type, pa.BaseExtensionType) else ""
 
 
 _FROM_ARROW: Final = (

@@ -1,8 +1,7 @@
 """Page sources that change the rows they read (the documents' page "Supporting DELETE and UPDATE").
 
 They implement the older flow, ``flow="updatable"``: one instance per split reads pages, gets the filtered and projected rows of
-each
-page back, and stores the changes. The newer flow uses `ConnectorMergeSink`.
+each page back, and stores the changes. The newer flow uses `ConnectorMergeSink`.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ class UpdatablePageSource(ConnectorPageSource):
     """Reads a split and changes its rows, by means of the ordinary page source.
 
     The provider returns one for the table handles of ``begin_delete`` and ``begin_update``. Nothing may be visible before
-    ``finish_delete``
-    or ``finish_update`` names it: a task may run again, and the fragments of one attempt count.
+    ``finish_delete`` or ``finish_update`` names it: a task may run again, and the fragments of one attempt count.
 
     Args:
         source: the ordinary page source of the split.
@@ -71,8 +69,7 @@ class UpdatablePageSource(ConnectorPageSource):
         Args:
             page: a channel per updated column, and the row id, of the type of `get_update_row_id_column_handle`.
             column_value_and_row_id_channels: entry i is the channel of the i-th column of ``begin_update``, the last entry that
-                of the row
-                id. The engine may order channels freely.
+                of the row id. The engine may order channels freely.
 
         Raises:
             ConnectorError: NOT_SUPPORTED by default.

@@ -36,15 +36,15 @@ def python_rows(page: pa.RecordBatch) -> list[dict[str, Any]]:
 
 def _value(scalar: pa.Scalar) -> Any:
     """Return one value; in a nested value, only parts outside of Python's range become text."""
-    kind = scalar.type
+    arrow_type = scalar.type
     if not scalar.is_valid:
         return None
-    if pa.types.is_struct(kind):
-        return {kind.field(index).name: _value(scalar[index]) for index in range(kind.num_fields)}
-    if pa.types.is_map(kind):
+    if pa.types.is_struct(arrow_type):
+        return {arrow_type.field(index).name: _value(scalar[index]) for index in range(arrow_type.num_fields)}
+    if pa.types.is_map(arrow_type):
         entries = scalar.values
         return list(zip(python_values(entries.field(0)), python_values(entries.field(1)), strict=True))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type) or pa.types.is_fixed_size_list(arrow_type):
         return python_values(scalar.values)
     try:
         return scalar.as_py()

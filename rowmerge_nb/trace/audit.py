@@ -174,14 +174,14 @@ class Audit:
         """Return the listed rows as a DataFrame: ``missing`` or ``unexpected``, the explanation, and the values."""
         import pandas as pd
 
-        found = [
+        records = [
             (word, row.fate.value, ", ".join(row.causes), *values.values())
             for row in self.rows
             for word, side in (("missing", row.missing), ("unexpected", row.unexpected))
             for values in side
         ]
         names = ["row", "fate", "explained by", *(name for name, _ in self.columns)]
-        return pd.DataFrame(found, columns=names, dtype=object)
+        return pd.DataFrame(records, columns=names, dtype=object)
 
     def save_html(self, path: str | Path) -> None:
         """Write the report as a self-contained HTML file readable only by its owner, since it holds rows.

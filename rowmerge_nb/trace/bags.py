@@ -9,21 +9,21 @@ import pyarrow.compute as pc
 from rowmerge_nb.spi.values import python_values
 
 
-def differing(rows: pa.Table, wanted: pa.Table) -> tuple[pa.Table, pa.Table]:
+def differing(rows: pa.Table, expected: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Return the rows that are missing and the rows that are unexpected, counting duplicates and ignoring order.
 
     Args:
         rows: the actual rows.
-        wanted: the expected rows, of the same types.
+        expected: the expected rows, of the same types.
 
     >>> missing, unexpected = differing(pa.table({"a": [1, 1, 2]}), pa.table({"a": [1, 3]}))
     >>> missing.to_pylist(), unexpected.to_pylist()
     ([{'a': 3}], [{'a': 1}, {'a': 2}])
     """
-    both = pa.concat_tables([wanted, rows])
+    both = pa.concat_tables([expected, rows])
     # Arrow cannot group by nested values; their text stands in for them.
     keys = [pa.array(map(repr, python_values(one))) if pa.types.is_nested(one.type) else _equal(one) for one in both.columns]
-    sides = np.repeat(np.array([-1, 1], np.int64), [wanted.num_rows, rows.num_rows])
+    sides = np.repeat(np.array([-1, 1], np.int64), [expected.num_rows, rows.num_rows])
     names = [str(at) for at in range(len(keys))]
     table = pa.table([*keys, np.arange(both.num_rows), sides], [*names, "at", "more"])
     groups = table.group_by(names, use_threads=False).aggregate([("at", "min"), ("more", "sum")])

@@ -44,10 +44,10 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
 def _without_merge_rows(pages: PageSample) -> list[dict[str, Any]]:
     """Return the entries of a statement without merge rows: a DELETE, or the older flow."""
     channels = pages.layout.after
-    names = [pages.after.schema.names[place] for place in channels.columns]
+    names = [pages.after.schema.names[index] for index in channels.columns]
     witnesses = python_rows(pages.witness) if pages.witness is not None else [{} for _ in range(pages.after.num_rows)]
     operations = pages.after.column(channels.operation).to_pylist()
-    values = zip(*(python_values(pages.after.column(place)) for place in channels.columns), strict=True)
+    values = zip(*(python_values(pages.after.column(index)) for index in channels.columns), strict=True)
     changes = []
     for witness, number, row in zip(witnesses, operations, values, strict=True):
         operation, target = Operation(number), witness.get("target") or {}

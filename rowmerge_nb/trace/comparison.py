@@ -1,8 +1,7 @@
 """``compare``: one statement run in two ways on the same rows, without committing.
 
 Each side is a rehearsal, rolled back after its finish call. The target is read within that transaction if the connector supports
-it;
-otherwise the sides are compared by the rows that they remove and add, taken from their traces.
+it; otherwise the sides are compared by the rows that they remove and add, taken from their traces.
 """
 
 from __future__ import annotations
@@ -208,7 +207,7 @@ def _measured(side: Side) -> dict[str, str]:
     moved = _moved(trace)
     scan = _scan(trace)
     columns = _data_columns(scan) if scan is not None else []
-    stored, _ = _handed(side)
+    stored_rows, _ = _handed(side)
     coordinator = sum(call.number is None for call in trace.calls)
     size = sum(call.bytes or 0 for call in trace.calls if call.method in STORING)
     ran = not side.failed
@@ -220,7 +219,7 @@ def _measured(side: Side) -> dict[str, str]:
         "rows through exchanges": _number(sum(rows or 0 for rows in moved)) if ran else "",
         "columns read": f"{len(columns)}: {', '.join(columns)}" if columns else "none" if scan is not None else "",
         "rows read": _number(trace.rows.get(scan.id, ((), None))[1]) if scan is not None and ran else "",
-        "rows stored": stored if ran else "",
+        "rows stored": stored_rows if ran else "",
         "bytes stored": _number(size) if ran else "",
         "writers": _number(len(trace.writers)) if ran else "",
         "written": "" if trace.output is None else trace.output.summary,
@@ -235,10 +234,10 @@ def _measured(side: Side) -> dict[str, str]:
 
 def _handed(side: Side) -> tuple[str, int]:
     """Return the connector's input rows: by operation, and their number."""
-    stored: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for writer in side.result.trace.writers:
-        stored.update(writer.rows)
-    return operation_letters(stored) or "none", stored.total()
+        counts.update(writer.rows)
+    return operation_letters(counts) or "none", counts.total()
 
 
 def _moved(trace: Trace) -> list[int | None]:
@@ -280,15 +279,15 @@ def _compared(left: Side, right: Side) -> tuple[str, tuple[Difference, ...]]:
     if left.rows is not None and right.rows is not None:
         return "rows", _differing(left, right, "has", _counted(left.rows), _counted(right.rows))
     changes = [_changes(side.whole or side.result.trace) for side in (left, right)]
-    found: list[Difference] = []
+    differences: list[Difference] = []
     for what in ("removes", "adds"):
         one, other = (side.get(what) for side in changes)
         if one is None or other is None:
             one, other = (side.get(f"{what} by id") for side in changes)
         if one is None or other is None:
             return "", ()
-        found += _differing(left, right, what, one, other)
-    return "changes", tuple(found)
+        differences += _differing(left, right, what, one, other)
+    return "changes", tuple(differences)
 
 
 Rows = dict[str, tuple[int, tuple[Any, ...]]]
@@ -302,13 +301,13 @@ def _counted(rows: Any) -> Rows:
 
 
 def _differing(left: Side, right: Side, what: str, one: Rows, other: Rows) -> tuple[Difference, ...]:
-    found = []
+    differences = []
     for side, mine, theirs in ((left, one, other), (right, other, one)):
         for text, (count, row) in mine.items():
             more = count - theirs.get(text, (0, ()))[0]
             if more > 0:
-                found.append(Difference(side.name, what, row, more))
-    return tuple(found)
+                differences.append(Difference(side.name, what, row, more))
+    return tuple(differences)
 
 
 def _changes(trace: Trace) -> dict[str, Rows]:
@@ -324,17 +323,17 @@ def _changes(trace: Trace) -> dict[str, Rows]:
     row_ids = python_values(pages.after.column(channels.row_id))
     added = {Operation.INSERT, Operation.UPDATE_INSERT, Operation.UPDATE}
     values = list(zip(*(python_values(pages.after.column(i)) for i in channels.columns), strict=True))
-    placed = list(zip(operation, row_ids, values, strict=True))
-    taken = [(row_id, row) for o, row_id, row in placed if o not in {Operation.INSERT, Operation.UPDATE_INSERT}]
+    output_rows = list(zip(operation, row_ids, values, strict=True))
+    removed_rows = [(row_id, row) for o, row_id, row in output_rows if o not in {Operation.INSERT, Operation.UPDATE_INSERT}]
     if trace.kind == "MERGE":
         # Two clauses may act on one row. Its values are part of its identity, since a store may number its rows per partition.
-        taken = list({repr(pair): pair for pair in taken}.values())
-    found = {
+        removed_rows = list({repr(pair): pair for pair in removed_rows}.values())
+    changes = {
         "adds": _counted([row for o, row in zip(operation, values, strict=True) if o in added]),
-        "removes by id": _counted([(row_id,) for row_id, _ in taken]),
+        "removes by id": _counted([(row_id,) for row_id, _ in removed_rows]),
     }
     old = _old_rows(pages)
-    return found if old is None else {**found, "removes": _counted(old)}
+    return changes if old is None else {**changes, "removes": _counted(old)}
 
 
 def _old_rows(pages: PageSample) -> list[tuple[Any, ...]] | None:

@@ -187,15 +187,15 @@ def _of_pages(
     if whole.witness is None:
         return None
     merged = trace.kind == "MERGE"
-    chosen = source_order(whole)
-    chosen = chosen[:limit] if rows is None else chosen[rows[chosen]][:limit]
-    pages, order = rows_of(whole, chosen), chosen.tolist()
+    selected_rows = source_order(whole)
+    selected_rows = selected_rows[:limit] if rows is None else selected_rows[rows[selected_rows]][:limit]
+    pages, order = rows_of(whole, selected_rows), selected_rows.tolist()
     clauses = {clause.number: clause for clause in trace.clauses}
     cases = case_numbers(pages) if merged else np.zeros(len(order), np.int64)
     joins = joins_of(pages)
     letters = [Operation(number).letter for number in pages.after.column(pages.layout.after.operation).to_pylist()]
     after = _new_rows(pages)
-    found: list[Journey] = []
+    journeys: list[Journey] = []
     start = 0
     for index, ((at, source, target), number) in enumerate(zip(sides_of(pages), cases.tolist(), strict=True)):
         end = start + pages.produced[index]
@@ -220,9 +220,9 @@ def _of_pages(
             page_row=order[index],
             barred=_barred(trace.on, source) if join is Join.NOT_MATCHED and source is not None else None,
         )
-        found.append(journey)
+        journeys.append(journey)
         start = end
-    return tuple(found)
+    return tuple(journeys)
 
 
 def told_journeys(trace: Trace, limit: int | None = None) -> tuple[Journey, ...]:
@@ -231,9 +231,9 @@ def told_journeys(trace: Trace, limit: int | None = None) -> tuple[Journey, ...]
     Raises:
         RowMergeError: NOT_SUPPORTED if it has none.
     """
-    found = journeys_of(trace, limit)
-    if found:
-        return found
+    journeys = journeys_of(trace, limit)
+    if journeys:
+        return journeys
     msg, hint = _why_none(trace)
     raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
 
@@ -263,8 +263,8 @@ def _why_none(trace: Trace) -> tuple[str, str]:
 def case_numbers(pages: PageSample) -> npt.NDArray[np.int64]:
     """Return the clause of each row; -1 for none."""
     numbers = pages.before.column(pages.layout.before.case_number).cast(pa.int64()).fill_null(NO_CLAUSE)
-    found: npt.NDArray[np.int64] = numbers.to_numpy(zero_copy_only=False)
-    return found
+    cases: npt.NDArray[np.int64] = numbers.to_numpy(zero_copy_only=False)
+    return cases
 
 
 def sides_of(pages: PageSample) -> list[tuple[int | None, Mapping[str, Any] | None, Mapping[str, Any] | None]]:

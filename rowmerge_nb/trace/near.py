@@ -90,8 +90,8 @@ class NearRow:
         >>> [str(kind) for kind in row.kinds]
         ['trailing blanks', 'case']
         """
-        found = {kind for separation in self.separations for kind in separation.kinds}
-        return tuple(kind for kind in Difference if kind in found)
+        differences = {difference for separation in self.separations for difference in separation.kinds}
+        return tuple(difference for difference in Difference if difference in differences)
 
 
 @dataclass(frozen=True)

@@ -191,7 +191,7 @@ def _print(node_id: str, records: Mapping[str, NodeRecord], first: str, rest: st
     node = records[node_id]
     lines.append(f"{first}{node.name}[{node.trino}]")
     bar = "│   " if node.sources else "    "
-    lines.append(f"{rest}{bar}Layout: [{', '.join(f'{name}:{kind}' for name, kind in node.layout)}]")
+    lines.append(f"{rest}{bar}Layout: [{', '.join(f'{name}:{sql_type}' for name, sql_type in node.layout)}]")
     lines.extend(f"{rest}{bar}{detail}" for detail in node.details)
     for index, source in enumerate(node.sources):
         last = index == len(node.sources) - 1

@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 SOURCE_ROW: Final = "source_row"
 
 
-def picked(row: Any, source_row: Any, columns: Mapping[str, Any], known: Iterable[str]) -> tuple[int | None, Mapping[str, Any]]:
+def picked(
+    row: Any, source_row: Any, columns: Mapping[str, Any], column_names: Iterable[str]
+) -> tuple[int | None, Mapping[str, Any]]:
     """Return the requested source row number, or None, and the requested column values.
 
     Args:
         row: the positional argument: a source row number, or a mapping of column values.
         source_row: a source row number, or None.
         columns: column values.
-        known: the columns of the rows.
+        column_names: the columns of the rows.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for an invalid or repeated row number; AMBIGUOUS_NAME if ``source_row`` is also a column.
@@ -43,7 +45,7 @@ def picked(row: Any, source_row: Any, columns: Mapping[str, Any], known: Iterabl
         raise RowMergeError(
             f"The source row is named twice: {row!r} and {source_row!r}", code="INVALID_ARGUMENTS", hint="Give one of them."
         )
-    if source_row is not None and SOURCE_ROW in {name.lower() for name in known}:
+    if source_row is not None and SOURCE_ROW in {name.lower() for name in column_names}:
         raise RowMergeError(
             f"source_row = {source_row!r} may mean the number of a source row, or the column of that name",
             code="AMBIGUOUS_NAME",
@@ -120,13 +122,13 @@ def _side_has(rows: pa.StructArray, columns: Mapping[str, Any], padded: bool) ->
 
     indices = {field.name.lower(): index for index, field in enumerate(rows.type)}
     has: npt.NDArray[np.bool_] = rows.is_valid().to_numpy(zero_copy_only=False)
-    for name, wanted in columns.items():
+    for name, expected in columns.items():
         if name.lower() not in indices:
             return np.zeros(len(rows), bool)
-        left = np.flatnonzero(has)
-        values = python_values(rows.field(indices[name.lower()]).take(left))
+        candidates = np.flatnonzero(has)
+        values = python_values(rows.field(indices[name.lower()]).take(candidates))
         has = np.zeros(len(rows), bool)
-        has[left] = [_same(value, wanted, padded) for value in values]
+        has[candidates] = [_same(value, expected, padded) for value in values]
     return has
 
 
@@ -135,14 +137,14 @@ def any_has_values(rows: Iterable[Mapping[str, Any] | None], columns: Mapping[st
     return any(has_values(row, columns, padded=padded) for row in rows if row)
 
 
-def _same(value: Any, wanted: Any, padded: bool) -> bool:
-    if padded and isinstance(value, str) and isinstance(wanted, str):
-        return value.rstrip(" ") == wanted.rstrip(" ")
+def _same(value: Any, expected: Any, padded: bool) -> bool:
+    if padded and isinstance(value, str) and isinstance(expected, str):
+        return value.rstrip(" ") == expected.rstrip(" ")
     with suppress(Exception):
         # The comparison of foreign objects may raise.
-        if bool(value == wanted):
+        if bool(value == expected):
             return True
-    return value is not None and wanted is not None and str(value) == str(wanted)
+    return value is not None and expected is not None and str(value) == str(expected)
 
 
 def in_words(source_row: int | None, columns: Mapping[str, Any]) -> str:
@@ -151,5 +153,5 @@ def in_words(source_row: int | None, columns: Mapping[str, Any]) -> str:
     >>> in_words(3, {"name": "Ed"})
     "source row 3 and name = 'Ed'"
     """
-    wanted = [f"source row {source_row}"] if source_row is not None else []
-    return " and ".join([*wanted, *(f"{name} = {value!r}" for name, value in columns.items())])
+    parts = [f"source row {source_row}"] if source_row is not None else []
+    return " and ".join([*parts, *(f"{name} = {value!r}" for name, value in columns.items())])

@@ -155,12 +155,12 @@ def as_text(raised: Raised) -> str:
 
 def of_text(text: str) -> tuple[Raised, ...]:
     """Decode the errors that `as_text` has put into a text, without duplicates."""
-    found = []
+    errors = []
     for word in dict.fromkeys(_TEXT.findall(text)):
         content = json.loads(b64decode(word))
         causes = tuple(RaisedFrom(**{**cause, "frames": _frames(cause["frames"])}) for cause in content["causes"])
-        found.append(Raised(**{**content, "frames": _frames(content["frames"]), "causes": causes}))
-    return tuple(found)
+        errors.append(Raised(**{**content, "frames": _frames(content["frames"]), "causes": causes}))
+    return tuple(errors)
 
 
 def _plain(frames: tuple[CodeFrame, ...]) -> list[list[Any]]:

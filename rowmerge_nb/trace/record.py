@@ -119,8 +119,8 @@ class Record:
     @property
     def schema(self) -> pa.Schema:
         """The table's columns, then the row id if there is one."""
-        kept = [*self.columns, *([self.row_id] if self.row_id is not None else [])]
-        return pa.schema([pa.field(column.name, column.sql_type.arrow) for column in kept])
+        columns = [*self.columns, *([self.row_id] if self.row_id is not None else [])]
+        return pa.schema([pa.field(column.name, column.sql_type.arrow) for column in columns])
 
     @property
     def page_schema(self) -> pa.Schema:
@@ -167,10 +167,10 @@ class Record:
         save_record(self, path)
 
     def __str__(self) -> str:
-        kept = (
+        summary = (
             f"{plural(len(self.pages), 'page')} with {plural(self.page_rows, 'row')} for {plural(len(self.writers), self.worker)}"
         )
-        lines = [f"Record of {self.kind} {'.'.join(self.name)} ({self.connector})", kept]
+        lines = [f"Record of {self.kind} {'.'.join(self.name)} ({self.connector})", summary]
         if self.rows is None:
             lines.append("the rows of the target before are not in it")
         elif self.row_count != self.rows.num_rows:

@@ -105,5 +105,5 @@ def _codes(values: pa.Array) -> npt.NDArray[np.int64]:
         # Arrow cannot dictionary-encode arrays and maps.
         texts = np.array(list(map(repr, python_values(values))), dtype=object)
         return np.unique(texts, return_inverse=True)[1].astype(np.int64)
-    found: npt.NDArray[np.int64] = indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    numbers: npt.NDArray[np.int64] = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers

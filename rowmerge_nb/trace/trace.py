@@ -94,9 +94,8 @@ class ClauseRecord:
     """A WHEN clause and the number of joined rows it took; record -1 counts rows for which no clause fired.
 
     ``matched`` is False for both kinds of NOT MATCHED, which ``by_source`` tells apart. DO NOTHING has the operation NONE.
-    ``head`` is the
-    clause up to its operation. ``condition`` is the AND condition, or WHERE of UPDATE and DELETE. ``values`` pairs assigned
-    columns with SQL.
+    ``head`` is the clause up to its operation. ``condition`` is the AND condition, or WHERE of UPDATE and DELETE. ``values``
+    pairs assigned columns with SQL.
     """
 
     number: int
@@ -144,15 +143,12 @@ class PageSample:
         produced: output rows per row of ``before`` (0, 1 or 2).
         writers: the writer (older flow: split) per row of ``after``; -1 if unknown.
         witness: both sides' values per row of ``before``: structs ``source`` and ``target`` (NULL if unmatched), int64
-            ``source_row``
-            (position in the source). None if rows do not carry it.
+            ``source_row`` (position in the source). None if rows do not carry it.
         total_before: rows that entered ``transform_page`` in the whole statement.
         transformed: False without ``transform_page`` (DELETE and the older flow): ``before`` equals ``after``.
         truths: a text channel per condition (``on`` or the clause's number), with a letter for each part in the order of
-            `Term.walk`:
-            ``t`` true, ``f`` false, ``u`` unknown, ``e`` failed, ``?`` not known. NULL if the condition was not evaluated for the
-            row.
-            None if rows do not carry both sides' values.
+            `Term.walk`: ``t`` true, ``f`` false, ``u`` unknown, ``e`` failed, ``?`` not known. NULL if the condition was not
+            evaluated for the row. None if rows do not carry both sides' values.
         tasks: rows of ``before`` per task, in task order; empty if unknown.
         placement: how the exchange assigned writers; None without an exchange.
     """
@@ -388,8 +384,7 @@ class Trace:
         on: the ON condition (MERGE only).
         near: the nearest keys of unmatched rows, if they were searched for.
         joined: output rows of the join: ``matched`` plus ``unmatched`` plus, under FULL, ``alone`` (target rows without a source
-            row).
-            ``source_rows`` counts the source if known.
+            row). ``source_rows`` counts the source if known.
         count: rows changed; None unless it finished.
         rows_before: rows of the target before, and ``rows_after`` after, if the connector knows them.
         unread: why the committed version cannot be read.

@@ -136,13 +136,11 @@ def trino_query(given: Any) -> TrinoQuery:
 
     Raises:
         RowMergeError: NOT_FOUND if the file does not exist; INVALID_ARGUMENTS if the content is not a query's JSON, is
-            incomplete, or is
-            not a MERGE, UPDATE or DELETE.
+            incomplete, or is not a MERGE, UPDATE or DELETE.
 
     >>> trino_query("{}")
     Traceback (most recent call last):
-    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: This is not the JSON of a query: it has no 'queryId'. Save the whole
-    answer ...
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: This is not the JSON of a query: it has no 'queryId'. Save the whole answer ...
     """
     try:
         query = _loaded(given)
@@ -150,8 +148,8 @@ def trino_query(given: Any) -> TrinoQuery:
             _refuse(f"This is not the JSON of a query: it is {_kind(query)}")
         if "queryId" not in query:
             _refuse("This is not the JSON of a query: it has no 'queryId'")
-        kind = _part(query, "queryType", str, "the query", default="")
-        update = str(query.get("updateType") or kind)
+        query_type = _part(query, "queryType", str, "the query", default="")
+        update = str(query.get("updateType") or query_type)
         if update not in {"MERGE", "UPDATE", "DELETE"}:
             _refuse(
                 f"The query is of the kind {update or 'unknown'}, which has no plan of ours beside it",
@@ -176,16 +174,16 @@ def trino_query(given: Any) -> TrinoQuery:
         _refuse("The JSON is nested deeper than any plan")
 
 
-def _loaded(given: Any) -> Any:
-    if isinstance(given, dict):
-        return given
-    if isinstance(given, bytes | bytearray):
-        return _parsed(bytes(given), Budget(len(given)))
-    if isinstance(given, str) and given.lstrip()[:1] in {"{", "["}:
-        return _parsed(given.encode("utf-8", errors="replace"), Budget(len(given)))
-    if not isinstance(given, str | Path) or not str(given).strip():
-        _refuse(f"A query's JSON is {_kind(given)}, which is not possible", "Give the path of a file, or the JSON itself.")
-    path = Path(given).expanduser()
+def _loaded(source: Any) -> Any:
+    if isinstance(source, dict):
+        return source
+    if isinstance(source, bytes | bytearray):
+        return _parsed(bytes(source), Budget(len(source)))
+    if isinstance(source, str) and source.lstrip()[:1] in {"{", "["}:
+        return _parsed(source.encode("utf-8", errors="replace"), Budget(len(source)))
+    if not isinstance(source, str | Path) or not str(source).strip():
+        _refuse(f"A query's JSON is {_kind(source)}, which is not possible", "Give the path of a file, or the JSON itself.")
+    path = Path(source).expanduser()
     try:
         content, budget = read_file(path)
     except FileNotFoundError:
@@ -209,15 +207,15 @@ def _parsed(content: bytes, budget: Budget) -> Any:
 
 def _stages(root: dict[str, Any]) -> list[dict[str, Any]]:
     """Return all stages in preorder."""
-    found, todo = [], [root]
+    stages, todo = [], [root]
     while todo:
         stage = todo.pop()
-        found.append(stage)
+        stages.append(stage)
         below = _part(stage, "subStages", list, "a stage", default=[])
         if not all(isinstance(each, dict) for each in below):
             _refuse("'subStages' of a stage are not stages")
         todo += reversed(below)
-    return found
+    return stages
 
 
 def _plan(stages: list[dict[str, Any]]) -> TrinoNode:
@@ -233,30 +231,30 @@ def _plan(stages: list[dict[str, Any]]) -> TrinoNode:
         if name in fragments:
             _refuse(f"Two stages have the plan {name}")
         fragments[name] = (tree, _operators(stage, name))
-    begun: set[str] = set()
+    visited: set[str] = set()
 
-    def node(given: Any, name: str) -> TrinoNode:
-        if not isinstance(given, dict):
-            _refuse(f"A node of the plan of stage {name} is {_kind(given)}")
+    def node(content: Any, name: str) -> TrinoNode:
+        if not isinstance(content, dict):
+            _refuse(f"A node of the plan of stage {name} is {_kind(content)}")
         where = f"a node of stage {name}"
-        identity = _part(given, "id", str, where)
-        descriptor = {str(k): str(v) for k, v in _part(given, "descriptor", dict, where, default={}).items()}
-        sources = [node(child, name) for child in _part(given, "children", list, where, default=[])]
+        identity = _part(content, "id", str, where)
+        descriptor = {str(k): str(v) for k, v in _part(content, "descriptor", dict, where, default={}).items()}
+        sources = [node(child, name) for child in _part(content, "children", list, where, default=[])]
         remote = re.findall(r"[\w.]+", descriptor.get("sourceFragmentIds", ""))
         sources += [fragment(each) for each in remote if each in fragments]
         return TrinoNode(
             identity,
-            _part(given, "name", str, where),
+            _part(content, "name", str, where),
             descriptor,
-            tuple(map(str, _part(given, "details", list, where, default=[]))),
+            tuple(map(str, _part(content, "details", list, where, default=[]))),
             tuple(sources),
             tuple(fragments[name][1].get(identity, ())),
         )
 
     def fragment(name: str) -> TrinoNode:
-        if name in begun:
+        if name in visited:
             _refuse(f"The rows of stage {name} go to two places, or to itself")
-        begun.add(name)
+        visited.add(name)
         return node(fragments[name][0], name)
 
     return fragment(next(iter(fragments)))
@@ -277,22 +275,22 @@ def _operators(stage: dict[str, Any], name: str) -> dict[str, list[TrinoOperator
             before[0] + _part(each, "inputPositions", int, where),
             before[1] + _part(each, "outputPositions", int, where),
         )
-    found: dict[str, list[TrinoOperator]] = {}
-    for (identity, kind), (rows_in, rows_out) in sums.items():
-        found.setdefault(identity, []).append(TrinoOperator(kind, rows_in, rows_out))
-    return found
+    operators: dict[str, list[TrinoOperator]] = {}
+    for (identity, operator_type), (rows_in, rows_out) in sums.items():
+        operators.setdefault(identity, []).append(TrinoOperator(operator_type, rows_in, rows_out))
+    return operators
 
 
 _MISSING: Final = object()
 
 
-def _part(given: Mapping[str, Any], name: str, kind: type[T], where: str, default: Any = _MISSING) -> T:
-    value = given.get(name)
+def _part(content: Mapping[str, Any], name: str, cls: type[T], where: str, default: Any = _MISSING) -> T:
+    value = content.get(name)
     if value is None and default is not _MISSING:
         return default  # type: ignore[no-any-return]
     if value is None:
         _refuse(f"The JSON has no '{name}' in {where}")
-    if not isinstance(value, kind) or isinstance(value, bool):
+    if not isinstance(value, cls) or isinstance(value, bool):
         _refuse(f"'{name}' in {where} is {_kind(value)}")
     return value
 

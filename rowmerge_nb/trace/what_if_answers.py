@@ -17,8 +17,7 @@ class Variants:
     Args:
         choices: the variable options ``paradigm``, ``era`` and ``duplicates``, each with its values.
         traces: the outcome per combination of ``choices``, except that of the run. Such a trace has pages, writers and an
-            outcome, but no
-            calls or fragments, since nothing ran.
+            outcome, but no calls or fragments, since nothing ran.
         why: why an option cannot vary.
     """
 

@@ -101,9 +101,9 @@ def given_state(name: TableName, frame: Any, columns: tuple[ColumnMetadata, ...]
     Raises:
         RowMergeError: the frame has other columns, or values that no column can hold.
     """
-    found = whole_frame(name[2], frame)
-    data = found.table if columns is None else _like(found.table, columns)
-    columns = found.columns if columns is None else columns
+    frame_table = whole_frame(name[2], frame)
+    data = frame_table.table if columns is None else _like(frame_table.table, columns)
+    columns = frame_table.columns if columns is None else columns
     memory, own_name = MemoryConnector(), SchemaTableName(*name[1:])
     memory.put(ConnectorTableMetadata(own_name, columns, {}), data)
     return TableState(memory, own_name)

@@ -108,8 +108,8 @@ class AuditedTables(Connector):
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """End the read-only transactions of the stores."""
-        opened = self._open.pop(self._open.number(transaction_handle), _Opened())
-        for connector, handle, _ in opened.stores.values():
+        stores_in_use = self._open.pop(self._open.number(transaction_handle), _Opened())
+        for connector, handle, _ in stores_in_use.stores.values():
             connector.rollback(handle)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorMetadata:

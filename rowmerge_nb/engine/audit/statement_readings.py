@@ -1,8 +1,7 @@
 """Variants of a statement, each written as another engine may have read it.
 
 A known difference explains rows if the variant leaves the rows that the table holds. Variants only replace text at the spans of
-the tree;
-analysis shows whether one is valid.
+the tree; analysis shows whether one is valid.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class CallLog:
         """
         began = time.perf_counter()
 
-        def note(told: str, error: str | None, injected: str = "") -> None:
+        def note(result: str, error: str | None, injected: str = "") -> None:
             seconds = time.perf_counter() - began
             self.calls.append(
                 Call(
@@ -62,7 +62,7 @@ class CallLog:
                     "coordinator",
                     method,
                     given,
-                    told,
+                    result,
                     bytes=size,
                     seconds=seconds,
                     started=began - self.started,

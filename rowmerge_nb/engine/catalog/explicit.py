@@ -1,8 +1,7 @@
 """Explicit transactions: catalogs stay open from START TRANSACTION to COMMIT or ROLLBACK, so that reads see one version.
 
 Tables and views are those of the first look-up: the connector is called once, and its handle names the version. No statement
-writes. As in
-Trino, a failed statement aborts the transaction: only ROLLBACK and COMMIT may follow.
+writes. As in Trino, a failed statement aborts the transaction: only ROLLBACK and COMMIT may follow.
 """
 
 from __future__ import annotations
@@ -159,8 +158,7 @@ class TransactionManager:
 
         Raises:
             ConnectorError: NOT_IN_TRANSACTION, TRANSACTION_ALREADY_ABORTED, or TRANSACTION_CONFLICT if a store without versions
-                has changed
-                meanwhile.
+                has changed meanwhile.
         """
         ended = self._ended()
         if ended.aborted:

@@ -1,8 +1,7 @@
 """Columns of Python objects as Arrow arrays: Arrow infers the type, and values that it would change silently are rejected.
 
 The cost is Arrow's inference, a pass over the values' classes (some 30 ns a value), and a Python loop over lists, rows and
-timestamps only,
-whose parts Arrow truncates, merges or drops without an error.
+timestamps only, whose parts Arrow truncates, merges or drops without an error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """One statement's transactions, committed or rolled back together, with a log of all calls.
 
 Errors before the commit lead to `StatementTransaction.rollback` of every connector's transaction. From the committing call on
-nothing is
-undone, and `StatementTransaction.changed` has the known state.
+nothing is undone, and `StatementTransaction.changed` has the known state.
 """
 
 from __future__ import annotations
@@ -84,8 +83,8 @@ class StatementTransaction:
         """Return the columns that an INSERT, also one of a MERGE, leaves to the store, so that their values are unknown."""
         if isinstance(analysis, MergeAnalysis):
             inserts = [clause.values for clause in analysis.clauses if clause.operation is Operation.INSERT]
-            known = zip(analysis.target.columns, zip(*inserts, strict=True), strict=True) if inserts else ()
-            return tuple(column.name for column, values in known if column.filled and None in values)
+            assignments = zip(analysis.target.columns, zip(*inserts, strict=True), strict=True) if inserts else ()
+            return tuple(column.name for column, values in assignments if column.filled and None in values)
         if not isinstance(analysis, InsertAnalysis):
             return ()
         omitted = tuple(column.name for column in analysis.target.columns if column.name not in analysis.columns)

@@ -1,10 +1,8 @@
 """``check=``: the table is read after the commit, and its rows are compared with the expected ones.
 
 The expected rows are computed without the connector: the former rows with their row ids, read by the statement's own handle,
-without
-those that its pages delete or replace, and with those that its pages add. This verifies the sinks, the finish call and the
-commit.
-Since the statement is committed, differences are reported, not raised.
+without those that its pages delete or replace, and with those that its pages add. This verifies the sinks, the finish call and
+the commit. Since the statement is committed, differences are reported, not raised.
 """
 
 from __future__ import annotations
@@ -96,14 +94,14 @@ def begin_check(run: StatementRun, read: Callable[[ConnectorTableVersion | None,
     if not is_checked(run):
         return None
     most = CHECKED_ROWS if run.options.check else CHECKED_UNASKED
-    begun = Checking(run, read, most)
+    checking = Checking(run, read, most)
     try:
         with interruptible("check"), unwatched():
-            return replace(begun, **_before(run, most))
+            return replace(checking, **_before(run, most))
     except StatementInterrupted:
         raise
     except Exception as error:  # noqa: BLE001 - the statement goes on; that nothing can be compared is told
-        return replace(begun, problem=f"the rows of before could not be read: {_text(error)}")
+        return replace(checking, problem=f"the rows of before could not be read: {_text(error)}")
 
 
 def _before(run: StatementRun, most: int) -> Mapping[str, Any]:

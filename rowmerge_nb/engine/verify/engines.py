@@ -168,8 +168,8 @@ class PostgreSQLVerifier:
                 cursor.execute(statement)
             except self._errors as error:
                 text = next((line for line in str(error).splitlines() if "ERROR:" in line), str(error)).partition("ERROR:")[2]
-                kind = DuplicateRefusedError if error.sqlstate == "21000" else RefusedError
-                raise kind(text.strip() or str(error)) from error
+                error_class = DuplicateRefusedError if error.sqlstate == "21000" else RefusedError
+                raise error_class(text.strip() or str(error)) from error
             return int(cursor.rowcount)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:

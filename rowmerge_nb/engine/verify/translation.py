@@ -28,7 +28,7 @@ class UntranslatableError(Exception):
     """The other engine cannot express it with the same meaning; the message is a sentence."""
 
 
-def column_type(kind: Type, engine: str) -> str:
+def column_type(sql_type: Type, engine: str) -> str:
     """Return the other engine's name of a type.
 
     Raises:
@@ -38,11 +38,11 @@ def column_type(kind: Type, engine: str) -> str:
     >>> column_type(DOUBLE, "postgresql")
     'double precision'
     """
-    if kind.base in _PLAIN:
-        return str(kind)
-    if kind.base not in _OWN[engine]:
-        raise UntranslatableError(f"columns of type {kind} are not compared")
-    return _OWN[engine][kind.base]
+    if sql_type.base in _PLAIN:
+        return str(sql_type)
+    if sql_type.base not in _OWN[engine]:
+        raise UntranslatableError(f"columns of type {sql_type} are not compared")
+    return _OWN[engine][sql_type.base]
 
 
 def translate(text: str, engine: str) -> str:

@@ -1,8 +1,7 @@
 """``verify=``: DuckDB or PostgreSQL run the statement on the same input, and the tables are compared.
 
 The other engine gets the text, translated by sqlglot, and copies of the target's and the sources' former rows. Since the
-statement is
-already committed, a difference is a notice, not an error.
+statement is already committed, a difference is a notice, not an error.
 """
 
 from __future__ import annotations
@@ -66,22 +65,22 @@ def begin_verification(
     def read(binding: TableBinding) -> pa.Table:
         return _rows_of(binding, memory, run)
 
-    begun = Verification(options, analysis, read, ())
+    verification = Verification(options, analysis, read, ())
     if unknown:
-        return replace(begun, problem=f"the store itself fills column '{unknown[0]}', which the INSERT leaves out")
+        return replace(verification, problem=f"the store itself fills column '{unknown[0]}', which the INSERT leaves out")
     if any(binding.version is not None for binding in analysis.bindings):
-        return replace(begun, problem="the statement reads a former version of a table, and it has no history")
+        return replace(verification, problem="the statement reads a former version of a table, and it has no history")
     if isinstance(analysis, MergeAnalysis) and analysis.added:
-        return replace(begun, problem="the statement adds columns, for which it has no words")
+        return replace(verification, problem="the statement adds columns, for which it has no words")
     # The rows of VALUES stand in the statement, which the other engine reads as well.
     bindings = {binding.qualified: binding for binding in (analysis.target, *analysis.bindings) if binding.rows is None}
     try:
         with interruptible("verify"):
-            return replace(begun, tables=tuple((binding, read(binding)) for binding in bindings.values()))
+            return replace(verification, tables=tuple((binding, read(binding)) for binding in bindings.values()))
     except StatementInterrupted:
         raise
     except Exception as error:  # noqa: BLE001 - the statement runs all the same, and says itself what is wrong with its tables
-        return replace(begun, problem=f"its input could not be read: {error_text(error)}")
+        return replace(verification, problem=f"its input could not be read: {error_text(error)}")
 
 
 def _rows_of(binding: TableBinding, memory: MemoryConnector, run: Callable[[str], Result]) -> pa.Table:

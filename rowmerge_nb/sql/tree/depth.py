@@ -35,8 +35,7 @@ def room() -> Iterator[None]:
     """Raise Python's recursion limit while statements are parsed; deeper ones get an error.
 
     The limit is global: the first user raises it, and the last one restores it. The same holds for garbage collection, which is
-    disabled
-    meanwhile: trees have no cycles, and traversing a large growing tree repeatedly takes as long as parsing it.
+    disabled meanwhile: trees have no cycles, and traversing a large growing tree repeatedly takes as long as parsing it.
     """
     with _lock:
         if not _inside["count"]:

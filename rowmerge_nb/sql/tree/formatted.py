@@ -40,7 +40,7 @@ def formatted_type(text: str) -> str:
     >>> formatted_type("row( a  nosuch,b varchar (10))")
     'ROW(a nosuch, b varchar(10))'
     """
-    spaced = re.sub(r"\s*([(,)])\s*", lambda found: ", " if found[1] == "," else found[1], re.sub(r"\s+", " ", text))
+    spaced = re.sub(r"\s*([(,)])\s*", lambda match: ", " if match[1] == "," else match[1], re.sub(r"\s+", " ", text))
     # Restore the space after a closing parenthesis.
     return re.sub(r"(?i)\brow\(", "ROW(", re.sub(r"\)(?=\w)", ") ", spaced))
 
@@ -71,10 +71,10 @@ class Formatter:
         if isinstance(node, s.Binary):
             return self._operated(self.write(node.left), node.operator, self.write(node.right))
         if isinstance(node, s.Chain):
-            written = self.write(node.first)
+            text = self.write(node.first)
             for step in node.steps:
-                written = self._operated(written, step.operator, self.write(step.operand))
-            return written
+                text = self._operated(text, step.operator, self.write(step.operand))
+            return text
         if isinstance(node, s.Logical):
             return f"({f' {node.operator} '.join(map(self.write, node.terms))})"
         if isinstance(node, s.Not):
@@ -121,17 +121,17 @@ class Formatter:
         if isinstance(node, s.IsNull):
             return f"({self.write(node.value)} IS {'NOT ' if node.negated else ''}NULL)"
         if isinstance(node, s.Between):
-            written = f"{self.write(node.value)} BETWEEN {self.write(node.low)} AND {self.write(node.high)}"
+            text = f"{self.write(node.value)} BETWEEN {self.write(node.low)} AND {self.write(node.high)}"
         elif isinstance(node, s.InList):
-            written = f"{self.write(node.value)} IN ({self._listed(node.items)})"
+            text = f"{self.write(node.value)} IN ({self._listed(node.items)})"
         elif isinstance(node, s.Like):
             escape = "" if node.escape is None else f" ESCAPE {self.write(node.escape)}"
-            written = f"{self.write(node.value)} LIKE {self.write(node.pattern)}{escape}"
+            text = f"{self.write(node.value)} LIKE {self.write(node.pattern)}{escape}"
         elif isinstance(node, s.IsDistinct):
-            written = f"{self.write(node.value)} IS DISTINCT FROM {self.write(node.right)}"
+            text = f"{self.write(node.value)} IS DISTINCT FROM {self.write(node.right)}"
         else:
             return " ".join(node.span.of(self.text).split())
-        return f"(NOT ({written}))" if node.negated else f"({written})"
+        return f"(NOT ({text}))" if node.negated else f"({text})"
 
     def _literal(self, node: s.Literal) -> str:
         if node.kind == "string":
@@ -151,11 +151,11 @@ class Formatter:
         """Return a function's name as written, the function behind an operator, or the keyword of a special form."""
         if node.name in _KEYWORDS and not node.qualifier:
             return node.name.upper()
-        written = self.text[node.span.start :].split("(", 1)[0].strip()
+        text = self.text[node.span.start :].split("(", 1)[0].strip()
         if node.name == "normalize":
             return f'"{node.name}"'
         # POSITION (a IN b) calls a function of another name.
-        return written if written.lower().split(".")[-1].strip('" ') == node.name else node.name
+        return text if text.lower().split(".")[-1].strip('" ') == node.name else node.name
 
     def _call(self, node: s.Call) -> str:
         if node.name == "grouping":
@@ -163,15 +163,15 @@ class Formatter:
         if node.name in _TRIMS and self.text[node.span.start :].split("(", 1)[0].strip().lower() == "trim":
             value, *letters = map(self.write, node.arguments)
             return f"trim({' '.join([_TRIMS[node.name], *letters, 'FROM', value])})"
-        given = "*" if node.star else f"{'DISTINCT ' if node.distinct else ''}{self._listed(node.arguments)}"
-        written = f"{self._called(node)}({given}{self._ordered(' ', node.order_by)})"
+        arguments = "*" if node.star else f"{'DISTINCT ' if node.distinct else ''}{self._listed(node.arguments)}"
+        text = f"{self._called(node)}({arguments}{self._ordered(' ', node.order_by)})"
         if node.filter is not None:
-            written += f" FILTER (WHERE {self.write(node.filter)})"
+            text += f" FILTER (WHERE {self.write(node.filter)})"
         if node.nulls is not None:
-            written += f" {node.nulls} NULLS"
+            text += f" {node.nulls} NULLS"
         if node.window is not None:
-            written += f" OVER {self._window(node.window)}"
-        return written
+            text += f" OVER {self._window(node.window)}"
+        return text
 
     def _window(self, node: s.Window) -> str:
         name = "" if node.name is None else node.name.span.of(self.text)
@@ -183,9 +183,9 @@ class Formatter:
 
     def _ordered(self, before: str, items: Iterable[s.SortItem]) -> str:
         """Format an ORDER BY: always the direction, and NULLS FIRST or LAST if written."""
-        written = []
+        sort_items = []
         for item in items:
-            told = self.text[item.value.span.end : item.span.end].upper()
-            nulls = next((f" NULLS {word}" for word in ("FIRST", "LAST") if word in told), "")
-            written.append(f"{self.write(item.value)} {'DESC' if item.descending else 'ASC'}{nulls}")
-        return f"{before}ORDER BY {', '.join(written)}" if written else ""
+            suffix = self.text[item.value.span.end : item.span.end].upper()
+            nulls = next((f" NULLS {word}" for word in ("FIRST", "LAST") if word in suffix), "")
+            sort_items.append(f"{self.write(item.value)} {'DESC' if item.descending else 'ASC'}{nulls}")
+        return f"{before}ORDER BY {', '.join(sort_items)}" if sort_items else ""

@@ -51,8 +51,8 @@ class _Queries(Formatter):
         if isinstance(node, s.Exists):
             return f"(EXISTS {self._nested(node.query)})"
         if isinstance(node, s.InQuery):
-            written = f"({self.write(node.value)} IN {self._nested(node.query)})"
-            return f"(NOT {written})" if node.negated else written
+            text = f"({self.write(node.value)} IN {self._nested(node.query)})"
+            return f"(NOT {text})" if node.negated else text
         if isinstance(node, s.Quantified):
             return f"({self.write(node.value)} {node.operator} {node.quantifier} {self._nested(node.query)})"
         return super().write(node)
@@ -65,16 +65,16 @@ class _Queries(Formatter):
     def query(self, node: s.QueryNode, depth: int) -> str:
         begin, lines = _STEP * depth, []
         if node.named:
-            named = f"\n{begin}, ".join(self._named(one, depth) for one in node.named)
-            lines.append(f"{begin}WITH{' RECURSIVE' if node.recursive else ''}\n  {begin}{named}\n")
+            named_queries = f"\n{begin}, ".join(self._named(one, depth) for one in node.named)
+            lines.append(f"{begin}WITH{' RECURSIVE' if node.recursive else ''}\n  {begin}{named_queries}\n")
         lines.append(self._body(node.body, depth))
         if node.order_by:
             lines.append(f"{begin}{self._ordered('', node.order_by)}\n")
         if node.offset is not None:
             lines.append(f"{begin}OFFSET {node.offset} ROWS\n")
         if node.fetch is not None:
-            counted = re.match(r"(?is)FETCH\s+\w+\s+(\d+)\s", self.text[node.fetch.start :])
-            count = "ROW" if counted is None else f"{counted[1]} ROWS"
+            match = re.match(r"(?is)FETCH\s+\w+\s+(\d+)\s", self.text[node.fetch.start :])
+            count = "ROW" if match is None else f"{match[1]} ROWS"
             lines.append(f"{begin}FETCH FIRST {count} {'WITH TIES' if node.ties else 'ONLY'}\n")
         elif node.limit is not None:
             lines.append(f"{begin}LIMIT {node.limit}\n")

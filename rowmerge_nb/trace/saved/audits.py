@@ -31,8 +31,7 @@ def load_audit(path: str | Path, *, most_bytes: int | None = None) -> Audit:
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS if the file does not exist, exceeds the memory limit, or is not an audit of this format;
-            the message
-            has the path of the wrong part.
+            the message has the path of the wrong part.
 
     >>> import tempfile, os
     >>> from rowmerge_nb.trace.audit import AuditCounts

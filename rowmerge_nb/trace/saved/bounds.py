@@ -1,8 +1,7 @@
 """Memory limits for opening files, checked before memory is allocated.
 
 Files of this package are uncompressed and take little more memory than their size. A hostile file of a few megabytes may claim
-gigabytes:
-by compressed buffers, arrays without buffers, repeated dictionary values, or nested JSON.
+gigabytes: by compressed buffers, arrays without buffers, repeated dictionary values, or nested JSON.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ class UnfoldsTooFar(Exception):
         budget: the budget it was opened with.
     """
 
-    def __init__(self, needed: int, budget: Budget) -> None:
-        self.needed = needed
+    def __init__(self, needed_bytes: int, budget: Budget) -> None:
+        self.needed = needed_bytes
         allowed = "" if budget.is_chosen else f" of {in_bytes(budget.size)}"
         super().__init__(
-            f"opening it would take at least {in_bytes(needed)} of memory, and a file{allowed} may take {in_bytes(budget.limit)}"
+            f"opening it would take at least {in_bytes(needed_bytes)} of memory, and a file{allowed} may take {in_bytes(budget.limit)}"
         )
 
 
@@ -178,12 +177,12 @@ def _packed_buffers(header: memoryview) -> list[tuple[int, int]]:
     The header is a FlatBuffers table (``Message.fbs`` of Arrow's format).
     """
     message = struct.unpack_from("<I", header, 0)[0]
-    kind_at, batch_at = _field(header, message, 1), _field(header, message, 2)
-    kind = header[kind_at] if kind_at else 0
-    if kind not in {_DICTIONARY_BATCH, _RECORD_BATCH} or not batch_at:
+    type_at, batch_at = _field(header, message, 1), _field(header, message, 2)
+    message_type = header[type_at] if type_at else 0
+    if message_type not in {_DICTIONARY_BATCH, _RECORD_BATCH} or not batch_at:
         return []
     batch = _target(header, batch_at)
-    if kind == _DICTIONARY_BATCH:
+    if message_type == _DICTIONARY_BATCH:
         data_at = _field(header, batch, 1)
         if not data_at:
             return []

@@ -46,9 +46,9 @@ class FileFormat:
         Raises:
             RowMergeError: INVALID_ARGUMENTS if the file does not exist, is not of this format, or exceeds the memory limit.
         """
-        file, bound, more = _checked_path(path), checked_bound(most_bytes), ""
+        file, limit, more = _checked_path(path), checked_bound(most_bytes), ""
         try:
-            content, budget = read_file(file, bound)
+            content, budget = read_file(file, limit)
             with budget_of(budget):
                 return read(content)
         except UnfoldsTooFar as error:
@@ -119,8 +119,7 @@ def write_private(path: str | Path, content: bytes, what: str) -> None:
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS if the directory does not exist or the path is not a file, PERMISSION_DENIED if it cannot
-            be
-            written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
+            be written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
     """
     try:
         _replace(_checked_path(path), content)

@@ -113,27 +113,27 @@ def _check_header(header: Record) -> None:
 
 
 def _entry(file: zipfile.ZipFile, name: str) -> bytes:
-    found = [info for info in file.infolist() if info.filename == name]
-    if len(found) != 1:
-        raise TraceSchemaError(path=name, wrong="it is missing" if not found else "it is there more than once")
-    if found[0].compress_type != zipfile.ZIP_STORED or found[0].file_size != found[0].compress_size:
+    entries = [info for info in file.infolist() if info.filename == name]
+    if len(entries) != 1:
+        raise TraceSchemaError(path=name, wrong="it is missing" if not entries else "it is there more than once")
+    if entries[0].compress_type != zipfile.ZIP_STORED or entries[0].file_size != entries[0].compress_size:
         raise TraceSchemaError(path=name, wrong="it is compressed, as nothing in a record is")
-    return file.read(found[0])
+    return file.read(entries[0])
 
 
 def _arrow(file: zipfile.ZipFile, name: str, schema: pa.Schema) -> list[pa.RecordBatch]:
     """Read an Arrow stream that must have this schema."""
     content = _entry(file, name)
     try:
-        pages = read_stream(content, lambda found: _check_channels(found, name, schema))
+        pages = read_stream(content, lambda stream_schema: _check_channels(stream_schema, name, schema))
     except (pa.ArrowException, TypeError) as error:
         wrong = f"it holds no pages of Arrow data: {' '.join(str(error).split())[:200]}"
         raise TraceSchemaError(path=name, wrong=wrong) from error
     return [pa.RecordBatch.from_arrays(page.columns, schema=schema) for page in pages]
 
 
-def _check_channels(found: pa.Schema, name: str, schema: pa.Schema) -> None:
-    if [(field.name, field.type) for field in found] != [(field.name, field.type) for field in schema]:
+def _check_channels(stream_schema: pa.Schema, name: str, schema: pa.Schema) -> None:
+    if [(field.name, field.type) for field in stream_schema] != [(field.name, field.type) for field in schema]:
         raise TraceSchemaError(path=name, wrong=f"its channels are not {', '.join(schema.names)} of the types of the table")
 
 

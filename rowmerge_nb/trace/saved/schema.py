@@ -96,18 +96,18 @@ def decoded(content: Any) -> Trace:
     return trace
 
 
-def decoded_as(content: Any, kind: type[T]) -> T:
+def decoded_as(content: Any, cls: type[T]) -> T:
     """Read a dataclass from the output of `encoded`.
 
     Raises:
         TraceSchemaError: a part does not match its annotation.
     """
-    found: T = _dataclass(content, kind, "$")
-    return found
+    instance: T = _dataclass(content, cls, "$")
+    return instance
 
 
-def _value(value: Any, kind: Any, path: str) -> Any:
-    origin, arguments = get_origin(kind), get_args(kind)
+def _value(value: Any, annotation: Any, path: str) -> Any:
+    origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in {Union, types.UnionType}:
         if value is None and types.NoneType in arguments:
             return None
@@ -116,43 +116,43 @@ def _value(value: Any, kind: Any, path: str) -> Any:
         return _tuple(value, arguments, path)
     if origin is not None and issubclass(origin, Mapping):
         return _mapping(value, lambda key: _value(key, arguments[0], path), lambda item, at: _value(item, arguments[1], at), path)
-    if dataclasses.is_dataclass(kind):
-        return _dataclass(value, kind, path)
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return _member(value, kind, path)
-    return _READERS[kind](value, path)
+    if dataclasses.is_dataclass(annotation):
+        return _dataclass(value, annotation, path)
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return _member(value, annotation, path)
+    return _READERS[annotation](value, path)
 
 
-def _chosen(value: Any, kinds: list[Any], path: str) -> Any:
+def _chosen(value: Any, annotations: list[Any], path: str) -> Any:
     """Return the union's member that matches the value: by Python type, or for dataclasses by tag."""
-    if len(kinds) == 1:
-        return kinds[0]
-    if type(value) in kinds:
+    if len(annotations) == 1:
+        return annotations[0]
+    if type(value) in annotations:
         return type(value)
     tag = value.get("is") if isinstance(value, dict) else None
-    for kind in kinds:
-        if kind.__name__ == tag:
-            return kind
-    raise TraceSchemaError(path, f"{_named(value)} is none of {', '.join(kind.__name__ for kind in kinds)}")
+    for annotation in annotations:
+        if annotation.__name__ == tag:
+            return annotation
+    raise TraceSchemaError(path, f"{_named(value)} is none of {', '.join(annotation.__name__ for annotation in annotations)}")
 
 
-def _dataclass(value: Any, kind: Any, path: str) -> Any:
-    written = _tagged(value, kind.__name__, "fields", path)
-    if not isinstance(written, dict):
+def _dataclass(value: Any, cls: Any, path: str) -> Any:
+    content = _tagged(value, cls.__name__, "fields", path)
+    if not isinstance(content, dict):
         raise TraceSchemaError(path, "it has no fields")
-    wanted = _fields(kind)
-    if missing := [name for name in wanted if name not in written]:
+    hints = _fields(cls)
+    if missing := [name for name in hints if name not in content]:
         raise TraceSchemaError(path=f"{path}.{missing[0]}", wrong="it is missing")
-    if strange := [name for name in written if name not in wanted]:
+    if strange := [name for name in content if name not in hints]:
         raise TraceSchemaError(path=f"{path}.{strange[0][:80]}", wrong="nothing of this name belongs there")
-    return kind(**{name: _value(written[name], hint, f"{path}.{name}") for name, hint in wanted.items()})
+    return cls(**{name: _value(content[name], hint, f"{path}.{name}") for name, hint in hints.items()})
 
 
 @cache
-def _fields(kind: Any) -> Mapping[str, Any]:
+def _fields(cls: Any) -> Mapping[str, Any]:
     # Names imported under TYPE_CHECKING are missing at run time.
-    hints = get_type_hints(kind, localns=_NAMES)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+    hints = get_type_hints(cls, localns=_NAMES)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
 
 
 def _tagged(value: Any, tag: str, content: str, path: str) -> Any:
@@ -163,22 +163,24 @@ def _tagged(value: Any, tag: str, content: str, path: str) -> Any:
 
 def _tuple(value: Any, arguments: tuple[Any, ...], path: str) -> tuple[Any, ...]:
     items = _items(value, "tuple", path)
-    kinds = [arguments[0]] * len(items) if arguments[-1] is Ellipsis else list(arguments)
-    if len(kinds) != len(items):
-        raise TraceSchemaError(path, f"it has {len(items)} parts, and {len(kinds)} belong there")
-    return tuple(_value(item, kind, f"{path}[{i}]") for i, (item, kind) in enumerate(zip(items, kinds, strict=True)))
+    annotations = [arguments[0]] * len(items) if arguments[-1] is Ellipsis else list(arguments)
+    if len(annotations) != len(items):
+        raise TraceSchemaError(path, f"it has {len(items)} parts, and {len(annotations)} belong there")
+    return tuple(
+        _value(item, annotation, f"{path}[{i}]") for i, (item, annotation) in enumerate(zip(items, annotations, strict=True))
+    )
 
 
 def _mapping(value: Any, read_key: Callable[[Any], Any], read: Callable[[Any, str], Any], path: str) -> dict[Any, Any]:
-    found = {}
+    entries = {}
     for item in _items(value, "mapping", path):
         if not isinstance(item, list) or len(item) != 2:
             raise TraceSchemaError(path, "an entry is not a pair of key and value")
         key = read_key(item[0])
-        if key in found:
+        if key in entries:
             raise TraceSchemaError(path, f"key {key!r} is there twice")
-        found[key] = read(item[1], f"{path}[{key!r}]")
-    return found
+        entries[key] = read(item[1], f"{path}[{key!r}]")
+    return entries
 
 
 def _items(value: Any, tag: str, path: str) -> list[Any]:
@@ -194,10 +196,10 @@ def _text(value: Any, path: str) -> str:
     return value
 
 
-def _member(value: Any, kind: type[StrEnum], path: str) -> StrEnum:
-    if not isinstance(value, str) or value not in {member.value for member in kind}:
-        raise TraceSchemaError(path, f"{_named(value)} is none of {', '.join(kind)}")
-    return kind(value)
+def _member(value: Any, enum: type[StrEnum], path: str) -> StrEnum:
+    if not isinstance(value, str) or value not in {member.value for member in enum}:
+        raise TraceSchemaError(path, f"{_named(value)} is none of {', '.join(enum)}")
+    return enum(value)
 
 
 def _boolean(value: Any, path: str) -> bool:
@@ -220,7 +222,7 @@ def _number(value: Any, path: str) -> float:
 
 def _operation(value: Any, path: str) -> Operation:
     number = _tagged(value, "Operation", "value", path)
-    if type(number) is not int or number not in {int(known) for known in Operation}:
+    if type(number) is not int or number not in {int(operation) for operation in Operation}:
         raise TraceSchemaError(path, f"{_named(number)} is not the number of an operation")
     return Operation(number)
 
@@ -304,20 +306,20 @@ def _named(value: Any) -> str:
 
 def _check_plan(trace: Trace) -> None:
     """Check that the plan is a tree in preorder: every node but the root is the source of exactly one earlier node."""
-    known: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for at, record in enumerate(trace.plan):
-        if record.id in known:
+        if record.id in positions:
             raise TraceSchemaError(path=f"$.plan[{at}].id", wrong=f"node {record.id!r} is there twice")
-        known[record.id] = at
+        positions[record.id] = at
     used: set[str] = set()
     for at, record in enumerate(trace.plan):
         for i, source in enumerate(record.sources):
-            if known.get(source, -1) <= at or source in used:
+            if positions.get(source, -1) <= at or source in used:
                 raise TraceSchemaError(
                     path=f"$.plan[{at}].sources[{i}]", wrong=f"{source!r} is not a node below it, and of it alone"
                 )
             used.add(source)
-    if len(used) != max(len(known) - 1, 0):
+    if len(used) != max(len(positions) - 1, 0):
         raise TraceSchemaError(path="$.plan", wrong="its nodes are not one tree")
 
 
@@ -332,14 +334,14 @@ def _check_pages(pages: PageSample, path: str) -> None:
             raise TraceSchemaError(path=f"{path}.before", wrong=f"its channel {layout.before.merge_row} is not a merge row")
     elif not pages.before.schema.equals(pages.after.schema):
         raise TraceSchemaError(path=f"{path}.transformed", wrong="the pages before and after have other channels")
-    for name, rows, told in (
+    for name, rows, described_rows in (
         ("produced", pages.before.num_rows, len(pages.produced)),
         ("writers", pages.after.num_rows, len(pages.writers)),
         ("placement", pages.after.num_rows, pages.after.num_rows if pages.placement is None else len(pages.placement.numbers)),
         ("witness", pages.before.num_rows, pages.before.num_rows if pages.witness is None else pages.witness.num_rows),
     ):
-        if rows != told:
-            raise TraceSchemaError(path=f"{path}.{name}", wrong=f"it tells of {told} rows, and there are {rows}")
+        if rows != described_rows:
+            raise TraceSchemaError(path=f"{path}.{name}", wrong=f"it tells of {described_rows} rows, and there are {rows}")
     if pages.tasks and (min(pages.tasks) < 1 or sum(pages.tasks) != pages.before.num_rows):
         raise TraceSchemaError(path=f"{path}.tasks", wrong=f"it does not add up to {pages.before.num_rows} rows")
     if pages.placement is not None and pages.placement.writers < 1:

@@ -26,8 +26,7 @@ def save_trace(trace: Trace, path: str | Path) -> None:
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS if the directory does not exist or the path is not a file, PERMISSION_DENIED if it cannot
-            be
-            written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
+            be written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
 
     >>> import tempfile, os
     >>> file = os.path.join(tempfile.mkdtemp(), "trace.json")
@@ -35,10 +34,10 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     >>> load_trace(file).kind, oct(os.stat(file).st_mode & 0o777)
     ('DROP TABLE', '0o600')
     """
-    given: object = trace
-    if not isinstance(given, Trace):
+    argument: object = trace
+    if not isinstance(argument, Trace):
         raise RowMergeError(
-            f"A {type(given).__name__} is not a trace, and cannot be saved as one",
+            f"A {type(argument).__name__} is not a trace, and cannot be saved as one",
             code="INVALID_ARGUMENTS",
             hint="Give result.trace.",
         )
@@ -55,8 +54,7 @@ def load_trace(path: str | Path, *, most_bytes: int | None = None) -> Trace:
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS if the file does not exist, exceeds the memory limit, or is not a trace of this format;
-            the message
-            has the path of the wrong part.
+            the message has the path of the wrong part.
     """
     return TRACE_FILE.opened(path, _read, most_bytes)
 
