@@ -278,7 +278,6 @@ def checked_path(value: Any, name: str) -> str:
 
 
 def _visible(line: str) -> str:
-    """Replace each tab by one space, so that carets align."""
     return line.replace("\t", " ").rstrip("\r")
 
 

@@ -209,7 +209,6 @@ def _read_type(tokens: list[str], text: str) -> tuple[Type, list[str]]:
 
 
 def _read_arguments(tokens: list[str], text: str) -> tuple[list[list[str]], list[str]]:
-    """Split the text between balanced parentheses at its top-level commas."""
     depth, arguments = 0, [[]]  # type: ignore[var-annotated]
     for index, word in enumerate(tokens):
         depth += (word == "(") - (word == ")")
@@ -223,7 +222,6 @@ def _read_arguments(tokens: list[str], text: str) -> tuple[list[list[str]], list
 
 
 def _written(name: str) -> str:
-    """Quote a field name if necessary."""
     return name if re.fullmatch(r"\w+", name) else quoted(name)
 
 

@@ -42,7 +42,6 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _without_merge_rows(pages: PageSample) -> list[dict[str, Any]]:
-    """Return the entries of a statement without merge rows: a DELETE, or the older flow."""
     channels = pages.layout.after
     names = [pages.after.schema.names[index] for index in channels.columns]
     witnesses = python_rows(pages.witness) if pages.witness is not None else [{} for _ in range(pages.after.num_rows)]

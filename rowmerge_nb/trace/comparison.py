@@ -233,7 +233,6 @@ def _measured(side: Side) -> dict[str, str]:
 
 
 def _handed(side: Side) -> tuple[str, int]:
-    """Return the connector's input rows: by operation, and their number."""
     counts: Counter[int] = Counter()
     for writer in side.result.trace.writers:
         counts.update(writer.rows)
@@ -241,13 +240,11 @@ def _handed(side: Side) -> tuple[str, int]:
 
 
 def _moved(trace: Trace) -> list[int | None]:
-    """Return the rows through each exchange of the plan."""
     nodes = [n for n in trace.plan if n.kind == "Exchange" or (isinstance(n.facts, MarkDistinctFacts) and n.facts.exchange)]
     return [next(iter(trace.rows.get(node.id, ((), None))[0]), None) for node in nodes]
 
 
 def _scan(trace: Trace) -> NodeRecord | None:
-    """Find the scan of the target."""
     return next((n for n in trace.plan if isinstance(n.facts, ScanFacts) and n.facts.target), None)
 
 
@@ -337,7 +334,6 @@ def _changes(trace: Trace) -> dict[str, Rows]:
 
 
 def _old_rows(pages: PageSample) -> list[tuple[Any, ...]] | None:
-    """Return the distinct deleted or updated target rows; None if the pages lack columns of theirs."""
     if pages.witness is None:
         return None
     target = pages.witness.column("target")

@@ -239,7 +239,6 @@ def told_journeys(trace: Trace, limit: int | None = None) -> tuple[Journey, ...]
 
 
 def _why_none(trace: Trace) -> tuple[str, str]:
-    """Return why a trace has no journeys, and a hint."""
     if trace.kind not in ROW_CHANGES:
         return f"A trace of {trace.kind} has no joined rows", "Ask it of a MERGE, UPDATE or DELETE."
     if trace.error is not None:
@@ -339,7 +338,6 @@ def _verdicts(
 def _answered(
     pages: PageSample, index: int, name: str, condition: Term | None, sides: Mapping[str, Mapping[str, Any] | None]
 ) -> TermTruth | None:
-    """Return a condition's result; None if it was not evaluated or is not known."""
     truths = pages.truths
     letters = truths.column(name)[index].as_py() if truths is not None and name in truths.schema.names else None
     if condition is None or letters is None or letters[0] == Answer.NOT_KNOWN:
@@ -364,7 +362,6 @@ def _with_answers(term: Term, letters: Iterator[str], sides: Mapping[str, Mappin
 
 
 def _new_rows(pages: PageSample) -> Sequence[Mapping[str, Any] | None]:
-    """Return the values of each output row that exists afterwards, else None."""
     count = pages.layout.column_count
     there = {Operation.INSERT, Operation.UPDATE, Operation.UPDATE_INSERT}
     operations = pages.after.column(pages.layout.after.operation).to_pylist()

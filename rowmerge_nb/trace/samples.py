@@ -91,7 +91,6 @@ def row_id_codes(row_ids: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _codes(values: pa.Array) -> npt.NDArray[np.int64]:
-    """Return a number per value, equal for equal values and NULLs."""
     if pa.types.is_struct(values.type):
         codes = np.zeros(len(values), np.int64)
         for field in values.flatten():

@@ -452,7 +452,6 @@ class Trace:
     added: tuple[tuple[str, str], ...] = ()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Return the report in the notebook's formats."""
         from rowmerge_nb.report.bundle import mime_bundle
 
         return mime_bundle(self)

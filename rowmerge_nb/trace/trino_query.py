@@ -206,7 +206,6 @@ def _parsed(content: bytes, budget: Budget) -> Any:
 
 
 def _stages(root: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return all stages in preorder."""
     stages, todo = [], [root]
     while todo:
         stage = todo.pop()
@@ -261,7 +260,6 @@ def _plan(stages: list[dict[str, Any]]) -> TrinoNode:
 
 
 def _operators(stage: dict[str, Any], name: str) -> dict[str, list[TrinoOperator]]:
-    """Return the operators of a stage by node id, in pipeline order."""
     stats = _part(stage, "stageStats", dict, f"stage {name}")
     summaries = _part(stats, "operatorSummaries", list, f"the statistics of stage {name}")
     where = f"an operator of stage {name}"

@@ -104,7 +104,6 @@ class _Audit:
         self.seconds: dict[str, float] = {}
 
     def result(self, sources: Mapping[tuple[str, ...], Any]) -> Audit:
-        """Evaluate, compare, and explain."""
         with self._timed("evaluate"):
             expected, result = self.tables.run(self.tree.text)
         if unknown := [name for name in sources if name and name not in self.tables.asked]:
@@ -213,7 +212,6 @@ class _Audit:
 
 
 def _by_rows(rows: Sequence[AuditedRow]) -> Iterator[Explanation]:
-    """Yield explanations that follow from single listed rows."""
     listed_rows = sum(len(row.missing) + len(row.unexpected) for row in rows)
     sentences = {
         Cause.DUPLICATES: "several source rows change one target row, and the table holds what one of them makes of it",
@@ -270,7 +268,6 @@ def _parsed(statement: Any, options: Options) -> t.Merge | t.Update | t.Delete:
 
 
 def _target(runner: StatementRunner, tree: t.Merge | t.Update | t.Delete, table: Any) -> TableName:
-    """Return the full name of the audited table, which is the statement's target."""
     target = _full(runner, [part.value for part in tree.target.parts])
     if table is None:
         return target
@@ -354,7 +351,6 @@ def _sources(
 
 
 def _columns(by: Any, names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the key columns, spelled as in the table."""
     if by is None:
         return None
     requested_names = [by] if isinstance(by, str) else by

@@ -160,7 +160,6 @@ class _Instead(Mapping["TableName", "TableName"]):
         return len(self.known)
 
     def _source(self, name: TableName) -> SchemaTableName | None:
-        """Return the name under which a source is read; None for its current state."""
         connector, shown = self.runner.catalogs.connectors[name[0]], ".".join(name)
         own_name, here = SchemaTableName(*name[1:]), SchemaTableName(f"{name[0]}.{name[1]}", name[2])
         given = self.sources.get(name, self.sources.get(()))
@@ -282,7 +281,6 @@ class Audited:
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[StatementTransaction, dict[SchemaTableName, TableBinding]]]:
-        """Look up both states in a read-only transaction."""
         catalogs = self._runner.catalogs
         transaction = catalogs.transaction(self._options)
         tables = catalogs.tables(transaction, {})
@@ -402,7 +400,6 @@ def _read(scan: ScanPass) -> Iterator[pa.RecordBatch]:
 
 
 def _like(rows: pa.Table, columns: tuple[ColumnMetadata, ...]) -> pa.Table:
-    """Convert rows to a table's columns, by name."""
     given = {column.lower(): column for column in rows.column_names}
     known = [column.name for column in columns]
     if set(given) != {column.lower() for column in known}:

@@ -186,11 +186,9 @@ class _AuditedMetadata(ConnectorMetadata):
         return self._metadata(table_handle).get_version_time(session, own(table_handle, AuditedTableHandle).table)
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
-        """Return the paradigm that separates old and new rows."""
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> AuditedColumn:
-        """Return the row id, which holds the old row."""
         return AuditedColumn("$row_id", ROW_ID)
 
     def begin_merge(
@@ -205,7 +203,6 @@ class _AuditedMetadata(ConnectorMetadata):
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
     ) -> None:
-        """Record the statement's change."""
         self._connector.change = reduce(add, map(Bag.from_bytes, fragments), Bag.none())
 
     def _metadata(self, table_handle: ConnectorTableHandle) -> ConnectorMetadata:

@@ -162,12 +162,10 @@ class Evidence:
 
     @property
     def _is_complete(self) -> bool:
-        """Whether the trace has all joined rows with both sides' values."""
         pages = self._trace.pages
         return not self._trace.joined if pages is None else pages.complete and pages.witness is not None
 
     def _chosen(self, keys: Hashes) -> Trace:
-        """Rerun the statement, keeping the joined rows related to the differing rows."""
         some = np.union1d(self.wrong.more.first(self.most), self.wrong.less.first(self.most))
         source = tuple(self._partners.get(name, "") for name in self.key)
         types = tuple(sql_type.arrow for name, sql_type in self.tables.columns if name in self.key)
@@ -178,7 +176,6 @@ class Evidence:
 
     @cached_property
     def _partners(self) -> Mapping[str, str]:
-        """The source columns that ON compares with single target columns."""
         partners = {}
         for term in () if self._trace.on is None else self._trace.on.walk():
             sides = dict(term.reads)
@@ -187,7 +184,6 @@ class Evidence:
         return partners
 
     def _made(self, missing: Bag) -> pa.Table:
-        """Return the missing new rows."""
         schema = pa.schema([pa.field(name, sql_type.arrow) for name, sql_type in self.tables.columns])
         pages = self._trace.pages
         if pages is None:
@@ -199,7 +195,6 @@ class Evidence:
         return pa.Table.from_arrays(page.columns, schema=schema)
 
     def _journeys(self) -> Mapping[Key, list[Journey]]:
-        """Return the journeys by the keys they affect."""
         by_key: dict[Key, list[Journey]] = defaultdict(list)
         for journey in journeys_of(self._trace) or ():
             keys = {self._key(row) for row in (journey.target, journey.made) if row is not None and set(self.key) <= set(row)}
@@ -237,7 +232,6 @@ class Evidence:
         return audited_row if cause is None else replace(audited_row, causes=(cause,), remark=remark)
 
     def _with_where(self, rows: list[AuditedRow]) -> list[AuditedRow]:
-        """Add the result of WHERE for rows that an UPDATE or DELETE does not select."""
         condition = next((clause.condition for clause in self._trace.clauses if clause.condition is not None), None)
         unselected_rows = [row for row in rows if not row.journeys and row.before]
         if isinstance(self.tree, t.Merge) or condition is None or not unselected_rows:
@@ -267,7 +261,6 @@ class Evidence:
                 yield tuple(journey.source[name] for name in names)
 
     def _by_key(self, rows: pa.Table, bag: Bag | None = None) -> dict[Key, list[Row]]:
-        """Return rows by key, repeated as in the bag."""
         hashes = self._row_hashes(rows)
         columns = [python_values(column) for column in rows.columns]
         by_key: dict[Key, list[Row]] = defaultdict(list)
@@ -323,7 +316,6 @@ def _fate(
 
 
 def _cause(row: AuditedRow, now: Sequence[Row]) -> tuple[Cause | None, str]:
-    """Return the difference that a row shows by itself."""
     if (shift := _shift(row)) is not None:
         hours = shift / dt.timedelta(hours=1)
         return Cause.TIME_ZONE, f"by {'+' if hours > 0 else ''}{hours:g} hours"

@@ -89,7 +89,6 @@ def momentary(statement: t.Statement) -> list[str]:
 
 
 def _keys(text: str, equalities: Sequence[s.Binary]) -> Iterator[Variant]:
-    """Yield variants of key equality."""
     forms = (
         (Cause.NULL_KEYS, "NULL was taken as equal to NULL", "({left} IS NOT DISTINCT FROM {right})"),
         (Cause.CASE, "texts were compared without regard to case", "(lower({left}) = lower({right}))"),
@@ -103,7 +102,6 @@ def _keys(text: str, equalities: Sequence[s.Binary]) -> Iterator[Variant]:
 
 
 def _fractions(statement: t.Merge | t.Update | t.Delete, integers: Mapping[str, bool]) -> Iterator[Variant]:
-    """Yield variants of conversion to integers: in assignments and in CAST."""
     text = statement.text
     # It is rounded where it is stored, also what is one already: then the change says nothing.
     stored = {
@@ -125,7 +123,6 @@ def _fractions(statement: t.Merge | t.Update | t.Delete, integers: Mapping[str, 
 
 
 def _assigned(statement: t.Merge | t.Update | t.Delete, columns: Mapping[str, bool]) -> Iterator[tuple[str, s.Expression]]:
-    """Yield the values assigned to target columns."""
     if isinstance(statement, t.Delete):
         return
     for clause in statement.clauses if isinstance(statement, t.Merge) else (statement,):
@@ -138,7 +135,6 @@ def _within(inner: Span, outer: Span) -> bool:
 
 
 def _equalities(condition: s.Expression) -> Iterator[s.Binary]:
-    """Yield the ``=`` comparisons of a conjunction."""
     if isinstance(condition, s.Logical):
         for term in condition.terms:
             yield from _equalities(term)
@@ -156,7 +152,6 @@ def _conditions(statement: t.Merge | t.Update | t.Delete) -> Iterator[tuple[str,
 
 
 def _orders(statement: t.Merge) -> Iterator[Variant]:
-    """Yield variants with two clauses for the same rows swapped."""
     pairs = [
         (one, other)
         for one, other in itertools.combinations(statement.clauses, 2)

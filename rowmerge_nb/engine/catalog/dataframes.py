@@ -129,13 +129,6 @@ def spark_columns(name: str, frame: Any) -> FrameTable:
 
 
 def _table(name: str, columns: list[tuple[str, Callable[[], Any]]], rows: int | None) -> FrameTable:
-    """Build the table from columns; columns with the same name are unsupported.
-
-    Args:
-        name: the frame's name.
-        columns: names, and readers of types and values, or errors.
-        rows: the number of rows; None if they are not read.
-    """
     counts = Counter(column.lower() for column, _ in columns)
     found: dict[str, ColumnMetadata] = {}
     values: list[Any] = []
@@ -163,7 +156,6 @@ def _repeated(name: str, column: str) -> AnalysisError:
 
 
 def _column(name: str, column: str, read: Callable[[], tuple[Type, pa.ChunkedArray]]) -> Any:
-    """Return type and values of a column, or its error."""
     try:
         return read()
     except RefusedValueError as error:
@@ -185,7 +177,6 @@ def _untyped(name: str, column: str, error: Exception) -> AnalysisError:
 
 
 def _reason(error: Exception) -> str:
-    """Return an error's text; for encoding errors without the unencodable arguments."""
     return str(error) if isinstance(error, UnicodeError) else " ".join(map(str, error.args))
 
 
@@ -201,7 +192,6 @@ def _refuse_frame(name: str, error: Exception) -> NoReturn:
 
 
 def _sources(frame: Any) -> tuple[list[_Column], int]:
-    """Return the readers of a frame's columns, and the number of rows."""
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(frame, pandas.DataFrame):
         labels = enumerate(frame.columns)
@@ -240,7 +230,6 @@ def _pandas_values(series: Any) -> tuple[Type, pa.ChunkedArray]:
 
 
 def _categories(categories: Any, codes: Any) -> tuple[Type, pa.ChunkedArray]:
-    """Return the values of a categorical column of Python objects."""
     try:
         kind, values = exact_objects(categories, pandas=True)
     except RefusedValueError as error:
@@ -263,7 +252,6 @@ def _listed_values(values: Any) -> tuple[Type, pa.ChunkedArray]:
 
 
 def _text(label: Any) -> str:
-    """Return a column's name as text, with lone surrogates escaped."""
     return str(label).encode("utf-8", "backslashreplace").decode()
 
 

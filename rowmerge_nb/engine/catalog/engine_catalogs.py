@@ -166,7 +166,6 @@ class Catalogs:
         self._registered[f"memory.{schema}.{table}"] = identity
 
     def _check_constraints(self, metadata: ConnectorTableMetadata) -> None:
-        """Parse the CHECK constraints of a new table in memory: conditions over its columns."""
         checks = tuple(metadata.properties["check_constraints"])
         if not checks:
             return

@@ -69,7 +69,6 @@ def _exact_chunks(array: pa.Array, wanted: pa.DataType, row: int) -> list[pa.Arr
 
 
 def _shown(array: pa.Array) -> object:
-    """Return an array's only value as Python object, or as text if there is none."""
     try:
         return array[0].as_py()
     except (ValueError, OverflowError, pa.ArrowException):
@@ -77,11 +76,6 @@ def _shown(array: pa.Array) -> object:
 
 
 def _exact(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Convert an array, structs field by field by position.
-
-    Raises:
-        pyarrow.ArrowInvalid: a value does not fit.
-    """
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         return _exact_extension(array, wanted)
@@ -137,11 +131,6 @@ def _exact_map(array: pa.MapArray, wanted: pa.DataType) -> pa.Array:
 
 
 def _offsets(lengths: np.ndarray) -> pa.Array:
-    """Return the offsets of consecutive lists.
-
-    Raises:
-        pyarrow.ArrowInvalid: there are too many elements for 32-bit offsets.
-    """
     return pa.array(np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))).cast(pa.int32())
 
 
@@ -156,7 +145,6 @@ def _check_clocks(array: pa.Array) -> None:
 
 
 def _check_names(kind: pa.DataType) -> None:
-    """Reject rows with duplicate field names, at any depth."""
     names = [field.name.lower() for field in kind if field.name] if pa.types.is_struct(kind) else []
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise TypeError(f"its rows have two fields named '{repeated}' (names are compared without case)")

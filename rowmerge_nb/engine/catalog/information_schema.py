@@ -37,17 +37,13 @@ def information_rows(table: str, catalog: str, metadata: ConnectorMetadata, sess
 
 
 class _CatalogView:
-    """One catalog, as a transaction sees it."""
-
     def __init__(self, name: str, metadata: ConnectorMetadata, session: ConnectorSession, views: Views) -> None:
         self.name, self._metadata, self._session, self._views = name, metadata, session, views
 
     def schemas(self) -> Sequence[str]:
-        """Return its sorted schema names."""
         return sorted({*self._metadata.list_schemas(self._session), INFORMATION_SCHEMA})
 
     def relations(self) -> Iterator[tuple[SchemaTableName, str]]:
-        """Yield all tables and views with their ``table_type``."""
         for table in TABLES:
             yield SchemaTableName(INFORMATION_SCHEMA, table), "BASE TABLE"
         for name in self._metadata.list_tables(self._session):
@@ -96,7 +92,6 @@ class _CatalogView:
 
     @classmethod
     def makers(cls) -> Mapping[str, Callable[[_CatalogView], Iterator[Row]]]:
-        """Return each table's row generator."""
         return {"columns": cls._columns, "schemata": cls._schemata, "tables": cls._tables, "views": cls._definitions}
 
 

@@ -83,13 +83,6 @@ def _orphans_in(catalog: str, connector: Connector, *, remove: bool) -> CatalogO
 
 
 def _interrupted_removal(answers: Sequence[CatalogOrphans], catalogs: Sequence[str], begun: str) -> StatementInterrupted:
-    """Build the error of an interrupted removal.
-
-    Args:
-        answers: the removed orphans of finished catalogs.
-        catalogs: all catalogs in order.
-        begun: the catalog with an unfinished removal, or ``""``.
-    """
     count = sum(len(answer.orphans) for answer in answers)
     finished = ", ".join(answer.catalog for answer in answers) or "no catalog"
     words = [f"{plural(count, 'leftover')} removed from {finished}"]

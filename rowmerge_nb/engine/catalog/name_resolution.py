@@ -141,7 +141,6 @@ class StatementTables:
     def _information(
         self, written: tuple[str, ...], name: tuple[str, str, str], version: ConnectorTableVersion | None
     ) -> TableBinding:
-        """Return a table of ``information_schema``."""
         catalog, _, table = name
         transaction = self._transaction
         rows = information_rows(table, catalog, transaction.metadata(catalog), transaction.session, self._views)
@@ -150,7 +149,6 @@ class StatementTables:
     def _told(
         self, written: tuple[str, ...], name: tuple[str, str, str], told: SystemTable, version: ConnectorTableVersion | None
     ) -> TableBinding:
-        """Return a table of computed rows, read like a DataFrame."""
         if version is not None:
             raise AnalysisError(f"'{'.'.join(written)}' has no versions", code="NOT_SUPPORTED", hint="Leave FOR ... AS OF out.")
         return TableBinding(
@@ -165,7 +163,6 @@ class StatementTables:
         )
 
     def _frame_names(self, written: str) -> Sequence[str]:
-        """Return the DataFrame names that match, ignoring case."""
         named = (name for name in self._namespace if isinstance(name, str) and name.lower() == written.lower())
         return tuple(name for name in named if is_frame(self._namespace[name]))
 
@@ -419,11 +416,6 @@ class StatementTables:
 
 
 def _statistics(metadata: ConnectorMetadata, session: ConnectorSession, handle: ConnectorTableHandle) -> TableStatistics:
-    """Return a table's statistics.
-
-    Raises:
-        ConnectorError: GENERIC_INTERNAL_ERROR for an invalid result.
-    """
     given: object = metadata.get_table_statistics(session, handle)
     if not isinstance(given, TableStatistics):
         raise ConnectorError(

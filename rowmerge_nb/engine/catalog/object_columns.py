@@ -94,7 +94,6 @@ def _first_refused(values: Sequence[Any], convert: Callable[[Sequence[Any]], obj
 
 
 def _reason(error: Exception, values: Sequence[Any], convert: Callable[[Sequence[Any]], object]) -> str:
-    """Return the problem with the last value."""
     try:
         convert(values)
     except (RefusedValueError, *_FAILURES) as found:
@@ -129,7 +128,6 @@ def _at_midnight(value: Any) -> Any:
 
 
 def _families(values: Sequence[Any]) -> set[str]:
-    """Return the families of the values' types."""
     classes = set(map(type, values))
     families = {_family(one) for one in classes if one.__name__ not in _ABSENT}
     if len(families) > 1 and "number" in families and all(issubclass(one, float | np.floating) for one in _numbers(classes)):
@@ -149,11 +147,6 @@ def _family(one: type) -> str:
 
 
 def _check(values: Sequence[Any], families: set[str]) -> None:
-    """Check that Arrow would not change a value.
-
-    Raises:
-        TypeError: the problem, as the second half of a sentence.
-    """
     if len(families) > 1:
         raise TypeError(f"the column has values of several types: {', '.join(sorted(families))}")
     if families <= {"timestamp", "time"} and families:
@@ -173,7 +166,6 @@ def _check_zones(values: Sequence[Any], family: str) -> None:
 
 
 def _check_inside(values: Sequence[Any], kind: pa.DataType) -> None:
-    """Check the elements of lists and rows, at any depth."""
     if pa.types.is_struct(kind):
         rows = [value for value in values if isinstance(value, dict)]
         for field in kind:

@@ -143,7 +143,6 @@ class Scans:
         return task
 
     def _keys_scan(self, source: TableScan, keys: Sequence[tuple[str, str]]) -> ScanPass:
-        """Return a scan of a table's key columns."""
         names = [symbol.name for symbol in source.outputs]
         indexes = [names.index(symbol) for _, symbol in keys]
         return self._scan_pass(
@@ -153,7 +152,6 @@ class Scans:
     def _narrowed(
         self, node: TableScan, source: ScanPass, keys: Sequence[tuple[str, str]]
     ) -> tuple[TableScan, tuple[int, ...], tuple[SourceKeys, ...]]:
-        """Return a scan filtered by another table's keys, the key channels, and the keys."""
         read = source.rows()
         found = tuple(SourceKeys.of(read.column(i)) for i in range(len(keys)))
         channels = tuple([symbol.name for symbol in node.outputs].index(symbol) for symbol, _ in keys)
@@ -190,7 +188,6 @@ class Scans:
         return [column.as_carried() if column.name in carried else column for column in found]
 
     def _rows(self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str]) -> Any:
-        """Read columns of a table under symbols, for a view."""
         if is_spark_frame(binding.dataframe):
             return self._spark_rows(binding, columns, symbols)
         return self._read(self._pass(binding, columns, symbols, binding.handle, Constraint()))
@@ -347,7 +344,6 @@ class Scans:
         return self.in_tasks(rows, task, OUTCOME, tells=True)
 
     def _put_marks(self) -> list[Mark]:
-        """Put a mark into the shared directory of every store that has one, and return the marks."""
         for name, opened in self._transaction.all_opened():
             if name not in self._marks:
                 directory = opened.connector.shared_directory
@@ -355,7 +351,6 @@ class Scans:
         return [mark for mark in self._marks.values() if mark is not None]
 
     def _frame_scan(self, binding: TableBinding, columns: Sequence[Any], schema: pa.Schema) -> ScanPass:
-        """Return a scan of a pandas or Arrow frame, or of VALUES."""
         data = binding.dataframe if binding.rows is None else binding.rows.table()
         name = SchemaTableName("notebook", binding.view)
         handle = MemoryTableHandle(name, 1, ConnectorTableMetadata(name, binding.columns))
@@ -449,7 +444,6 @@ class Scans:
 
 
 def _page_schema(task: ScanPass, types: Sequence[Type]) -> pa.Schema:
-    """Return a scan's channels in page types."""
     channels = [pa.field(field.name, kind.arrow) for field, kind in zip(task.schema, types, strict=False)]
     return pa.schema([*channels, (POSITION, pa.int64())])
 
@@ -469,7 +463,6 @@ def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
 
 
 def _splits(opened: OpenCatalog, session: ConnectorSession, handle: Any, constraint: Constraint) -> Sequence[Any]:
-    """Return a table's splits; errors are attributed to the connector."""
     try:
         return opened.connector.get_split_manager().get_splits(opened.handle, session, handle, constraint)
     except RowMergeError:

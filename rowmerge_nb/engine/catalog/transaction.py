@@ -210,7 +210,6 @@ class StatementTransaction:
             self._open.clear()
 
     def _finished(self) -> bool:
-        """Whether a finish call was made, whatever its outcome."""
         return any(call.method.startswith("finish_") for call in self.log.calls)
 
     def rollback(self) -> None:

@@ -105,7 +105,6 @@ def begin_check(run: StatementRun, read: Callable[[ConnectorTableVersion | None,
 
 
 def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
-    """Return the former rows, or why they are not read."""
     pages = run.account.pages if run.account is not None else None
     if unknown := run.transaction.left_to_store(run.analysis):
         return {"problem": f"the store itself fills column '{unknown[0]}', which the INSERT leaves out"}
@@ -132,7 +131,6 @@ def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
 
 
 def _before_insert(run: StatementRun, analysis: InsertAnalysis, most: int) -> Mapping[str, Any]:
-    """Return the rows before an INSERT and its sinks' pages, or why they are not read."""
     handed = run.account.handed if run.account is not None else ()
     counted = run.account.counted if run.account is not None else 0
     target = analysis.target
@@ -250,7 +248,6 @@ class Checking:
 
     @cached_property
     def _wanted(self) -> pa.Table:
-        """The expected rows."""
         assert self.before is not None
         data = self.before.select(self._columns)
         kept = data.filter(pa.array(self._stays))
@@ -259,15 +256,12 @@ class Checking:
 
     @cached_property
     def _story(self) -> _Story:
-        """Each row's role in the statement, by its text."""
         assert self.before is not None
         texts = _texts(self.before.select(self._columns))
         return _Story(dict(zip(self._ids, texts, strict=True)), texts, self._stays, self._changes)
 
 
 class _Changes:
-    """The rows that pages delete, replace and add."""
-
     def __init__(self, pages: PageSample | None) -> None:
         self._pages = pages
         self.new: pa.Table | None = None
@@ -294,18 +288,15 @@ class _Changes:
 
     @cached_property
     def joined_rows(self) -> list[int]:
-        """The joined row of each page row."""
         produced = self._pages.produced if self._pages is not None else ()
         return [index for index, count in enumerate(produced) for _ in range(count)]
 
     def is_half(self, index: int) -> bool:
-        """Return whether a page row is one half of an update."""
         joined = self.joined_rows
         return self._pages is not None and index < len(joined) and self._pages.produced[joined[index]] > 1
 
     @property
     def writers(self) -> Sequence[int]:
-        """The writer of each page row; -1 if unknown."""
         return self._pages.writers if self._pages is not None else ()
 
 
@@ -333,15 +324,6 @@ class _Change:
 
 
 class _Story:
-    """The rows that the statement had to delete, change, add or keep.
-
-    Args:
-        old: the text of every former row, by row id.
-        texts: the same, in table order.
-        stays: the untouched ones.
-        changes: the pages' changes.
-    """
-
     def __init__(self, old: Mapping[str, str], texts: Sequence[str], stays: Any, changes: _Changes) -> None:
         self.gone: dict[str, _Change] = {}
         self.new: dict[str, _Change] = {}
@@ -361,19 +343,10 @@ class _Story:
 
 
 class _Wrong:
-    """Describes the wrong rows.
-
-    Args:
-        story: each row's role.
-        missing: the missing rows.
-        extra: the unexpected rows.
-    """
-
     def __init__(self, story: _Story, missing: pa.Table, extra: pa.Table) -> None:
         self._story, self._missing, self._extra = story, missing, extra
 
     def rows(self) -> tuple[WrongRow, ...]:
-        """Return the first wrong rows, unexpected ones before missing ones."""
         found = [self._one_too_many(*row) for row in _rows(self._extra)] + [
             self._one_missing(*row) for row in _rows(self._missing)
         ]
@@ -403,14 +376,12 @@ def _told(sentence: str, change: _Change) -> WrongRow:
 
 
 def _rows(table: pa.Table) -> list[tuple[str, str, Rows]]:
-    """Return the first rows, each with its text for comparison and its text for readers."""
     first = table.slice(0, SHOWN)
     values = [tuple(row.values()) for row in python_rows(first)]
     return [(text, _shown(row), row) for text, row in zip(_texts(first), values, strict=True)]
 
 
 def _texts(table: Any) -> list[str]:
-    """Return a text per row, equal for equal values."""
     return [repr(row) for row in zip(*(python_values(column) for column in table.columns), strict=True)]
 
 

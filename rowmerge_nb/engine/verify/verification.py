@@ -84,7 +84,6 @@ def begin_verification(
 
 
 def _rows_of(binding: TableBinding, memory: MemoryConnector, run: Callable[[str], Result]) -> pa.Table:
-    """Return the current rows of a table or DataFrame."""
     if binding.handle is None:
         frame = binding.dataframe
         return collected(frame) if is_spark_frame(frame) else frame
@@ -198,7 +197,6 @@ def _with_opinion(result: Result, record: VerificationRecord) -> Result:
 
 
 def _only(verifier: Verifier, one: str, other: str, where: str, columns: Sequence[ColumnMetadata]) -> list[str]:
-    """Return the rows that one table has more often than the other."""
     rows = f"(SELECT * FROM {one} EXCEPT ALL SELECT * FROM {other}) AS rest"
     total = verifier.rows(f"SELECT count(*) FROM {rows}")[0][0]
     if not total:

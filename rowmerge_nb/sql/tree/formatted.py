@@ -117,7 +117,6 @@ class Formatter:
         return self._predicate(node)
 
     def _predicate(self, node: s.Expression) -> str:
-        """Format a predicate; other expressions stay as written."""
         if isinstance(node, s.IsNull):
             return f"({self.write(node.value)} IS {'NOT ' if node.negated else ''}NULL)"
         if isinstance(node, s.Between):
@@ -182,7 +181,6 @@ class Formatter:
         return f"({' '.join(filter(None, [name, keys, self._ordered('', node.order_by), frame]))})"
 
     def _ordered(self, before: str, items: Iterable[s.SortItem]) -> str:
-        """Format an ORDER BY: always the direction, and NULLS FIRST or LAST if written."""
         sort_items = []
         for item in items:
             suffix = self.text[item.value.span.end : item.span.end].upper()

@@ -148,7 +148,6 @@ class _Queries(Formatter):
         return " ".join(node.span.of(self.text).split())
 
     def _inner(self, node: s.Relation, depth: int) -> str:
-        """Write what an alias stands behind."""
         written = self._relation(node, depth)
         return f"( {written}{_STEP * depth})" if isinstance(node, s.Aliased) else written
 

@@ -157,11 +157,6 @@ def read_stream(content: bytes, check: Callable[[pa.Schema], None] | None = None
 
 
 def _unpacked(message: pa.Message) -> int:
-    """Return the declared uncompressed size of a message's buffers.
-
-    Raises:
-        pa.ArrowInvalid: the header is damaged.
-    """
     try:
         buffers = _packed_buffers(memoryview(message.metadata))
         body = memoryview(message.body) if buffers else memoryview(b"")
@@ -258,7 +253,6 @@ def _repeated(array: pa.Array) -> int:
 
 
 def _longest(values: pa.Array) -> int:
-    """Return the bytes of the longest value, or of all nested values together."""
     text_types = (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
     if any(test(values.type) for test in text_types):
         return int(pc.max(pc.binary_length(values)).as_py() or 0)

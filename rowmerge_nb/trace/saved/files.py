@@ -134,7 +134,6 @@ def write_private(path: str | Path, content: bytes, what: str) -> None:
 
 
 def _checked_path(path: str | Path) -> Path:
-    """Return the path, or raise INVALID_ARGUMENTS."""
     if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
         raise RowMergeError(
             f"{path!r} is not the path of a file", code="INVALID_ARGUMENTS", hint="Give a path such as 'trace.json'."

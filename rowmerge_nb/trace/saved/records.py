@@ -92,7 +92,6 @@ def _record(file: zipfile.ZipFile) -> Record:
 
 
 def _check_header(header: Record) -> None:
-    """Check that the parts are consistent, since the reader relies on them."""
     columns = [column.name for column in header.columns]
     for at, column in enumerate([*header.columns, *([header.row_id] if header.row_id is not None else [])]):
         try:
@@ -122,7 +121,6 @@ def _entry(file: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _arrow(file: zipfile.ZipFile, name: str, schema: pa.Schema) -> list[pa.RecordBatch]:
-    """Read an Arrow stream that must have this schema."""
     content = _entry(file, name)
     try:
         pages = read_stream(content, lambda stream_schema: _check_channels(stream_schema, name, schema))

@@ -294,7 +294,6 @@ _READERS: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
 
 
 def _named(value: Any) -> str:
-    """Return a short description of a value."""
     if isinstance(value, dict):
         tag = value.get("is")
         return f"a {tag[:40]}" if isinstance(tag, str) else "an object"
@@ -324,7 +323,6 @@ def _check_plan(trace: Trace) -> None:
 
 
 def _check_pages(pages: PageSample, path: str) -> None:
-    """Check that the layout matches the pages, and that per-row fields cover every row."""
     layout = pages.layout
     _check_layout(layout, layout.after.count, pages.after, f"{path}.layout")
     if pages.transformed:
