@@ -13,11 +13,7 @@ ROW_CHANGES: Final = frozenset({"MERGE", "UPDATE", "DELETE"})
 
 
 class Flow(StrEnum):
-    """How UPDATE and DELETE run: as a MERGE, or in the older flow of updatable page sources.
-
-    >>> Flow.MERGE == "merge", f"{Flow.UPDATABLE}"
-    (True, 'updatable')
-    """
+    """How UPDATE and DELETE run: as a MERGE, or in the older flow of updatable page sources."""
 
     MERGE = "merge"
     UPDATABLE = "updatable"
@@ -41,11 +37,7 @@ CHOSEN_RULES: Final = (RepeatedMatches.TRINO, RepeatedMatches.STANDARD)
 
 
 class Dialect(StrEnum):
-    """The accepted SQL: Trino's, or also forms of MERGE of other engines.
-
-    >>> Dialect.EXTENDED == "extended"
-    True
-    """
+    """The accepted SQL: Trino's, or also forms of MERGE of other engines."""
 
     TRINO = "trino"
     EXTENDED = "extended"
@@ -68,11 +60,7 @@ class ExplainType(StrEnum):
 
 
 class ExplainFormat(StrEnum):
-    """The format of a printed plan.
-
-    >>> ExplainFormat("JSON") is ExplainFormat.JSON
-    True
-    """
+    """The format of a printed plan."""
 
     TEXT = "TEXT"
     JSON = "JSON"
@@ -80,11 +68,7 @@ class ExplainFormat(StrEnum):
 
 
 class TraceLevel(StrEnum):
-    """The rows in a trace: all of small statements and some of large ones; all; or none.
-
-    >>> [str(level) for level in TraceLevel]
-    ['auto', 'full', 'off']
-    """
+    """The rows in a trace: all of small statements and some of large ones; all; or none."""
 
     AUTO = "auto"
     FULL = "full"
@@ -92,11 +76,7 @@ class TraceLevel(StrEnum):
 
 
 class StatementState(StrEnum):
-    """The outcome of a statement: finished, failed, planned but not begun, or explained.
-
-    >>> StatementState.FINISHED == "finished"
-    True
-    """
+    """The outcome of a statement: finished, failed, planned but not begun, or explained."""
 
     FINISHED = "finished"
     FAILED = "failed"

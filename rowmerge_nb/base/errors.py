@@ -290,11 +290,7 @@ def _rebuild(cls: type[RowMergeError], message: str, state: dict[str, Any]) -> R
 
 
 class ParseError(RowMergeError):
-    """The text does not match the accepted grammar.
-
-    >>> ParseError("mismatched input 'BY'. Expecting: 'AND', 'THEN'", line=1, column=68).code
-    'SYNTAX_ERROR'
-    """
+    """The text does not match the accepted grammar."""
 
     default_code = "SYNTAX_ERROR"
 
@@ -303,10 +299,7 @@ class AnalysisError(RowMergeError):
     """Names, types or clauses of the statement do not fit its tables.
 
     Args:
-        properties: for INVALID_TABLE_PROPERTY, the names of the properties; the engine sets the position to the first.
-
-    >>> AnalysisError("Column 'x' is ambiguous", code="AMBIGUOUS_NAME", line=3, column=4).line
-    3
+        properties: for INVALID_TABLE_PROPERTY, the property names; the engine sets the position to the first.
     """
 
     default_code = "TYPE_MISMATCH"
@@ -362,20 +355,13 @@ class StatementInterrupted(ExecutionError):
     """The user interrupted the statement; its Spark work was cancelled and the transaction rolled back.
 
     If the interrupt came during the commit, ``changed`` is True and ``result`` is the complete result.
-
-    >>> StatementInterrupted("The statement was interrupted").code
-    'USER_CANCELED'
     """
 
     default_code = "USER_CANCELED"
 
 
 class ConnectorError(RowMergeError):
-    """A connector rejects an operation, or its store does not respond.
-
-    >>> ConnectorError("This connector does not support modifying table rows").code
-    'NOT_SUPPORTED'
-    """
+    """A connector rejects an operation, or its store does not respond."""
 
     default_code = "NOT_SUPPORTED"
 

@@ -38,9 +38,6 @@ class PrivateDirectory:
     Raises:
         SetupError: GENERIC_INSUFFICIENT_RESOURCES if the disk is full, PERMISSION_DENIED if it cannot be written.
 
-    Attributes:
-        path: its path.
-
     >>> private = PrivateDirectory()
     >>> oct(private.path.stat().st_mode & 0o777)
     '0o700'

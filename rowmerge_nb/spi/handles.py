@@ -74,7 +74,6 @@ class ColumnHandle:
     """A column as the connector names it.
 
     Args:
-        name: the name as written when the table was created.
         type: its SQL type; an Arrow type is converted. A row id may have any type, usually a row.
         carried: in a read, no expression uses the column, and its values only travel with the row. A store that does not validate
             values may return NULL for an invalid one. An UPDATE does not write the column.

@@ -129,9 +129,8 @@ class ConnectorMetadata(ABC):
     and ``begin_merge`` as the last step of planning. Then sinks work in tasks, and ``finish_merge`` precedes the commit. EXPLAIN
     never calls ``begin_merge``.
 
-    The older flow of DELETE and UPDATE calls ``get_delete_row_id_column_handle`` and ``begin_delete``, or
-    ``get_update_row_id_column_handle`` and ``begin_update``. Then updatable page sources work in tasks, and ``finish_delete`` or
-    ``finish_update`` follows. There is no paradigm and no layout, since rows are changed where they were read.
+    The older flow calls the row id and begin methods of DELETE or UPDATE, then updatable page sources in tasks, then the finish
+    method. It has no paradigm and no layouts.
     """
 
     # -- tables ---------------------------------------------------------------------------------------------------
@@ -167,12 +166,11 @@ class ConnectorMetadata(ABC):
     def wait_for_turn(self, session: ConnectorSession, name: SchemaTableName, seconds: float, *, appends: bool = False) -> bool:
         """Wait until no earlier statement changes the table, and return whether the turn has come.
 
-        The engine calls it before it looks up the target of MERGE, UPDATE, DELETE, TRUNCATE, ALTER TABLE, COMMENT or `restore`,
-        and for an INSERT before `finish_insert`. It repeats the call until the turn has come or ten minutes have passed. The turn
-        ends with commit or rollback.
+        The engine calls it before it looks up the target of a changing statement other than INSERT, and before an INSERT's
+        `finish_insert`. It repeats the call for up to ten minutes. The turn ends with commit or rollback.
 
-        A store that fails the later of two changes can queue them here, so that a slow statement does not always lose against
-        fast ones. Correctness does not depend on it. By default there is no queue. Trino has no such call.
+        A store that fails the later of two changes can queue them here, so that slow statements do not always lose. By default
+        there is no queue. Trino has no such call.
 
         Args:
             session: the session.
@@ -221,7 +219,7 @@ class ConnectorMetadata(ABC):
         return self.get_versioned_table_handle(session, name, version)
 
     def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
-        """Return the commit time, with a zone, of the version that a handle reads; None (the default) if unknown."""
+        """Return the commit time, with a zone, of the handle's version; None (the default) if unknown."""
         return None
 
     def restore_table(
@@ -379,10 +377,9 @@ class ConnectorMetadata(ABC):
     ) -> ConnectorTableHandle:
         """Return a handle for the table with additional last columns, for ``MERGE WITH SCHEMA EVOLUTION``.
 
-        This call, which EXPLAIN makes too, changes nothing. Reads through the handle return NULL for the new columns.
-        ``get_table_metadata`` shows the columns as the store will have them, possibly with a wider type. A merge begun with the
-        handle adds the columns in its own commit, even if no row changes: readers see both or neither. The commit raises
-        TRANSACTION_CONFLICT if the table's columns were altered meanwhile.
+        This call, which EXPLAIN makes too, changes nothing. Reads through the handle return NULL for the new columns;
+        ``get_table_metadata`` may show a wider type. A merge begun with the handle adds the columns in its own commit, even if no
+        row changes. The commit raises TRANSACTION_CONFLICT if the table's columns were altered meanwhile.
 
         Args:
             session: the statement's session.

@@ -15,7 +15,6 @@ class Written:
     Args:
         kind: a singular noun: ``data file``, ``delete_delta file``, ``UPDATE statement``.
         name: the path below the table's location, or the SQL.
-        rows: its rows, or the rows it changed; None if unknown.
     """
 
     kind: str

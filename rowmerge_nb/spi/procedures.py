@@ -69,9 +69,8 @@ class TableProcedure:
     """A procedure for ``ALTER TABLE t EXECUTE name(argument => value)`` (Trino's ``TableProcedureMetadata``).
 
     `ConnectorMetadata.get_table_handle_for_execute` is called first. A procedure that does not rewrite rows then runs on the
-    driver in ``execute_table_execute``. For one that does, ``begin_table_execute`` returns the rows to read and the destination
-    (`TableExecution`), tasks copy the rows, and ``finish_table_execute`` gets the fragments. Either change becomes visible with
-    the commit.
+    driver in ``execute_table_execute``. One that does runs like an INSERT from ``begin_table_execute`` to
+    ``finish_table_execute``, see `TableExecution`. Either change becomes visible with the commit.
 
     Args:
         name: its name in capitals, like unquoted names.

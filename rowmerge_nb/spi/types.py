@@ -128,29 +128,17 @@ _MOST_DIGITS: Final = 38
 
 
 def decimal_of(precision: int, scale: int = 0) -> Type:
-    """Return decimal(precision, scale); Trino's bare DECIMAL is decimal(38,0).
-
-    >>> str(decimal_of(38))
-    'decimal(38,0)'
-    """
+    """Return decimal(precision, scale); Trino's bare DECIMAL is decimal(38,0)."""
     return Type("decimal", (precision, scale))
 
 
 def array_of(element: Type) -> Type:
-    """Return an array type.
-
-    >>> str(array_of(INTEGER))
-    'array(integer)'
-    """
+    """Return an array type."""
     return Type("array", (element,))
 
 
 def map_of(key: Type, value: Type) -> Type:
-    """Return a map type.
-
-    >>> str(map_of(VARCHAR, BIGINT))
-    'map(varchar, bigint)'
-    """
+    """Return a map type."""
     return Type("map", (key, value))
 
 

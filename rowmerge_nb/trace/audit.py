@@ -78,10 +78,8 @@ class AuditedRow:
     """The differing rows of one key.
 
     Args:
-        missing: the missing rows, with duplicates.
         journeys: the related joined rows, each with its clause and the reasons.
         where: the result of WHERE, for a row that an UPDATE or DELETE does not select.
-        causes: the known differences that explain it.
         remark: how they apply to this row, or ``""``.
     """
 
@@ -103,7 +101,6 @@ class Explanation:
     Args:
         sentence: what the other engine seems to have done.
         rows: how many differing rows it explains.
-        of: how many were examined.
         statement: a statement that yields these rows, or ``""``.
     """
 
@@ -120,12 +117,8 @@ class Audit:
 
     Args:
         before: the state it was evaluated on, in words, and ``after`` the state it was compared with.
-        clauses: the clauses with the joined rows each takes.
-        columns: names and SQL types of the table's columns.
         rows: the first differing rows.
         told: how many missing and unexpected rows these are.
-        repeated: target rows with several matches, where Trino would fail or leave several versions.
-        seconds: duration per step.
     """
 
     statement: str

@@ -109,12 +109,10 @@ class Journey:
 
     Args:
         source: its values by column, and ``target`` those of the target row; None without such a row.
-        passed: numbers of applicable clauses whose conditions were not true.
         case_number: the clause that fired; -1 for none.
         becomes: the letters of the processor's output rows; ``""`` if the row was dropped.
         writers: the writer of each output row; -1 if unknown.
         on: ON's result; None for an unmatched row or if unknown.
-        verdicts: the result of each clause, in order.
         made: the new row by column, if any.
         page_row: its index in the sampled page.
         barred: for an unmatched source row, the part of ON that its own NULL makes unknown for every target row.

@@ -64,11 +64,9 @@ class NearRow:
 
     Args:
         row: the source row's number, from 0; None for a target row or unnumbered source rows.
-        key: its key values, in the order of the terms.
         nearest: the nearest key; None if nothing is near.
         separations: the differences, for keys that differ.
         answers: the results of the other ON conditions for the pair, in the order of the terms; empty if nothing is near.
-        alike: how many rows of the other side have this key.
         taken: a row of the other side with this key has a match of its own.
     """
 

@@ -34,8 +34,6 @@ class BranchRecord:
     Args:
         number: case number; -1 for ELSE.
         operation: its operation; ``Operation.NONE`` for ELSE and DO NOTHING.
-        matched: whether the clause is WHEN MATCHED; None for ELSE.
-        values: the merge row's value per table column (``NULL`` for null).
         present: the merge row's field ``present``: whether there is a target row.
         assigned: the columns of SET or of the INSERT's list, in that order.
     """
@@ -158,9 +156,6 @@ class NodeRecord:
         kind: the class name: ``TableScan``, ``Join``, ``MarkDistinct``, ``DuplicateCheck``, ``MergeProcessor``, ...
         name: Trino's name (``RightJoin``, ``Filter``, ``TableCommit``).
         arguments: the text after the name: ``accounts t``, ``t.customer = s.customer``, ``(unique_id, case_number)``.
-        layout: output symbols with types as text.
-        meaning: one sentence for newcomers.
-        branches: the CASE's branches, ELSE last, of the Project that has it.
         trino: its arguments as Trino prints them.
         would: for a plan that did not run, the estimated or known output rows.
     """

@@ -16,7 +16,6 @@ class CodeFrame:
     """A line of the connector's code in a traceback.
 
     Args:
-        file: the path, or the name of a notebook cell, ``cell In[3]``.
         code: the line and its neighbors, each with its number; empty if the file cannot be read.
 
     >>> frame = CodeFrame("shop.py", 34, "finish", ((33, "def finish(self):"), (34, "    return self.fragmnts")))
@@ -67,11 +66,8 @@ class Raised:
     """An error that a contract call raised.
 
     Args:
-        caller: ``coordinator``, ``writer``, or ``split`` for a read.
         call: which of the caller's calls of this method it was, from 1.
-        frames: the lines of the connector's code, the innermost last, without this package's and libraries' frames.
         page: the first rows of the page argument; None without one, or if the rows are too large.
-        handle: the ``repr`` of the handle, truncated; ``""`` if the call has none.
         causes: the chain of causes, the nearest first.
 
     >>> raised = Raised("store_merged_rows", "writer", 0, 2, "KeyError", "'nmae'")

@@ -67,20 +67,13 @@ class Record:
     """The input of a statement's connector.
 
     Args:
-        kind: ``MERGE``, ``UPDATE``, ``DELETE``, ``INSERT`` or ``CREATE TABLE AS``.
-        name: the target's catalog, schema and table.
-        row_id: the row id column; None for inserts.
-        properties: the table's properties that are plain data.
-        era: the page layout's era.
         redistribution: indices of the insert layout's columns.
         updated: in the current era, the columns assigned by UPDATE per case number; in the older flow, those of the UPDATE under
             0.
         channels: in the older flow of an UPDATE, the page channel of each updated column and of the row id.
-        pages: the pages; those of one writer are in order.
         left_out: omitted pages per writer; they precede its last page.
         every: one row in this many was kept.
         rows: the target's rows before: its columns, then the row id; None if unreadable.
-        row_count: the target's rows, as far as counted.
 
     >>> record = Record(statement="DELETE FROM t", kind="DELETE", name=("memory", "default", "t"), connector="memory",
     ...                 columns=(RecordedColumn("id", "bigint"),), row_id=RecordedColumn("$row_id", "bigint"))

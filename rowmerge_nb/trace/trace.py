@@ -30,12 +30,9 @@ class Call:
     Args:
         order: position in the log, from 1: the coordinator's calls before the tasks, the tasks' calls by writer, the
             coordinator's after.
-        caller: ``coordinator``, ``writer``, or ``split`` in the older flow.
         given: the arguments besides the session and handles, abbreviated: ``2 fragments``, ``D 3, I 2``.
         gave: the result, abbreviated: ``DELETE_ROW_AND_INSERT_ROW``, ``1 fragment``; ``""`` for nothing or unknown.
         bytes: size of the page or of the fragments.
-        started: seconds since the statement began, on the caller's clock.
-        error: the message of the error it raised.
         injected: the injected fault if it raised nothing, in the syntax of the option ``fault``.
 
     >>> Call(1, "writer", "finish", number=0).where
@@ -144,13 +141,10 @@ class PageSample:
         writers: the writer (older flow: split) per row of ``after``; -1 if unknown.
         witness: both sides' values per row of ``before``: structs ``source`` and ``target`` (NULL if unmatched), int64
             ``source_row`` (position in the source). None if rows do not carry it.
-        total_before: rows that entered ``transform_page`` in the whole statement.
         transformed: False without ``transform_page`` (DELETE and the older flow): ``before`` equals ``after``.
         truths: a text channel per condition (``on`` or the clause's number), with a letter for each part in the order of
             `Term.walk`: ``t`` true, ``f`` false, ``u`` unknown, ``e`` failed, ``?`` not known. NULL if the condition was not
             evaluated for the row. None if rows do not carry both sides' values.
-        tasks: rows of ``before`` per task, in task order; empty if unknown.
-        placement: how the exchange assigned writers; None without an exchange.
     """
 
     before: pa.RecordBatch
@@ -196,7 +190,6 @@ class StoredSample:
     UPDATE.
 
     Args:
-        total: how many rows the sink got.
         layout: the channels of a sink's page; None for a page source.
     """
 
@@ -257,7 +250,6 @@ class DuplicateGroup:
     """A target row with several matches.
 
     Args:
-        row_id: the row id as plain Python data.
         target: its values by column; empty if they could not be fetched.
         sources: the first matching source rows.
         case_number: the clause that fired more than once; None if several clauses are involved.
@@ -370,19 +362,14 @@ class Trace:
     Args:
         kind: the first words of the statement (``MERGE``, ``CREATE TABLE AS``, ``SHOW TABLES``, ...), or ``RESTORE`` or ``UNDO``.
         state: ``finished``, ``failed``, ``planned`` (dry run) or ``explained``.
-        skipped: IF EXISTS or IF NOT EXISTS made it a no-op.
         target: the target's name as written; ``qualified`` is its full name.
         name: catalog, schema and table of a statement that changes rows.
         paradigm: the row change paradigm; ``""`` for other statements.
         era: ``documents`` or ``current``; ``duplicates`` is ``trino`` or ``standard``.
-        flow: ``merge``, or ``updatable`` if the reading page sources changed the rows.
         committed: False for a rehearsal or an unfinished statement.
-        level: ``auto``, ``full`` or ``off``.
-        plan: the plan's nodes in preorder.
         rows: per node id the input rows per source, and the output rows; None if unknown.
         clauses: the WHEN clauses with counts (MERGE only).
         on: the ON condition (MERGE only).
-        near: the nearest keys of unmatched rows, if they were searched for.
         joined: output rows of the join: ``matched`` plus ``unmatched`` plus, under FULL, ``alone`` (target rows without a source
             row). ``source_rows`` counts the source if known.
         count: rows changed; None unless it finished.
@@ -391,12 +378,9 @@ class Trace:
         pages: input and output of ``transform_page``; in the older flow, the changed rows on both sides.
         asked: joined rows requested by a condition.
         untouched: the first target rows that were not joined or not selected by WHERE; None if unknown.
-        stored: samples of what the sinks or page sources got.
         output: the written files and statements; None if the connector does not report them, or the statement did not finish.
-        duplicate_groups: target rows with several matches, for a failed check or a warning.
         multiple_matches: the match patterns of such rows; None if unknown.
         raised: errors of the connector's code: the one that ended the statement, then those of the cleanup.
-        seconds: duration per step.
         added: columns added to the target with their types; for an unfinished statement, those it would have added.
         version_before: the target's version before the statement, and ``version_after`` that of its commit; None without
             versions.

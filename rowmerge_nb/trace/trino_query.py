@@ -57,7 +57,6 @@ class TrinoNode:
     """A plan node as EXPLAIN names it, with its operators.
 
     Args:
-        name: ``MergeProcessor``, ``ScanFilterProject``, ``LeftJoin``, ...
         descriptor: the arguments after the name.
         sources: the nodes below; for a RemoteSource, the roots of its stages.
     """
@@ -99,7 +98,6 @@ class TrinoQuery:
     """A query that ran on Trino.
 
     Args:
-        state: ``FINISHED``, ``FAILED``, ...
         error: the name of the error code, or ``""``.
     """
 

@@ -57,7 +57,6 @@ class Request:
     """The arguments of an audit.
 
     Args:
-        statement: the statement's text.
         table: the table's name; None for the statement's target.
         before: the version before, or its rows.
         after: the version afterwards, or its rows; None for the current one.

@@ -126,12 +126,8 @@ class _Instead(Mapping["TableName", "TableName"]):
 
     Args:
         audited: the audit's tables; sources are added when the statement names them.
-        target: the audited table's name.
         sources: the user's versions or rows by full names; ``()`` for all others.
         moment: the time of the other engine's commit, if known.
-        runner: looks tables up.
-        options: the statement's options.
-        notices: collects what is read.
     """
 
     audited: AuditedTables
@@ -148,10 +144,10 @@ class _Instead(Mapping["TableName", "TableName"]):
             raise KeyError(name)
         if name not in self.known:
             self.known[name] = _BEFORE if name == self.target else self._source(name)
-        found = self.known[name]
-        if found is None:
+        replacement = self.known[name]
+        if replacement is None:
             raise KeyError(name)
-        return AUDITED, found.schema, found.table
+        return AUDITED, replacement.schema, replacement.table
 
     def __iter__(self) -> Iterator[TableName]:
         return iter(self.known)
@@ -160,11 +156,11 @@ class _Instead(Mapping["TableName", "TableName"]):
         return len(self.known)
 
     def _source(self, name: TableName) -> SchemaTableName | None:
-        connector, shown = self.runner.catalogs.connectors[name[0]], ".".join(name)
+        connector, full_name = self.runner.catalogs.connectors[name[0]], ".".join(name)
         own_name, here = SchemaTableName(*name[1:]), SchemaTableName(f"{name[0]}.{name[1]}", name[2])
-        given = self.sources.get(name, self.sources.get(()))
-        if isinstance(given, TableState):
-            self.audited.tables[here] = given
+        point = self.sources.get(name, self.sources.get(()))
+        if isinstance(point, TableState):
+            self.audited.tables[here] = point
             return here
         transaction = connector.begin_transaction()
         try:
@@ -173,17 +169,17 @@ class _Instead(Mapping["TableName", "TableName"]):
             now = metadata.get_table_handle(session, own_name)
             if now is None:
                 return None
-            if given is not None:
-                self.audited.tables[here] = TableState(connector, own_name, version_of(given))
+            if point is not None:
+                self.audited.tables[here] = TableState(connector, own_name, version_of(point))
                 return here
             if not metadata.keeps_versions:
                 self.notices.append(
-                    f"{shown} is read as it is now: its store keeps no versions, so that nobody knows whether it has changed since."
+                    f"{full_name} is read as it is now: its store keeps no versions, so that nobody knows whether it has changed since."
                 )
                 return None
             committed = metadata.get_version_time(session, now)
             if self.moment is None or committed is None:
-                self.notices.append(f"{shown} is read as it is now: when the other engine read it is not known.")
+                self.notices.append(f"{full_name} is read as it is now: when the other engine read it is not known.")
                 return None
             if committed <= self.moment:
                 return None
@@ -191,12 +187,12 @@ class _Instead(Mapping["TableName", "TableName"]):
             try:
                 metadata.get_versioned_table_handle(session, own_name, then)
             except ConnectorError as error:
-                self.notices.append(f"{shown} has changed since, and is read as it is now: {error.message}.")
+                self.notices.append(f"{full_name} has changed since, and is read as it is now: {error.message}.")
                 return None
             self.audited.tables[here] = TableState(connector, own_name, then)
             moment = self.moment.astimezone(dt.UTC)
             self.notices.append(
-                f"{shown} has changed since, and is read as it was at {moment:%Y-%m-%d %H:%M:%S} UTC, when the other engine committed."
+                f"{full_name} has changed since, and is read as it was at {moment:%Y-%m-%d %H:%M:%S} UTC, when the other engine committed."
             )
             return here
         finally:
@@ -207,12 +203,7 @@ class Audited:
     """The audited table before and after, and its sources.
 
     Args:
-        runner: runs the engine's statements.
-        name: the table's full name.
-        before: its state before the statement.
-        after: its state afterwards.
         sources: versions or rows of sources by full names; ``()`` for all others.
-        options: the statement's options.
 
     Raises:
         RowMergeError: a state is unavailable, or the two do not fit.
@@ -258,9 +249,9 @@ class Audited:
         before, after = bindings[_BEFORE], bindings[_AFTER]
         columns = [[(c.name.lower(), c.type) for c in binding.columns] for binding in (before, after)]
         if columns[0] != columns[1]:
-            shown = ["; ".join(f"{name} {kind}" for name, kind in found) for found in columns]
+            column_texts = ["; ".join(f"{name} {sql_type}" for name, sql_type in side) for side in columns]
             raise ConnectorError(
-                f"Table '{self._name}' has other columns before ({shown[0]}) than after ({shown[1]})",
+                f"Table '{self._name}' has other columns before ({column_texts[0]}) than after ({column_texts[1]})",
                 code="INVALID_ARGUMENTS",
                 hint="An audit is about one statement: give states between which the table was not altered.",
             )
@@ -270,8 +261,8 @@ class Audited:
         numbers = [state.version.version for state in states if state.version is not None]
         same = states[0].connector is states[1].connector
         backwards = then is not None and now is not None and now < then
-        counted = same and len(numbers) == 2 and all(isinstance(n, int) for n in numbers) and then is None
-        if same and (backwards or (counted and numbers[1] < numbers[0])):  # type: ignore[operator]
+        are_numbered = same and len(numbers) == 2 and all(isinstance(n, int) for n in numbers) and then is None
+        if same and (backwards or (are_numbered and numbers[1] < numbers[0])):  # type: ignore[operator]
             raise ConnectorError(
                 f"The state after ({numbers[1] if len(numbers) > 1 else 'now'}) is older than the state before ({numbers[0]})",
                 code="INVALID_ARGUMENTS",
@@ -295,14 +286,14 @@ class Audited:
                 transaction.rollback()
 
     def _binding(self, tables: StatementTables, name: SchemaTableName) -> TableBinding:
-        found = tables.resolve((AUDITED, name.schema, name.table))
-        if found is None:
+        binding = tables.resolve((AUDITED, name.schema, name.table))
+        if binding is None:
             raise ConnectorError(
                 f"Table '{self._name}' does not exist",
                 code="TABLE_NOT_FOUND",
                 hint="Give frames as before and after, or name a table of the engine.",
             )
-        return found
+        return binding
 
     # -- what is asked --------------------------------------------------------------------------------------------
 
@@ -339,15 +330,15 @@ class Audited:
             scans = {side: transaction.scans.whole_table(bindings[name]) for name, side in ((_BEFORE, -1), (_AFTER, 1))}
             if self.is_small:
                 blobs = [blob for side, scan in scans.items() for blob in HashPass(scan, side, 1).blobs(_read(scan))]
-                found = pa.Table.from_batches(NetPass()(blobs), NET)
+                net_rows = pa.Table.from_batches(NetPass()(blobs), NET)
             else:
-                found = self._net(transaction, scans)
-        bags = [Bag.from_bytes(cell.as_py()) for cell in found.column("bag")]
+                net_rows = self._net(transaction, scans)
+        bags = [Bag.from_bytes(cell.as_py()) for cell in net_rows.column("bag")]
         whole = Bag.of(
             np.concatenate([np.zeros(0, np.uint64), *(bag.hashes for bag in bags)]),
             np.concatenate([np.zeros(0, np.int64), *(bag.counts for bag in bags)]),
         )
-        return sum(found.column("minus").to_pylist()), sum(found.column("plus").to_pylist()), whole
+        return sum(net_rows.column("minus").to_pylist()), sum(net_rows.column("plus").to_pylist()), whole
 
     def _net(self, transaction: StatementTransaction, scans: Mapping[int, ScanPass]) -> pa.Table:
         from pyspark.sql import functions as F  # noqa: N812
@@ -379,20 +370,20 @@ class Audited:
         places = tuple(self.names.index(name) for name in key)
         with self._reading() as (transaction, bindings):
             scan = transaction.scans.whole_table(bindings[_AFTER if after else _BEFORE])
-            schema = pa.schema([pa.field(f"c{i}", for_spark(kind.arrow)) for i, (_, kind) in enumerate(self.columns)])
+            schema = pa.schema([pa.field(f"c{i}", for_spark(sql_type.arrow)) for i, (_, sql_type) in enumerate(self.columns)])
             task = FindPass(scan, schema, hashes, keys, places, most)
-            wanted = pa.schema([pa.field(name, kind.arrow) for name, kind in self.columns])
+            target_schema = pa.schema([pa.field(name, sql_type.arrow) for name, sql_type in self.columns])
             if self.is_small:
-                pages = [pa.RecordBatch.from_arrays(page.columns, schema=wanted) for page in task.found(_read(scan))]
-                return pa.Table.from_batches(pages, wanted)
+                pages = [pa.RecordBatch.from_arrays(page.columns, schema=target_schema) for page in task.found(_read(scan))]
+                return pa.Table.from_batches(pages, target_schema)
             spark, tables = self._runner.session.spark, transaction.scans
             with interrupts_afterwards():
                 rows = tables.in_tasks(tables.splits_in_tasks(len(scan.splits)), task, schema)
-            found = collect(spark, rows, transaction.session.query_id, transaction.cancelled)[:most].combine_chunks()
-        if not found.num_rows:
-            return wanted.empty_table()
-        arrays = [conform(column.combine_chunks(), f.type) for column, f in zip(found.columns, wanted, strict=True)]
-        return pa.Table.from_arrays(arrays, schema=wanted)
+            rows_found = collect(spark, rows, transaction.session.query_id, transaction.cancelled)[:most].combine_chunks()
+        if not rows_found.num_rows:
+            return target_schema.empty_table()
+        arrays = [conform(column.combine_chunks(), f.type) for column, f in zip(rows_found.columns, target_schema, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=target_schema)
 
 
 def _read(scan: ScanPass) -> Iterator[pa.RecordBatch]:
@@ -400,15 +391,15 @@ def _read(scan: ScanPass) -> Iterator[pa.RecordBatch]:
 
 
 def _like(rows: pa.Table, columns: tuple[ColumnMetadata, ...]) -> pa.Table:
-    given = {column.lower(): column for column in rows.column_names}
-    known = [column.name for column in columns]
-    if set(given) != {column.lower() for column in known}:
+    columns_by_name = {column.lower(): column for column in rows.column_names}
+    column_names = [column.name for column in columns]
+    if set(columns_by_name) != {column.lower() for column in column_names}:
         raise ConnectorError(
-            f"The rows that were given have the columns {', '.join(rows.column_names)}; the table has {', '.join(known)}",
+            f"The rows that were given have the columns {', '.join(rows.column_names)}; the table has {', '.join(column_names)}",
             code="INVALID_ARGUMENTS",
             hint="Give rows with all columns of the table, and no others.",
         )
-    ordered = rows.select([given[column.lower()] for column in known]).rename_columns(known)
+    ordered = rows.select([columns_by_name[column.lower()] for column in column_names]).rename_columns(column_names)
     try:
         return ordered.cast(schema_of(columns))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

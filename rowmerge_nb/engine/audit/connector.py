@@ -134,8 +134,8 @@ class AuditedTables(Connector):
     def splits(self, handle: AuditedTableHandle, session: ConnectorSession, constraint: Constraint) -> list[AuditedSplit]:
         """Return the splits of a table's store."""
         manager = self.tables[handle.name].connector.get_split_manager()
-        found = manager.get_splits(handle.transaction, session, handle.table, constraint)
-        return [AuditedSplit(split, number) for number, split in enumerate(found)]
+        splits = manager.get_splits(handle.transaction, session, handle.table, constraint)
+        return [AuditedSplit(split, number) for number, split in enumerate(splits)]
 
 
 class _AuditedSplits(ConnectorSplitManager):

@@ -117,34 +117,34 @@ def spark_columns(name: str, frame: Any) -> FrameTable:
     """Return the columns of a Spark frame with SQL types, without computing rows."""
     from rowmerge_nb.engine.spark.spark_types import from_spark_type
 
-    def column(label: str, kind: Any) -> tuple[Type, None] | AnalysisError:
+    def column(label: str, spark_type: Any) -> tuple[Type, None] | AnalysisError:
         try:
-            return from_spark_type(kind), None
+            return from_spark_type(spark_type), None
         except _FAILURES as error:
             return _untyped(name, label, error)
 
     with interrupts_afterwards():
         fields = [(field.name, field.dataType) for field in frame.schema.fields]
-    return _table(name, [(label, partial(column, label, kind)) for label, kind in fields], None)
+    return _table(name, [(label, partial(column, label, spark_type)) for label, spark_type in fields], None)
 
 
 def _table(name: str, columns: list[tuple[str, Callable[[], Any]]], rows: int | None) -> FrameTable:
     counts = Counter(column.lower() for column, _ in columns)
-    found: dict[str, ColumnMetadata] = {}
+    metadata: dict[str, ColumnMetadata] = {}
     values: list[Any] = []
-    refused: dict[str, AnalysisError] = {}
+    errors: dict[str, AnalysisError] = {}
     for column, read in columns:
-        if column.lower() in found:
+        if column.lower() in metadata:
             continue
-        given = _repeated(name, column) if counts[column.lower()] > 1 else read()
-        if isinstance(given, AnalysisError):
-            refused[column], given = given, (UNKNOWN, pa.chunked_array([pa.nulls(rows or 0)]))
-        kind, array = given
-        comment = refused[column].message if column in refused else None
-        found[column.lower()] = ColumnMetadata(column, kind, comment=comment)
+        result = _repeated(name, column) if counts[column.lower()] > 1 else read()
+        if isinstance(result, AnalysisError):
+            errors[column], result = result, (UNKNOWN, pa.chunked_array([pa.nulls(rows or 0)]))
+        sql_type, array = result
+        comment = errors[column].message if column in errors else None
+        metadata[column.lower()] = ColumnMetadata(column, sql_type, comment=comment)
         values.append(array)
-    table = None if rows is None else pa.table(values, names=[column.name for column in found.values()])
-    return FrameTable(tuple(found.values()), table, refused)
+    table = None if rows is None else pa.table(values, names=[column.name for column in metadata.values()])
+    return FrameTable(tuple(metadata.values()), table, errors)
 
 
 def _repeated(name: str, column: str) -> AnalysisError:
@@ -159,10 +159,10 @@ def _column(name: str, column: str, read: Callable[[], tuple[Type, pa.ChunkedArr
     try:
         return read()
     except RefusedValueError as error:
-        shown = repr(error.value)
-        shown = shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}…"
+        display_value = repr(error.value)
+        display_value = display_value if len(display_value) <= _LONGEST_VALUE else f"{display_value[:_LONGEST_VALUE]}…"
         return AnalysisError(
-            f"Row {error.row} of column '{column}' of DataFrame '{name}' has {shown}, which is not taken: {error.reason}",
+            f"Row {error.row} of column '{column}' of DataFrame '{name}' has {display_value}, which is not taken: {error.reason}",
             code="NOT_SUPPORTED",
             hint="Rows are counted from 0. Change the value, or cast or drop the column.",
         )

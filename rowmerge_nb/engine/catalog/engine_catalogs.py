@@ -41,15 +41,7 @@ class Catalogs:
     """The catalogs of one engine, always including ``memory``.
 
     Args:
-        catalog: the default catalog.
-        schema: the default schema.
         spark: returns the Spark session; called only when rows are needed.
-
-    Attributes:
-        connectors: the connectors by catalog.
-        memory: the connector of the catalog ``memory``.
-        views: the views of all catalogs.
-        default: the default catalog and schema.
     """
 
     def __init__(self, catalog: str, schema: str, spark: Callable[[], Any]) -> None:
@@ -72,11 +64,11 @@ class Catalogs:
             ConnectorError: ALREADY_EXISTS if the name is taken.
             RowMergeError: INVALID_ARGUMENTS for an invalid name or connector.
         """
-        checked(name, "name", lambda given: isinstance(given, str) and bool(given), "the name of a catalog")
+        checked(name, "name", lambda argument: isinstance(argument, str) and bool(argument), "the name of a catalog")
         checked(
             connector,
             "connector",
-            lambda given: hasattr(given, "begin_transaction") and not isinstance(given, type),
+            lambda argument: hasattr(argument, "begin_transaction") and not isinstance(argument, type),
             "a connector, as IcebergConnector('warehouse')",
         )
         if name.lower() in self.connectors:

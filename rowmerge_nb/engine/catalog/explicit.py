@@ -114,9 +114,9 @@ class ExplicitTransaction:
         """End all catalogs' transactions, then raise the first error."""
         failures: list[tuple[str, Exception]] = []
         try:
-            for catalog, opened in list(self._open.items()):
+            for catalog, open_catalog in list(self._open.items()):
                 try:
-                    opened.connector.commit(opened.handle)
+                    open_catalog.connector.commit(open_catalog.handle)
                 except Exception as error:  # noqa: BLE001 - the others are ended all the same; it is raised below
                     failures.append((catalog, error))
                 else:

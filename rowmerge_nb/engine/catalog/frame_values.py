@@ -46,26 +46,26 @@ def exact_values(column: pa.ChunkedArray) -> tuple[Type, pa.ChunkedArray]:
     >>> str(kind), str(values.type)
     ('smallint', 'int16')
     """
-    kind = from_arrow(column.type)
+    sql_type = from_arrow(column.type)
     _check_names(column.type)
-    if column.type.equals(kind.arrow) and not pa.types.is_nested(column.type) and not pa.types.is_time(column.type):
-        return kind, column
+    if column.type.equals(sql_type.arrow) and not pa.types.is_nested(column.type) and not pa.types.is_time(column.type):
+        return sql_type, column
     chunks: list[pa.Array] = []
     row = 0
     for chunk in column.chunks:
-        chunks += _exact_chunks(chunk, kind.arrow, row)
+        chunks += _exact_chunks(chunk, sql_type.arrow, row)
         row += len(chunk)
-    return kind, pa.chunked_array(chunks, type=kind.arrow)
+    return sql_type, pa.chunked_array(chunks, type=sql_type.arrow)
 
 
-def _exact_chunks(array: pa.Array, wanted: pa.DataType, row: int) -> list[pa.Array]:
+def _exact_chunks(array: pa.Array, target: pa.DataType, row: int) -> list[pa.Array]:
     try:
-        return [_exact(array, wanted)]
+        return [_exact(array, target)]
     except (pa.ArrowInvalid, pa.ArrowCapacityError, OverflowError) as error:
         if len(array) <= 1:
             raise RefusedValueError(row, _shown(array), str(error)) from error
     half = len(array) // 2
-    return [*_exact_chunks(array[:half], wanted, row), *_exact_chunks(array[half:], wanted, row + half)]
+    return [*_exact_chunks(array[:half], target, row), *_exact_chunks(array[half:], target, row + half)]
 
 
 def _shown(array: pa.Array) -> object:
@@ -75,59 +75,59 @@ def _shown(array: pa.Array) -> object:
         return array[0]
 
 
-def _exact(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    kind = array.type
-    if isinstance(kind, pa.BaseExtensionType):
-        return _exact_extension(array, wanted)
-    if pa.types.is_dictionary(kind):
-        return _exact_dictionary(array, wanted)
-    if pa.types.is_run_end_encoded(kind):
-        return _exact_runs(array, wanted)
-    if pa.types.is_struct(wanted):
+def _exact(array: pa.Array, target: pa.DataType) -> pa.Array:
+    source = array.type
+    if isinstance(source, pa.BaseExtensionType):
+        return _exact_extension(array, target)
+    if pa.types.is_dictionary(source):
+        return _exact_dictionary(array, target)
+    if pa.types.is_run_end_encoded(source):
+        return _exact_runs(array, target)
+    if pa.types.is_struct(target):
         # Flattening makes fields of NULL rows NULL, which hides invalid values.
-        fields = [_exact(field, wanted.field(index).type) for index, field in enumerate(array.flatten())]
-        return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=array.is_null())
-    if pa.types.is_map(wanted):
-        return _exact_map(array, wanted)
-    if pa.types.is_list(wanted):
-        elements = _exact(pc.list_flatten(array), wanted.value_type)
+        fields = [_exact(field, target.field(index).type) for index, field in enumerate(array.flatten())]
+        return pa.StructArray.from_arrays(fields, fields=list(target), mask=array.is_null())
+    if pa.types.is_map(target):
+        return _exact_map(array, target)
+    if pa.types.is_list(target):
+        elements = _exact(pc.list_flatten(array), target.value_type)
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
-        return pa.ListArray.from_arrays(_offsets(lengths), elements, type=wanted, mask=array.is_null())
-    if pa.types.is_time(wanted):
+        return pa.ListArray.from_arrays(_offsets(lengths), elements, type=target, mask=array.is_null())
+    if pa.types.is_time(target):
         _check_clocks(array)
-    return array.cast(wanted)
+    return array.cast(target)
 
 
-def _exact_dictionary(array: pa.DictionaryArray, wanted: pa.DataType) -> pa.Array:
+def _exact_dictionary(array: pa.DictionaryArray, target: pa.DataType) -> pa.Array:
     try:
         decoded = array.dictionary_decode()
     except pa.ArrowNotImplementedError:
         # Arrow cannot take from views, such as Polars' categories: convert them to strings first.
-        return _exact(array.dictionary, wanted).take(array.indices)
-    return _exact(decoded, wanted)
+        return _exact(array.dictionary, target).take(array.indices)
+    return _exact(decoded, target)
 
 
-def _exact_runs(array: pa.RunEndEncodedArray, wanted: pa.DataType) -> pa.Array:
+def _exact_runs(array: pa.RunEndEncodedArray, target: pa.DataType) -> pa.Array:
     rows = np.arange(array.offset, array.offset + len(array))
     runs = np.searchsorted(array.run_ends.to_numpy(), rows, side="right")
     first, behind = (int(runs[0]), int(runs[-1]) + 1) if len(runs) else (0, 0)
-    return _exact(array.values[first:behind], wanted).take(pa.array(runs - first))
+    return _exact(array.values[first:behind], target).take(pa.array(runs - first))
 
 
-def _exact_extension(array: pa.ExtensionArray, wanted: pa.DataType) -> pa.Array:
+def _exact_extension(array: pa.ExtensionArray, target: pa.DataType) -> pa.Array:
     if array.type.extension_name == "arrow.uuid":
         return uuid_texts(array.storage)
     if array.type.extension_name == "arrow.bool8":
         return pc.not_equal(array.storage, 0)
-    return _exact(array.storage, wanted)
+    return _exact(array.storage, target)
 
 
-def _exact_map(array: pa.MapArray, wanted: pa.DataType) -> pa.Array:
+def _exact_map(array: pa.MapArray, target: pa.DataType) -> pa.Array:
     offsets = array.offsets.to_numpy()
     entries = slice(int(offsets[0]), int(offsets[-1])) if len(offsets) else slice(0, 0)
-    keys, items = _exact(array.keys[entries], wanted.key_type), _exact(array.items[entries], wanted.item_type)
+    keys, items = _exact(array.keys[entries], target.key_type), _exact(array.items[entries], target.item_type)
     places = pa.array(offsets - entries.start, pa.int32())
-    return pa.MapArray.from_arrays(places, keys, items, type=wanted, mask=array.is_null())
+    return pa.MapArray.from_arrays(places, keys, items, type=target, mask=array.is_null())
 
 
 def _offsets(lengths: np.ndarray) -> pa.Array:
@@ -144,9 +144,9 @@ def _check_clocks(array: pa.Array) -> None:
         raise pa.ArrowInvalid("no clock shows that time")
 
 
-def _check_names(kind: pa.DataType) -> None:
-    names = [field.name.lower() for field in kind if field.name] if pa.types.is_struct(kind) else []
+def _check_names(arrow_type: pa.DataType) -> None:
+    names = [field.name.lower() for field in arrow_type if field.name] if pa.types.is_struct(arrow_type) else []
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise TypeError(f"its rows have two fields named '{repeated}' (names are compared without case)")
-    for index in range(kind.num_fields):
-        _check_names(kind.field(index).type)
+    for index in range(arrow_type.num_fields):
+        _check_names(arrow_type.field(index).type)

@@ -51,15 +51,15 @@ class _CatalogView:
         for name in self._views.names(self.name, self._metadata, self._session):
             yield name, "VIEW"
 
-    def columns_of(self, name: SchemaTableName, kind: str) -> Sequence[ColumnMetadata]:
+    def columns_of(self, name: SchemaTableName, table_type: str) -> Sequence[ColumnMetadata]:
         """Return the columns of a table or view; none if it is unreadable."""
         if name.schema == INFORMATION_SCHEMA:
             return TABLES[name.table]
-        if kind == "VIEW":
+        if table_type == "VIEW":
             view = self._views.get(self.name, self._metadata, self._session, name)
             return () if view is None else view.columns
-        known = self._known(name)
-        return () if known is None else known.columns
+        table_metadata = self._known(name)
+        return () if table_metadata is None else table_metadata.columns
 
     def _known(self, name: SchemaTableName) -> ConnectorTableMetadata | None:
         try:

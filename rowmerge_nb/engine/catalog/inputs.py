@@ -42,8 +42,8 @@ def names_of(
     """
     if value is None or isinstance(value, str):
         return (value,) if value else ()
-    given = tuple(checked(value, argument, Iterable, form))
-    return tuple(checked(name, argument, str, form) for name in given)
+    names = tuple(checked(value, argument, Iterable, form))
+    return tuple(checked(name, argument, str, form) for name in names)
 
 
 def user_name() -> str:

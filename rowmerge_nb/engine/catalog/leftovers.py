@@ -28,8 +28,6 @@ class CatalogOrphans:
     """The orphans of one catalog.
 
     Args:
-        catalog: its name.
-        store: its type of store.
         orphans: the orphans found or removed.
         problem: why the store was not, or not fully, searched; ``""`` if it was.
     """
@@ -57,8 +55,8 @@ def orphans_of(connectors: Mapping[str, Connector], *, remove: bool) -> list[Cat
     def report(interrupt: BaseException) -> StatementInterrupted:
         if not remove:
             return StatementInterrupted("The search for leftovers was interrupted; nothing was removed", step="orphans")
-        begun = catalogs[len(answers)] if isinstance(interrupt, WaitEndedError) else ""
-        return _interrupted_removal(answers, catalogs, begun)
+        unfinished = catalogs[len(answers)] if isinstance(interrupt, WaitEndedError) else ""
+        return _interrupted_removal(answers, catalogs, unfinished)
 
     with interrupts_reported(report):
         for catalog in catalogs:
@@ -82,17 +80,17 @@ def _orphans_in(catalog: str, connector: Connector, *, remove: bool) -> CatalogO
         return CatalogOrphans(catalog, connector.name, problem=error_text(error))
 
 
-def _interrupted_removal(answers: Sequence[CatalogOrphans], catalogs: Sequence[str], begun: str) -> StatementInterrupted:
+def _interrupted_removal(answers: Sequence[CatalogOrphans], catalogs: Sequence[str], unfinished: str) -> StatementInterrupted:
     count = sum(len(answer.orphans) for answer in answers)
     finished = ", ".join(answer.catalog for answer in answers) or "no catalog"
     words = [f"{plural(count, 'leftover')} removed from {finished}"]
-    if begun:
-        words.append(f"some may be removed from {begun}")
-    if rest := [name for name in catalogs[len(answers) :] if name != begun]:
+    if unfinished:
+        words.append(f"some may be removed from {unfinished}")
+    if rest := [name for name in catalogs[len(answers) :] if name != unfinished]:
         words.append(f"nothing was removed from {', '.join(rest)}")
     return StatementInterrupted(
         f"The removal of leftovers was interrupted: {'; '.join(words)}",
         step="orphans",
-        changed=True if count else None if begun else False,
+        changed=True if count else None if unfinished else False,
         hint="Tables are as they were. engine.orphans() lists what is left.",
     )

@@ -40,16 +40,11 @@ class StatementTables:
     """Resolves names for one statement (`rowmerge_nb.sql.analyzer.analysis.Tables`).
 
     Args:
-        transaction: the statement's transaction.
-        connectors: the engine's catalogs.
-        default: the default catalog and schema.
         namespace: DataFrames by name; tables of the same name win.
         spark: returns the Spark session.
         registered: the identity of the DataFrame behind each table in memory, for which no notice is needed.
-        views: the views of all catalogs.
         copies: full names of tables, to those of their copies.
         versions: the versions of tables without one in the statement.
-        settings: session properties that were set.
     """
 
     def __init__(
@@ -93,44 +88,46 @@ class StatementTables:
         return self._found[name, version]
 
     def _resolve(
-        self, written: tuple[str, ...], frames: Sequence[str], version: ConnectorTableVersion | None
+        self, parts: tuple[str, ...], frames: Sequence[str], version: ConnectorTableVersion | None
     ) -> TableBinding | None:
-        named = self._completed(written)
-        former = self._versions.get(named) if version is None else None
+        full_name = self._completed(parts)
+        pinned_version = self._versions.get(full_name) if version is None else None
         # A copy has no former versions; the original table has them.
-        catalog, schema, table = self._copies.get(named, named) if version is None and former is None else named
+        catalog, schema, table = (
+            self._copies.get(full_name, full_name) if version is None and pinned_version is None else full_name
+        )
         if schema == INFORMATION_SCHEMA:
-            return self._information(written, named, version) if table in TABLES else None
-        told = (
+            return self._information(parts, full_name, version) if table in TABLES else None
+        system_table = (
             None
             if "$" not in table
             else self._transaction.metadata(catalog).get_system_table(self._transaction.session, SchemaTableName(schema, table))
         )
-        if told is not None:
-            return self._told(written, named, told, version)
+        if system_table is not None:
+            return self._told(parts, full_name, system_table, version)
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)
         name = SchemaTableName(schema, table)
-        if former is not None:
-            version, handle = former, metadata.get_former_table_handle(session, name, former)
+        if pinned_version is not None:
+            version, handle = pinned_version, metadata.get_former_table_handle(session, name, pinned_version)
         elif version is None:
             handle = metadata.get_table_handle(session, name)
         else:
             handle = metadata.get_versioned_table_handle(session, name, version)
         if handle is None:
-            return self._frame(str(frame_name(written[0], frames)), version) if frames else None
+            return self._frame(str(frame_name(parts[0], frames)), version) if frames else None
         qualified = f"{catalog}.{schema}.{table}"
         if any(self._registered.get(qualified) != id(self._namespace[frame]) for frame in frames):
-            self.notices.append(Notice(f"'{written[0]}' is the table {qualified}; the DataFrame of that name is not read"))
-        known = metadata.get_table_metadata(session, handle)
+            self.notices.append(Notice(f"'{parts[0]}' is the table {qualified}; the DataFrame of that name is not read"))
+        table_metadata = metadata.get_table_metadata(session, handle)
         rows = metadata.row_count(session, handle)
         return TableBinding(
-            display=".".join(written),
+            display=".".join(parts),
             catalog=catalog,
             name=(catalog, schema, table),
-            columns=known.columns,
+            columns=table_metadata.columns,
             view=f"rowmerge_{next(_views)}_view",
             handle=handle,
-            metadata=known,
+            metadata=table_metadata,
             row_count=rows,
             statistics=cache(partial(_statistics, metadata, session, handle)),
             is_read_by_tasks=cache(partial(self._transaction.scans.is_read_by_tasks, catalog, handle)),
@@ -139,32 +136,32 @@ class StatementTables:
         )
 
     def _information(
-        self, written: tuple[str, ...], name: tuple[str, str, str], version: ConnectorTableVersion | None
+        self, parts: tuple[str, ...], name: tuple[str, str, str], version: ConnectorTableVersion | None
     ) -> TableBinding:
         catalog, _, table = name
         transaction = self._transaction
         rows = information_rows(table, catalog, transaction.metadata(catalog), transaction.session, self._views)
-        return self._told(written, name, SystemTable(TABLES[table], rows), version)
+        return self._told(parts, name, SystemTable(TABLES[table], rows), version)
 
     def _told(
-        self, written: tuple[str, ...], name: tuple[str, str, str], told: SystemTable, version: ConnectorTableVersion | None
+        self, parts: tuple[str, ...], name: tuple[str, str, str], system_table: SystemTable, version: ConnectorTableVersion | None
     ) -> TableBinding:
         if version is not None:
-            raise AnalysisError(f"'{'.'.join(written)}' has no versions", code="NOT_SUPPORTED", hint="Leave FOR ... AS OF out.")
+            raise AnalysisError(f"'{'.'.join(parts)}' has no versions", code="NOT_SUPPORTED", hint="Leave FOR ... AS OF out.")
         return TableBinding(
-            display=".".join(written),
+            display=".".join(parts),
             catalog="",
             name=name,
-            columns=told.columns,
+            columns=system_table.columns,
             view=f"rowmerge_{next(_views)}_view",
-            dataframe=told.rows,
-            row_count=told.rows.num_rows,
-            is_read_by_tasks=partial(self._transaction.scans.is_read_by_tasks, "", None, told.rows),
+            dataframe=system_table.rows,
+            row_count=system_table.rows.num_rows,
+            is_read_by_tasks=partial(self._transaction.scans.is_read_by_tasks, "", None, system_table.rows),
         )
 
-    def _frame_names(self, written: str) -> Sequence[str]:
-        named = (name for name in self._namespace if isinstance(name, str) and name.lower() == written.lower())
-        return tuple(name for name in named if is_frame(self._namespace[name]))
+    def _frame_names(self, frame: str) -> Sequence[str]:
+        matches = (name for name in self._namespace if isinstance(name, str) and name.lower() == frame.lower())
+        return tuple(name for name in matches if is_frame(self._namespace[name]))
 
     def _frame(self, name: str, version: ConnectorTableVersion | None) -> TableBinding:
         if version is not None:
@@ -192,11 +189,11 @@ class StatementTables:
         """Complete a name by the default catalog and schema, and check that they exist."""
         catalog, schema, table = self._completed(parts)
         if not self.has_schema(catalog, schema):
-            known = self.schemas(catalog)
+            schemas = self.schemas(catalog)
             raise AnalysisError(
                 f"Schema '{schema}' does not exist",
                 code="SCHEMA_NOT_FOUND",
-                hint=did_you_mean(schema, known) or f"CREATE SCHEMA makes one. There are: {', '.join(known)}.",
+                hint=did_you_mean(schema, schemas) or f"CREATE SCHEMA makes one. There are: {', '.join(schemas)}.",
             )
         return catalog, schema, table
 
@@ -230,10 +227,10 @@ class StatementTables:
         This calls at most the default catalog and the named one.
         """
         catalog, schema = self._default
-        named = tuple(part.lower() for part in parts)
+        prefix = tuple(part.lower() for part in parts)
         tables: Sequence[str] = ()
         schemas: Sequence[str] = ()
-        match named:
+        match prefix:
             case ():
                 tables, schemas = self.relations(catalog, schema), self.schemas(catalog)
             case (first,):
@@ -241,16 +238,16 @@ class StatementTables:
                 tables = self.relations(catalog, first)
             case (first, second) if first in self._connectors:
                 tables = self.relations(first, second)
-        catalogs = () if named else self.catalogs()
-        kinds = (("table", tables), ("schema", schemas), ("catalog", catalogs))
-        return [(name, kind) for kind, names in kinds for name in names]
+        catalogs = () if prefix else self.catalogs()
+        groups = (("table", tables), ("schema", schemas), ("catalog", catalogs))
+        return [(name, object_type) for object_type, names in groups for name in names]
 
     def view(self, parts: Sequence[str]) -> ViewBinding | None:
         """Find a view."""
         catalog, schema, name = self._completed(parts)
         metadata = self._transaction.metadata(catalog)
-        found = self._views.get(catalog, metadata, self._transaction.session, SchemaTableName(schema, name))
-        return None if found is None else ViewBinding((catalog, schema, name), found)
+        definition = self._views.get(catalog, metadata, self._transaction.session, SchemaTableName(schema, name))
+        return None if definition is None else ViewBinding((catalog, schema, name), definition)
 
     def catalogs(self) -> Sequence[str]:
         """Return the sorted catalog names."""

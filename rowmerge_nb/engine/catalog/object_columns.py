@@ -165,18 +165,18 @@ def _check_zones(values: Sequence[Any], family: str) -> None:
         raise TypeError("some timestamps of the column have a time zone, and some have none")
 
 
-def _check_inside(values: Sequence[Any], kind: pa.DataType) -> None:
-    if pa.types.is_struct(kind):
+def _check_inside(values: Sequence[Any], arrow_type: pa.DataType) -> None:
+    if pa.types.is_struct(arrow_type):
         rows = [value for value in values if isinstance(value, dict)]
-        for field in kind:
+        for field in arrow_type:
             _check_parts([row.get(field.name) for row in rows], field.type)
-    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    elif pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type):
         lists = [value for value in values if isinstance(value, list | tuple | set | frozenset | np.ndarray)]
         if all(isinstance(value, np.ndarray) and value.dtype != object for value in lists):
             return
-        _check_parts(list(chain.from_iterable(lists)), kind.value_type)
+        _check_parts(list(chain.from_iterable(lists)), arrow_type.value_type)
 
 
-def _check_parts(values: Sequence[Any], kind: pa.DataType) -> None:
+def _check_parts(values: Sequence[Any], arrow_type: pa.DataType) -> None:
     _check(values, _families(values))
-    _check_inside(values, kind)
+    _check_inside(values, arrow_type)

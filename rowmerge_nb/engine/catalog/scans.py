@@ -53,7 +53,6 @@ class Scans:
     """One statement's input and output on Spark (`rowmerge_nb.engine.spark.lowering.Tables`).
 
     Args:
-        transaction: the statement's transaction.
         spark: returns the Spark session; called only when rows are needed.
     """
 
@@ -129,8 +128,8 @@ class Scans:
         if not read.is_repeatable:
             # The join reads that table later, and may find new keys.
             return self.scan(node)
-        narrowed, channels, found = self._narrowed(node, read, keys)
-        return self._scanned(replace(self._scan_pass(narrowed), keys=KeyFilter(channels, found)), node)
+        narrowed, channels, source_keys = self._narrowed(node, read, keys)
+        return self._scanned(replace(self._scan_pass(narrowed), keys=KeyFilter(channels, source_keys)), node)
 
     def narrowed_scan(self, node: TableScan, semi: SemiJoin | None) -> ScanPass:
         """Return a scan of the target within tasks that reads only a semi join's keys, with the splits of `scan_matching`."""
@@ -153,29 +152,29 @@ class Scans:
         self, node: TableScan, source: ScanPass, keys: Sequence[tuple[str, str]]
     ) -> tuple[TableScan, tuple[int, ...], tuple[SourceKeys, ...]]:
         read = source.rows()
-        found = tuple(SourceKeys.of(read.column(i)) for i in range(len(keys)))
+        source_keys = tuple(SourceKeys.of(read.column(i)) for i in range(len(keys)))
         channels = tuple([symbol.name for symbol in node.outputs].index(symbol) for symbol, _ in keys)
         domains = dict(node.constraint.domains)
-        for channel, known in zip(channels, found, strict=True):
+        for channel, key_set in zip(channels, source_keys, strict=True):
             if not compares_by_value(node.columns[channel].type):
                 # Stores order such values differently, so only the filter and the join compare them.
                 continue
-            name, domain = node.columns[channel].name, known.domain
+            name, domain = node.columns[channel].name, key_set.domain
             domains[name] = intersect(domains[name], domain) if name in domains else domain
-        return replace(node, constraint=Constraint(domains)), channels, found
+        return replace(node, constraint=Constraint(domains)), channels, source_keys
 
     def opened_splits(
         self, node: TableScan, handle: Any
     ) -> tuple[Any, ConnectorTransactionHandle, Sequence[Any], list[ColumnHandle]]:
         """Return what is needed to read splits: page source provider, transaction, splits, and columns with the row id last."""
-        opened = self._transaction.opened(node.table.catalog)
+        open_catalog = self._transaction.opened(node.table.catalog)
         columns = [*self.own_columns(node.table, node.data_columns, node.carried), *node.row_id_columns]
         splits = self._transaction.log.call(
             "get_splits",
-            lambda: _splits(opened, self._session, handle, node.constraint),
-            gave=lambda found: plural(len(found), "split"),
+            lambda: _splits(open_catalog, self._session, handle, node.constraint),
+            gave=lambda splits_found: plural(len(splits_found), "split"),
         )
-        return opened.connector.get_page_source_provider(), opened.handle, splits, columns
+        return open_catalog.connector.get_page_source_provider(), open_catalog.handle, splits, columns
 
     def own_columns(
         self, binding: TableBinding, columns: Sequence[ColumnHandle], carried: Collection[str] = ()
@@ -184,8 +183,8 @@ class Scans:
         if binding.handle is None:
             return list(columns)
         own = {h.name: h for h in self._transaction.metadata(binding.catalog).get_column_handles(self._session, binding.handle)}
-        found = [own.get(column.name, column) for column in columns]
-        return [column.as_carried() if column.name in carried else column for column in found]
+        handles = [own.get(column.name, column) for column in columns]
+        return [column.as_carried() if column.name in carried else column for column in handles]
 
     def _rows(self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str]) -> Any:
         if is_spark_frame(binding.dataframe):
@@ -198,10 +197,10 @@ class Scans:
         def read(column: ColumnHandle) -> Any:
             if column.name in binding.refused or column.type == UNKNOWN:
                 return F.lit(None)
-            found = F.col(backquoted(column.name))
+            expression = F.col(backquoted(column.name))
             # Arrow cannot carry parts that have no type and are never NULL, as Spark's array() has them.
             is_typed = UNKNOWN not in parts_of(column.type)
-            return found if is_typed else found.cast(spark_type(without_unknown(column.type)))
+            return expression if is_typed else expression.cast(spark_type(without_unknown(column.type)))
 
         frame: Any = binding.dataframe
         return frame.select(*(read(column).alias(symbol) for column, symbol in zip(columns, symbols, strict=True)))
@@ -290,10 +289,10 @@ class Scans:
         schema = pa.schema([*channels, (POSITION, pa.int64())])
         if binding.dataframe is not None or binding.rows is not None:
             return self._frame_scan(binding, columns, schema)
-        opened = self._transaction.opened(binding.catalog)
-        provider = opened.connector.get_page_source_provider()
-        splits = _splits(opened, self._session, handle, constraint)
-        return ScanPass(provider, opened.handle, self._session, handle, splits, columns, schema)
+        open_catalog = self._transaction.opened(binding.catalog)
+        provider = open_catalog.connector.get_page_source_provider()
+        splits = _splits(open_catalog, self._session, handle, constraint)
+        return ScanPass(provider, open_catalog.handle, self._session, handle, splits, columns, schema)
 
     def _read(self, task: ScanPass) -> Any:
         """Return a pass's rows: at once if the splits carry them, else from tasks."""
@@ -344,9 +343,9 @@ class Scans:
         return self.in_tasks(rows, task, OUTCOME, tells=True)
 
     def _put_marks(self) -> list[Mark]:
-        for name, opened in self._transaction.all_opened():
+        for name, open_catalog in self._transaction.all_opened():
             if name not in self._marks:
-                directory = opened.connector.shared_directory
+                directory = open_catalog.connector.shared_directory
                 self._marks[name] = None if directory is None else put_mark(directory, self._session.query_id)
         return [mark for mark in self._marks.values() if mark is not None]
 
@@ -375,11 +374,16 @@ class Scans:
 
         Channels are called ``0``, ``1``, ..., since the row id may have a column's name.
         """
-        opened = self._transaction.opened(catalog)
+        open_catalog = self._transaction.opened(catalog)
         schema = pa.schema([*((str(index), column.type.arrow) for index, column in enumerate(columns)), (POSITION, pa.int64())])
-        provider, splits = opened.connector.get_page_source_provider(), _splits(opened, self._session, handle, Constraint())
+        provider, splits = (
+            open_catalog.connector.get_page_source_provider(),
+            _splits(open_catalog, self._session, handle, Constraint()),
+        )
         pages, rows = [], 0
-        for page in ScanPass(provider, opened.handle, self._session, handle, splits, columns, schema).read(range(len(splits))):
+        for page in ScanPass(provider, open_catalog.handle, self._session, handle, splits, columns, schema).read(
+            range(len(splits))
+        ):
             pages.append(page)
             rows += page.num_rows
             if rows > most:
@@ -388,15 +392,20 @@ class Scans:
 
     def rows_now(self, binding: TableBinding) -> pa.Table | None:
         """Return a table's rows including this transaction's changes; None if the connector does not show them before the commit."""
-        opened = self._transaction.opened(binding.catalog)
-        handle = None if binding.metadata is None else opened.metadata.get_table_handle(self._session, binding.metadata.name)
-        if not opened.metadata.shows_own_changes or handle is None:
+        open_catalog = self._transaction.opened(binding.catalog)
+        handle = (
+            None if binding.metadata is None else open_catalog.metadata.get_table_handle(self._session, binding.metadata.name)
+        )
+        if not open_catalog.metadata.shows_own_changes or handle is None:
             return None
-        columns = list(opened.metadata.get_column_handles(self._session, handle))
+        columns = list(open_catalog.metadata.get_column_handles(self._session, handle))
         channels = [(f"c{index}", for_spark(column.type.arrow)) for index, column in enumerate(columns)]
-        provider, splits = opened.connector.get_page_source_provider(), _splits(opened, self._session, handle, Constraint())
+        provider, splits = (
+            open_catalog.connector.get_page_source_provider(),
+            _splits(open_catalog, self._session, handle, Constraint()),
+        )
         schema_read = pa.schema([*channels, (POSITION, pa.int64())])
-        rows = ScanPass(provider, opened.handle, self._session, handle, splits, columns, schema_read).rows()
+        rows = ScanPass(provider, open_catalog.handle, self._session, handle, splits, columns, schema_read).rows()
         return rows.drop_columns([POSITION]).rename_columns([column.name for column in columns])
 
     def whole_target(self, binding: TableBinding, row_id: ColumnHandle | None, begun: ConnectorTableHandle | None) -> ScanPass:
@@ -407,44 +416,44 @@ class Scans:
             row_id: the row id column; None to omit it.
             begun: in the older flow, the handle of the begin call; its page sources change nothing unless finished.
         """
-        opened = self._transaction.opened(binding.catalog)
+        open_catalog = self._transaction.opened(binding.catalog)
         handle: Any = begun or binding.handle
         if self._transaction.merge_handle is not None:
             handle = self._transaction.merge_handle.get_table_handle()
-        wanted = [ColumnHandle(column.name, column.type) for column in binding.columns]
-        columns = [*self.own_columns(binding, wanted), *([row_id] if row_id is not None else [])]
+        handles = [ColumnHandle(column.name, column.type) for column in binding.columns]
+        columns = [*self.own_columns(binding, handles), *([row_id] if row_id is not None else [])]
         schema = pa.schema([*((column.name, column.type.arrow) for column in columns), (POSITION, pa.int64())])
-        splits = _splits(opened, self._session, handle, Constraint())
+        splits = _splits(open_catalog, self._session, handle, Constraint())
         return ScanPass(
-            opened.connector.get_page_source_provider(), opened.handle, self._session, handle, splits, columns, schema
+            open_catalog.connector.get_page_source_provider(), open_catalog.handle, self._session, handle, splits, columns, schema
         )
 
     # -- writing --------------------------------------------------------------------------------------------------
 
     def sinks(self) -> SinkFactory:
         """Return the factory of the statement's merge sinks."""
-        opened, handle = self._transaction.opened_target(), self._transaction.merge_handle
-        return SinkFactory(opened.connector.get_page_sink_provider(), opened.handle, self._session, handle)
+        open_catalog, handle = self._transaction.opened_target(), self._transaction.merge_handle
+        return SinkFactory(open_catalog.connector.get_page_sink_provider(), open_catalog.handle, self._session, handle)
 
     def page_sinks(self) -> tuple[tuple[int, ...], Callable[[], Any]]:
         """Return the indices of the target's NOT NULL columns, and the factory of the statement's page sinks."""
-        opened = self._transaction.opened_target()
+        open_catalog = self._transaction.opened_target()
         columns = self._transaction.target.columns if self._transaction.target is not None else ()
         required = tuple(i for i, column in enumerate(columns) if not column.nullable)
-        provider = opened.connector.get_page_sink_provider()
-        return required, PageSinkFactory(provider, opened.handle, self._session, self._transaction.insert_handle)
+        provider = open_catalog.connector.get_page_sink_provider()
+        return required, PageSinkFactory(provider, open_catalog.handle, self._session, self._transaction.insert_handle)
 
     def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Type, ...]) -> BucketFunction:
         """Return the bucket function of a layout's partitioning, with checked results."""
-        opened = self._transaction.opened_target()
+        open_catalog = self._transaction.opened_target()
         if layout.partitioning is None:
             raise ValueError("A layout without a partitioning has no bucket function")
-        provider = opened.connector.get_node_partitioning_provider()
-        return CheckedBuckets(provider.get_bucket_function(opened.handle, self._session, layout.partitioning, types))
+        provider = open_catalog.connector.get_node_partitioning_provider()
+        return CheckedBuckets(provider.get_bucket_function(open_catalog.handle, self._session, layout.partitioning, types))
 
 
 def _page_schema(task: ScanPass, types: Sequence[Type]) -> pa.Schema:
-    channels = [pa.field(field.name, kind.arrow) for field, kind in zip(task.schema, types, strict=False)]
+    channels = [pa.field(field.name, sql_type.arrow) for field, sql_type in zip(task.schema, types, strict=False)]
     return pa.schema([*channels, (POSITION, pa.int64())])
 
 
@@ -456,15 +465,15 @@ def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
     if not nested:
         return rows
     kinds = {index: spark_type(without_unknown(columns[index].type)) for index in nested}
-    found = [F.col(backquoted(name)) for name in rows.columns]
+    expressions = [F.col(backquoted(name)) for name in rows.columns]
     return rows.select(
-        *(c.cast(kinds[i]).alias(n) if i in kinds else c for i, (n, c) in enumerate(zip(rows.columns, found, strict=True)))
+        *(c.cast(kinds[i]).alias(n) if i in kinds else c for i, (n, c) in enumerate(zip(rows.columns, expressions, strict=True)))
     )
 
 
-def _splits(opened: OpenCatalog, session: ConnectorSession, handle: Any, constraint: Constraint) -> Sequence[Any]:
+def _splits(open_catalog: OpenCatalog, session: ConnectorSession, handle: Any, constraint: Constraint) -> Sequence[Any]:
     try:
-        return opened.connector.get_split_manager().get_splits(opened.handle, session, handle, constraint)
+        return open_catalog.connector.get_split_manager().get_splits(open_catalog.handle, session, handle, constraint)
     except RowMergeError:
         raise
     except Exception as error:

@@ -44,8 +44,6 @@ class StatementTransaction:
     """All connectors' transactions of one statement.
 
     Args:
-        connectors: the engine's catalogs.
-        session: the statement's session.
         spark: returns the Spark session; called only when rows are needed.
         fault: a fault to inject, if any.
         explicit: the surrounding explicit transaction, whose catalogs stay open; None without one.
@@ -53,7 +51,6 @@ class StatementTransaction:
     Attributes:
         changed: whether the change is stored: False before the committing call, None until it returns, then True.
         version: the committed version, if the connector keeps versions.
-        scans: the statement's input and output on Spark.
     """
 
     def __init__(

@@ -116,8 +116,8 @@ def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
         return {"problem": "page sources changed the rows, and no page says what they were given"}
     joined = run.account.joined if run.account is not None else 0
     if joined and (pages is None or not pages.complete):
-        kept = "with trace='off' no page is kept" if run.options.trace == "off" else "not all of its pages were kept"
-        return {"problem": f"{kept}; check=True keeps those of up to {number(CHECKED_ROWS)} rows"}
+        reason = "with trace='off' no page is kept" if run.options.trace == "off" else "not all of its pages were kept"
+        return {"problem": f"{reason}; check=True keeps those of up to {number(CHECKED_ROWS)} rows"}
     session, metadata = run.transaction.session, run.transaction.metadata(target.catalog)
     handle: Any = target.handle
     columns = [*metadata.get_column_handles(session, handle), metadata.get_merge_row_id_column_handle(session, handle)]
@@ -131,13 +131,13 @@ def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
 
 
 def _before_insert(run: StatementRun, analysis: InsertAnalysis, most: int) -> Mapping[str, Any]:
-    handed = run.account.handed if run.account is not None else ()
-    counted = run.account.counted if run.account is not None else 0
+    streams = run.account.handed if run.account is not None else ()
+    row_count = run.account.counted if run.account is not None else 0
     target = analysis.target
     handle: Any = target.handle
     columns = run.transaction.metadata(target.catalog).get_column_handles(run.transaction.session, handle)
-    pages = [(number, page) for number, stream, _ in handed for page in pages_of(stream)]
-    if sum(page.num_rows for _, page in pages) != counted:
+    pages = [(number, page) for number, stream, _ in streams for page in pages_of(stream)]
+    if sum(page.num_rows for _, page in pages) != row_count:
         return {"problem": "not all of the pages that its sinks were given could be kept"}
     rows = run.transaction.scans.observations.rows_up_to(target.catalog, handle, columns, most)
     if rows is None:
@@ -151,9 +151,7 @@ class Checking:
     """One statement's check.
 
     Args:
-        run: the statement's run.
         read: reads the table in a version.
-        most: the row limit.
         before: the former rows with the row id last; None if unknown.
         pages: the sinks' pages; None without rows.
         inserted: an INSERT's pages with their writers.
@@ -178,11 +176,11 @@ class Checking:
         try:
             with interruptible("check"), interrupts_let_in(), run.timed("check"):
                 run.options.step("check")
-                found = self._on_top()._found()  # noqa: SLF001 - of this class
+                check = self._on_top()._found()  # noqa: SLF001 - of this class
         except StatementInterrupted as interrupt:
-            found = CommitCheck(_NOT_COMPARED, "The rows in the store were not looked at: the check was interrupted.")
-            raise interrupted_too_late(_with_check(result, found, run)) from interrupt
-        return _with_check(result, found, run)
+            check = CommitCheck(_NOT_COMPARED, "The rows in the store were not looked at: the check was interrupted.")
+            raise interrupted_too_late(_with_check(result, check, run)) from interrupt
+        return _with_check(result, check, run)
 
     def _on_top(self) -> Checking:
         """Return the check on the base version of the commit, if others have committed since the statement read the table."""
@@ -202,15 +200,15 @@ class Checking:
         if self.problem or self.before is None:
             return CommitCheck(_NOT_COMPARED, f"The rows in the store were not compared: {self.problem}.")
         try:
-            seen = self.read(self.run.transaction.version, self.most + 2 * self.before.num_rows)
+            stored_rows = self.read(self.run.transaction.version, self.most + 2 * self.before.num_rows)
         except Exception as error:  # noqa: BLE001 - the change is there, whatever a reader meets
             return CommitCheck(_NOT_COMPARED, f"The rows in the store could not be read back: {_text(error)}.")
-        if seen is None:
-            wanted = plural(self._wanted.num_rows, "row")
-            return CommitCheck(_DIFFERS, f"The store holds far more rows than it must: {wanted} were to be there.", 1)
-        missing, extra = differing(seen.cast(self._wanted.schema), self._wanted)
+        if stored_rows is None:
+            expected = plural(self._wanted.num_rows, "row")
+            return CommitCheck(_DIFFERS, f"The store holds far more rows than it must: {expected} were to be there.", 1)
+        missing, extra = differing(stored_rows.cast(self._wanted.schema), self._wanted)
         if not missing.num_rows and not extra.num_rows:
-            return CommitCheck(_AGREES, f"Read back: the store holds the {plural(seen.num_rows, 'row')} that it must.")
+            return CommitCheck(_AGREES, f"Read back: the store holds the {plural(stored_rows.num_rows, 'row')} that it must.")
         rows = _Wrong(self._story, missing, extra).rows()
         wrong = max(missing.num_rows, extra.num_rows)
         are, them = ("is", "it") if wrong == 1 else ("are", "them")
@@ -236,23 +234,27 @@ class Checking:
     @cached_property
     def _stays(self) -> np.ndarray[Any, Any]:
         """A mask of the former rows that no page deletes or replaces."""
-        gone = set(self._changes.gone)
-        return np.fromiter((row_id not in gone for row_id in self._ids), bool, len(self._ids))
+        removed_ids = set(self._changes.gone)
+        return np.fromiter((row_id not in removed_ids for row_id in self._ids), bool, len(self._ids))
 
     @cached_property
     def _ids(self) -> list[str]:
         """The identity of each former row: its row id and the insert layout's columns, which the sink gets too."""
         assert self.before is not None
-        beside = [] if self.pages is None else [str(index) for index in self.pages.layout.redistribution_columns]
-        return _texts(self.before.select([*beside, str(self.before.num_columns - 1)]))
+        layout_columns = [] if self.pages is None else [str(index) for index in self.pages.layout.redistribution_columns]
+        return _texts(self.before.select([*layout_columns, str(self.before.num_columns - 1)]))
 
     @cached_property
     def _wanted(self) -> pa.Table:
         assert self.before is not None
         data = self.before.select(self._columns)
-        kept = data.filter(pa.array(self._stays))
+        retained_rows = data.filter(pa.array(self._stays))
         new = self._changes.new
-        return kept if new is None else pa.concat_tables([kept, new.rename_columns(self._columns).cast(data.schema)])
+        return (
+            retained_rows
+            if new is None
+            else pa.concat_tables([retained_rows, new.rename_columns(self._columns).cast(data.schema)])
+        )
 
     @cached_property
     def _story(self) -> _Story:
@@ -273,17 +275,17 @@ class _Changes:
         layout, after = pages.layout.after, pages.after
         self.operations = after.column(layout.operation).to_pylist()
         if pages.transformed:
-            from_before = [pages.before.column(place) for place in pages.layout.before.write_redistribution_columns]
-            beside = [column.take(pa.array(self.joined_rows, pa.int64())) for column in from_before]
+            from_before = [pages.before.column(index) for index in pages.layout.before.write_redistribution_columns]
+            layout_columns = [column.take(pa.array(self.joined_rows, pa.int64())) for column in from_before]
         else:
-            beside = [after.column(place) for place in pages.layout.redistribution_columns]
-        ids = [*beside, after.column(layout.row_id)]
+            layout_columns = [after.column(index) for index in pages.layout.redistribution_columns]
+        ids = [*layout_columns, after.column(layout.row_id)]
         self.ids = _texts(pa.table(ids, [str(index) for index in range(len(ids))]))
         self.gone = [row_id for row_id, operation in zip(self.ids, self.operations, strict=True) if operation in _GONE]
         is_new = pc.is_in(after.column(layout.operation), pa.array([int(one) for one in _NEW], pa.int8()))
         if pages.transformed or pc.any(is_new).as_py():
             rows = after.filter(is_new)
-            values = [rows.column(place) for place in layout.columns]
+            values = [rows.column(index) for index in layout.columns]
             self.new = pa.table(values, [str(index) for index in range(len(values))])
 
     @cached_property
@@ -327,7 +329,7 @@ class _Story:
     def __init__(self, old: Mapping[str, str], texts: Sequence[str], stays: Any, changes: _Changes) -> None:
         self.gone: dict[str, _Change] = {}
         self.new: dict[str, _Change] = {}
-        self.untouched = {text for text, left in zip(texts, stays, strict=True) if left}
+        self.untouched = {text for text, is_untouched in zip(texts, stays, strict=True) if is_untouched}
         fresh = iter(_texts(changes.new)) if changes.new is not None else iter(())
         joined, writers = changes.joined_rows, changes.writers
         for index, (operation, row_id) in enumerate(zip(changes.operations, changes.ids, strict=True)):
@@ -347,28 +349,28 @@ class _Wrong:
         self._story, self._missing, self._extra = story, missing, extra
 
     def rows(self) -> tuple[WrongRow, ...]:
-        found = [self._one_too_many(*row) for row in _rows(self._extra)] + [
+        wrong_rows = [self._one_too_many(*row) for row in _rows(self._extra)] + [
             self._one_missing(*row) for row in _rows(self._missing)
         ]
-        return tuple(dict.fromkeys(found))[:SHOWN]
+        return tuple(dict.fromkeys(wrong_rows))[:SHOWN]
 
-    def _one_too_many(self, text: str, shown: str, row: Rows) -> WrongRow:
+    def _one_too_many(self, text: str, display_value: str, row: Rows) -> WrongRow:
         story = self._story
         if text in story.new:
-            return _told(f"Row {shown} is there more often than it must be: it {story.new[text].words}.", story.new[text])
+            return _told(f"Row {display_value} is there more often than it must be: it {story.new[text].words}.", story.new[text])
         if text in story.untouched:
-            return WrongRow(f"Row {shown} is there more often than before; the statement does not touch it.")
+            return WrongRow(f"Row {display_value} is there more often than before; the statement does not touch it.")
         if text in story.gone:
-            return _told(f"Row {shown} {story.gone[text].words} and is there.", story.gone[text])
+            return _told(f"Row {display_value} {story.gone[text].words} and is there.", story.gone[text])
         if all(value is None for value in row):
             return WrongRow("A row of NULLs is there that nobody asked for.")
-        return WrongRow(f"Row {shown} is there, and nobody asked for it.")
+        return WrongRow(f"Row {display_value} is there, and nobody asked for it.")
 
-    def _one_missing(self, text: str, shown: str, _: Rows) -> WrongRow:
+    def _one_missing(self, text: str, display_value: str, _: Rows) -> WrongRow:
         story = self._story
         if text in story.new:
-            return _told(f"Row {shown} {story.new[text].words} and is not there.", story.new[text])
-        return WrongRow(f"Row {shown} is gone; the statement does not touch it.")
+            return _told(f"Row {display_value} {story.new[text].words} and is not there.", story.new[text])
+        return WrongRow(f"Row {display_value} is gone; the statement does not touch it.")
 
 
 def _told(sentence: str, change: _Change) -> WrongRow:
@@ -398,6 +400,6 @@ def _text(error: BaseException) -> str:
     return (error.message if isinstance(error, RowMergeError) else error_text(error)).rstrip(".")
 
 
-def _with_check(result: Result, found: CommitCheck, run: StatementRun) -> Result:
-    result.trace = replace(result.trace, check=found, seconds=dict(run.seconds))
+def _with_check(result: Result, check: CommitCheck, run: StatementRun) -> Result:
+    result.trace = replace(result.trace, check=check, seconds=dict(run.seconds))
     return result

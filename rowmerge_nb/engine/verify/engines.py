@@ -65,12 +65,12 @@ def create_table(name: str, columns: Sequence[ColumnMetadata], dialect: str) -> 
     >>> create_table("t", [ColumnMetadata("Id", parse_type("bigint"), False)], "duckdb")
     'CREATE TEMPORARY TABLE "t" ("id" bigint NOT NULL)'
     """
-    written = (
+    definitions = (
         f"{quoted(column.name.lower())} {column_type(column.type, dialect)}"
         f"{'' if column.default is None else f' DEFAULT {column.default}'}{'' if column.nullable else ' NOT NULL'}"
         for column in columns
     )
-    return f"CREATE TEMPORARY TABLE {quoted(name)} ({', '.join(written)})"
+    return f"CREATE TEMPORARY TABLE {quoted(name)} ({', '.join(definitions)})"
 
 
 class DuckDBVerifier:
@@ -98,8 +98,10 @@ class DuckDBVerifier:
         self._connection.execute(f"INSERT INTO {quoted(table)} SELECT * FROM rowmerge_rows")
         self._connection.unregister("rowmerge_rows")
         if table != name:
-            written = (f"{'' if column in typed else 'NULL AS '}{quoted(column.name.lower())}" for column in columns)
-            self._connection.execute(f"CREATE TEMPORARY VIEW {quoted(name)} AS SELECT {', '.join(written)} FROM {quoted(table)}")
+            expressions = (f"{'' if column in typed else 'NULL AS '}{quoted(column.name.lower())}" for column in columns)
+            self._connection.execute(
+                f"CREATE TEMPORARY VIEW {quoted(name)} AS SELECT {', '.join(expressions)} FROM {quoted(table)}"
+            )
 
     def change(self, statement: str) -> int:
         """Run a statement."""

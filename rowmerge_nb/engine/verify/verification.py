@@ -98,8 +98,6 @@ class Verification:
     """One statement's verification.
 
     Args:
-        options: the statement's options.
-        analysis: the statement.
         read: returns a table's current rows.
         tables: the target, then the sources, each with its former rows.
         problem: why there are none, or ``""``.
@@ -123,11 +121,11 @@ class Verification:
                 record = self._opinion(result.count)
         except StatementInterrupted as interrupt:
             record = self._record("not compared", f"{self._name} could not compare: the comparison was interrupted")
-            told = _with_opinion(result, record)
+            updated_result = _with_opinion(result, record)
             if not self.options.rehearse:
-                raise interrupted_too_late(told) from interrupt
+                raise interrupted_too_late(updated_result) from interrupt
             error = StatementInterrupted("The comparison of a rehearsed statement was interrupted", step="verify")
-            error.result = told
+            error.result = updated_result
             raise error from interrupt
         return _with_opinion(result, record)
 
@@ -177,14 +175,14 @@ class Verification:
             target = self.analysis.target
             verifier.load(AFTERWARDS, [replace(column, nullable=True) for column in target.columns], _lower(after))
             here, there = quoted(AFTERWARDS), quoted(names[0])
-            told = [
+            differences = [
                 *_only(verifier, here, there, "here", target.columns),
                 *_only(verifier, there, here, f"in {self._name}", target.columns),
             ]
         if count is not None and changed != count:
-            told.append(f"{changed} rows changed there, {count} here")
-        if told:
-            return self._record("differs", f"{self._name} differs: {'; '.join(told)}")
+            differences.append(f"{changed} rows changed there, {count} here")
+        if differences:
+            return self._record("differs", f"{self._name} differs: {'; '.join(differences)}")
         return self._record(
             "agrees",
             f"{self._name} agrees: {plural(changed, 'row')} changed, {plural(after.num_rows, 'row')} in {target.display}",
@@ -204,8 +202,8 @@ def _only(verifier: Verifier, one: str, other: str, where: str, columns: Sequenc
     # As text, since a driver may lack a Python value for a type.
     texts = ", ".join(f"CAST({quoted(column.name.lower())} AS varchar)" for column in columns)
     first = verifier.rows(f"SELECT {texts} FROM {rows} LIMIT {SHOWN}")
-    shown = ", ".join(f"({', '.join('NULL' if value is None else str(value) for value in row)})" for row in first)
-    return [f"{plural(total, 'row')} only {where}: {shown}{', ...' if total > SHOWN else ''}"]
+    row_texts = ", ".join(f"({', '.join('NULL' if value is None else str(value) for value in row)})" for row in first)
+    return [f"{plural(total, 'row')} only {where}: {row_texts}{', ...' if total > SHOWN else ''}"]
 
 
 def _lower(rows: pa.Table) -> pa.Table:

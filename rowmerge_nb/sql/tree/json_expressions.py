@@ -32,7 +32,6 @@ class JsonLookup(s.Expression):
     """JSON_EXISTS, JSON_VALUE or JSON_QUERY.
 
     Args:
-        name: the function, in capitals.
         path_name: the path's name, valid in JSON_TABLE only.
         passing: the path's parameters with their names.
         returning: the result type; ``output_format`` is its FORMAT.
@@ -60,8 +59,6 @@ class JsonConstructor(s.Expression):
     Args:
         name: the function, in capitals.
         keys: the members' keys; empty for an array.
-        keeps_null: NULL ON NULL.
-        unique: WITH UNIQUE KEYS.
         returning: the result type; ``output_format`` is its FORMAT.
     """
 

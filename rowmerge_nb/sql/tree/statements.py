@@ -90,7 +90,6 @@ class Statement:
 
     Args:
         text: the statement's text in the cell, without the final semicolon; spans refer to it.
-        span: the whole statement.
     """
 
     text: str
@@ -105,12 +104,7 @@ class MergeClause:
         number: its case number, from 0 in text order.
         matched: WHEN MATCHED, or WHEN NOT MATCHED.
         operation: INSERT, UPDATE or DELETE; NONE for DO NOTHING.
-        condition: the AND condition.
-        columns: the columns of UPDATE SET or of the INSERT list, in that order; empty without a list.
-        values: their expressions.
-        span: the whole clause.
         head: from WHEN to the operation's keyword.
-        by_source: WHEN NOT MATCHED BY SOURCE.
         star: the span of ``*`` in SET * or INSERT *.
     """
 
@@ -213,12 +207,8 @@ class CreateTable(Statement):
     """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (columns) [WITH (properties)]`` or ``... AS query``.
 
     Args:
-        columns: column definitions and LIKE clauses.
-        column_aliases: the column names of CREATE TABLE AS.
         properties: lower-case name to a text, number, boolean, or tuple of those for ARRAY[...]; an error for other expressions.
-        query: the query of CREATE TABLE AS.
         with_data: False for WITH NO DATA.
-        property_spans: the spans of property names.
     """
 
     name: TableName
@@ -265,8 +255,6 @@ class Execute(Statement):
 
     Args:
         name: the prepared statement; None for IMMEDIATE.
-        inner: the statement's literal for IMMEDIATE.
-        values: the parameters.
     """
 
     name: Identifier | None
@@ -542,7 +530,6 @@ class Show(Statement):
 
     Args:
         kind: the words after SHOW.
-        name: the catalog, schema, table or view; None for the default.
         like: the pattern, and ``escape`` its escape character.
     """
 

@@ -521,7 +521,6 @@ class GroupingSets:
     Args:
         sets: indices of expressions per set.
         columns: indices of expressions that must be columns.
-        distinct: count each set once.
     """
 
     sets: tuple[tuple[int, ...], ...]
