@@ -9,7 +9,7 @@
     engine.register("accounts", frame)
     print(engine.run("MERGE INTO accounts USING ..."))
 
-Everything public is on this page. Names are loaded when they are first used: importing the package starts nothing.
+This page lists the public API. Names are loaded at first use: importing the package starts nothing.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def load_ipython_extension(ipython: InteractiveShell) -> None:
 
 
 def unload_ipython_extension(ipython: InteractiveShell) -> None:
-    """Take the magics away: ``%unload_ext rowmerge_nb``."""
+    """Unregister the magics: ``%unload_ext rowmerge_nb``."""
     from rowmerge_nb.notebook.magics import unregister
 
     unregister(ipython)

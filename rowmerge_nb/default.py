@@ -1,4 +1,4 @@
-"""The engine that the magics and `run` share where none is named."""
+"""The default engine of the magics and `run`."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 _lock = threading.Lock()
 _engines: list[Engine] = []
 _sessions: list[LazySession] = []
-"""That of an engine which is being made."""
+"""The session of an engine under construction."""
 
 
 def default_engine(*, start: bool = False) -> Engine:
-    """Return the process's default engine, on a local Spark session that starts when it is needed.
+    """Return the process's default engine, whose local Spark session starts when needed.
 
-    It is made at the first call, and anew where it has been closed: a notebook has no other way to get one that works.
+    It is created at the first call, and again after it was closed.
 
     Args:
-        start: it is needed now, so that an engine that is made here may start it.
+        start: start Spark now if the engine is created.
     """
     from rowmerge_nb.engine.spark.lazy_session import LazySession
 
     with _lock:
         if not _engines or _engines[0].closed:
-            # Kept where an interrupt ends what follows: the next call goes on with it.
+            # After an interrupt, the next call continues with this session.
             if not _sessions:
                 _sessions.append(LazySession())
             if start:
-                # Before all that makes an engine is loaded: Java comes up meanwhile.
+                # Java starts while the engine's modules are loaded.
                 _sessions[0].start()
             from rowmerge_nb.engine.engine import Engine
 
@@ -45,59 +45,44 @@ def default_engine(*, start: bool = False) -> Engine:
 
 
 def made_engine() -> Engine | None:
-    """Return the default engine if it has been made; None where no statement has asked for it yet."""
+    """Return the default engine, or None if it was not created yet."""
     return _engines[0] if _engines else None
 
 
 def run(sql: str, **options: Any) -> Result:
-    """Run one statement on the default engine.
-
-    Args:
-        sql: the statement.
-        options: those of `Engine.run`.
+    """Run one statement on the default engine, with the options of `Engine.run`.
 
     Raises:
-        RowMergeError: the statement is wrong or failed; the tables are as they were.
+        RowMergeError: the statement is invalid or failed; the tables are unchanged.
     """
     return default_engine().run(sql, **options)
 
 
 def audit(table: str | None = None, *, before: Any, after: Any = None, statement: str, **arguments: Any) -> Audit:
-    """Audit with the default engine what another engine has committed; see `Engine.audit`.
-
-    Args:
-        table: the table; None for the statement's target.
-        before: the table before the statement: what names a state of it, or its rows.
-        after: the table afterwards; None for the table as it is now.
-        statement: the statement that the other engine has run.
-        arguments: those of `Engine.audit` that are left.
+    """Audit another engine's committed statement with the default engine; see `Engine.audit`.
 
     Raises:
-        RowMergeError: the statement is wrong, a state is not there, or the two do not go together.
+        RowMergeError: the statement is invalid, a state is unavailable, or the states do not fit.
     """
     return default_engine().audit(table, before=before, after=after, statement=statement, **arguments)
 
 
 def undo(table: str | None = None) -> Result:
-    """Take back the default engine's last change of a table; see `Engine.undo`.
+    """Undo the default engine's last change of a table; see `Engine.undo`.
 
     Args:
-        table: the table; None for the one that was changed last.
+        table: the table; None for the one changed last.
 
     Raises:
-        RowMergeError: nothing was taken back.
+        RowMergeError: nothing was undone.
     """
     return default_engine().undo(table)
 
 
 def restore(table: str, version: int | str | dt.date) -> Result:
-    """Put back the rows that a table of the default engine had in a former version; see `Engine.restore`.
-
-    Args:
-        table: the table.
-        version: the version.
+    """Restore the rows of a former version of a table; see `Engine.restore`.
 
     Raises:
-        RowMergeError: the table is as it was.
+        RowMergeError: the table is unchanged.
     """
     return default_engine().restore(table, version)

@@ -1,4 +1,4 @@
-"""``python -m rowmerge_nb.demo``: the documents' MERGE in both paradigms, as text on the terminal and as a page to open."""
+"""``python -m rowmerge_nb.demo``: the documents' MERGE in both paradigms, as text and as a web page."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ STATEMENT = """MERGE INTO accounts t USING monthly_accounts_update s
     WHEN NOT MATCHED THEN
         INSERT (customer, purchases, address)
             VALUES (s.customer, s.purchases, s.address)"""
-"""The documents' MERGE as it stands there."""
+"""The documents' MERGE, verbatim."""
 
 
 _SENTENCES = {
@@ -55,7 +55,7 @@ _SENTENCES = {
 
 
 def run() -> list[Result]:
-    """Run the documents' MERGE on fresh tables, once per paradigm; give both results."""
+    """Run the documents' MERGE on fresh tables, and return a result per paradigm."""
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.spi.operations import RowChangeParadigm
 

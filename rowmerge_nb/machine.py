@@ -1,4 +1,4 @@
-"""Looks at the machine: what is installed, which Java there is, whether Spark starts, and what to do where something is missing."""
+"""Checks of the machine: packages, Java, Spark, and advice for what is missing."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _OPTIONAL: Final = {"polars": "DataFrames of polars as sources"}
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at.
+    """The result of one check.
 
     Args:
-        name: what.
-        state: ``ok``, ``missing`` (an optional thing is not there) or ``failed``.
-        detail: what was found.
-        advice: what to do about it; ``""`` if nothing.
+        name: the subject.
+        state: ``ok``, ``missing`` (for optional parts) or ``failed``.
+        detail: the finding.
+        advice: the next step, or ``""``.
     """
 
     name: str
@@ -38,16 +38,16 @@ class Check:
 
 
 def doctor(*, start_spark: bool = True, prepare: bool = False) -> list[Check]:
-    """Look at everything that statements need.
+    """Check everything that statements need.
 
     Args:
-        start_spark: start a session and run a small job in it; takes some seconds the first time.
-        prepare: make the cache of classes with which Java starts with half the work, if it is not there; takes a minute or two. Otherwise
-            it is made when a process that has run a statement is idle for a minute.
+        start_spark: start a session and run a small job; takes some seconds the first time.
+        prepare: create the class cache with which Java starts in half the time, if missing; takes one or two minutes. Otherwise a
+            process that has run a statement creates it when it is idle for a minute.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS, an argument is neither True nor False; USER_CANCELED, the making of the cache was interrupted, of
-            which nothing is left. All else is a check that failed.
+        RowMergeError: INVALID_ARGUMENTS for an argument other than True or False; USER_CANCELED if the creation of the cache was
+            interrupted, which leaves nothing behind. Other problems are failed checks.
 
     >>> [check.name for check in doctor(start_spark=False)][:2]
     ['rowmerge-nb', 'Python']
@@ -68,7 +68,7 @@ def doctor(*, start_spark: bool = True, prepare: bool = False) -> list[Check]:
 
 
 def _guarded(name: str, look: Callable[[], Check]) -> Check:
-    """Make a failed check of whatever goes wrong: a doctor must not die of what it looks for."""
+    """Turn any error into a failed check."""
     try:
         return look()
     except StatementInterrupted:
@@ -141,7 +141,7 @@ def _class_cache(*, prepare: bool) -> Check:
 def _graphviz() -> Check:
     import pygraphviz
 
-    # Without text, as in reports: fonts are no business of Graphviz here.
+    # Reports draw their own text, so Graphviz needs no fonts.
     pygraphviz.AGraph('digraph { node [label=""]; a -> b }').draw(prog="dot", format="svg")
     return Check("Graphviz", "ok", "draws, by the library inside pygraphviz")
 

@@ -1,7 +1,7 @@
-"""The process that starts a Java to record a class cache, or to prove one: ``python -m rowmerge_nb.recording``.
+"""The process that records or tests a class cache: ``python -m rowmerge_nb.recording``.
 
-It reads what to do from its standard input, a line of JSON, and ends with whoever holds the other end. What it runs is what first cells
-do: so the classes of a first cell are in the cache, which Java writes when it ends.
+It reads a JSON line from standard input, and exits when the other end of that pipe closes. It runs the statements of typical
+first cells, whose classes Java writes to the cache when it ends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 from typing import Any, Final
 
-# 40,000 rows: tables that are too large to be read where the statement is planned.
+# 40,000 rows: too many to be read during planning.
 _NUMBERS: Final = (
     "(SELECT (a - 1) * 200 + b AS n FROM UNNEST(sequence(1, 200)) AS u (a) CROSS JOIN UNNEST(sequence(1, 200)) AS v (b)) AS w"
 )
@@ -33,7 +33,7 @@ _STATEMENTS: Final = (
 
 
 def main() -> None:
-    """Run the command line, and exit with code 0 if all went well."""
+    """Run the command line, and exit with code 0 on success."""
     order = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_the_other_end, daemon=True).start()
     if order["gently"]:
@@ -63,7 +63,7 @@ def _run_statements(*, once: bool) -> None:
         if not once:
             for text in _STATEMENTS:
                 engine.run(text)
-            # By Spark's own operators, too: whether a statement is done in the task depends on its expressions.
+            # Also with Spark's own operators, which some expressions require.
             for text in (*first, *(text for text in _STATEMENTS if not text.startswith("CREATE"))):
                 engine.run(text, rules_off={"change_in_task"})
 
@@ -71,7 +71,7 @@ def _run_statements(*, once: bool) -> None:
 def _end_with_the_other_end() -> None:
     while os.read(0, 1024):
         pass
-    # With Java, which is of the same group: nobody waits for what it would write.
+    # Java is in the same process group; its output is no longer needed.
     os.killpg(0, signal.SIGKILL)
 
 

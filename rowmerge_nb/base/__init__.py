@@ -1,1 +1,1 @@
-"""What everything else rests on: errors, names, words, choices, and how they are loaded."""
+"""Foundations: errors, names, words, choices, and lazy loading."""

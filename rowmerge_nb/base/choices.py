@@ -1,6 +1,6 @@
-"""The words between which a user chooses, and those in which a trace says what became of a statement.
+"""The values of options and the states of statements.
 
-Each is a `StrEnum`: a plain text that is equal to one of them will do wherever one is compared, and a saved trace has the texts.
+Each is a `StrEnum`: equal plain text works in comparisons, and saved traces hold the text.
 """
 
 from __future__ import annotations
@@ -9,22 +9,18 @@ from enum import StrEnum
 from typing import Final
 
 ROW_CHANGES: Final = frozenset({"MERGE", "UPDATE", "DELETE"})
-"""The kinds of statements that change rows in place; they are reported in full, and can be run once more."""
+"""Statements that change rows in place, have full reports, and can be rerun."""
 
 
 class Flow(StrEnum):
-    """How UPDATE and DELETE are executed: by the machinery of MERGE, or by the older flow of updatable page sources.
-
-    >>> Flow.MERGE == "merge", f"{Flow.UPDATABLE}"
-    (True, 'updatable')
-    """
+    """How UPDATE and DELETE run: as a MERGE, or in the older flow of updatable page sources."""
 
     MERGE = "merge"
     UPDATABLE = "updatable"
 
 
 class RepeatedMatches(StrEnum):
-    """Which repeated matches end a MERGE: a repeated target row and clause, or every second change of a target row.
+    """Which repeated matches fail a MERGE: the same target row and clause, or any second change of a target row.
 
     >>> RepeatedMatches("trino") is RepeatedMatches.TRINO
     True
@@ -33,26 +29,22 @@ class RepeatedMatches(StrEnum):
     TRINO = "trino"
     STANDARD = "standard"
     NONE = "none"
-    """None of them: an audit asks what each would do. Nobody can choose it, see `CHOSEN_RULES`."""
+    """No rule, for audits; not an option, see `CHOSEN_RULES`."""
 
 
 CHOSEN_RULES: Final = (RepeatedMatches.TRINO, RepeatedMatches.STANDARD)
-"""The rules for repeated matches that a user has."""
+"""The rules that a user can choose."""
 
 
 class Dialect(StrEnum):
-    """Which SQL is accepted: Trino's, or forms of MERGE that other engines have as well.
-
-    >>> Dialect.EXTENDED == "extended"
-    True
-    """
+    """The accepted SQL: Trino's, or also forms of MERGE of other engines."""
 
     TRINO = "trino"
     EXTENDED = "extended"
 
 
 class ExplainType(StrEnum):
-    """What an EXPLAIN shows: the plan as the documents have it, the plan in fragments, or only whether the statement is right.
+    """The output of EXPLAIN: the plan as in the documents, the plan in fragments, or only a validation.
 
     >>> [str(kind) for kind in ExplainType]
     ['LOGICAL', 'DISTRIBUTED', 'VALIDATE', 'IO', 'ANALYZE']
@@ -62,17 +54,13 @@ class ExplainType(StrEnum):
     DISTRIBUTED = "DISTRIBUTED"
     VALIDATE = "VALIDATE"
     IO = "IO"
-    """What is read and written; Trino has it, and here it is refused."""
+    """Input and output tables; rejected here."""
     ANALYZE = "ANALYZE"
-    """The plan of a statement that is run, with numbers; likewise."""
+    """The plan of a statement that runs, with statistics; rejected here."""
 
 
 class ExplainFormat(StrEnum):
-    """How a plan is printed.
-
-    >>> ExplainFormat("JSON") is ExplainFormat.JSON
-    True
-    """
+    """The format of a printed plan."""
 
     TEXT = "TEXT"
     JSON = "JSON"
@@ -80,11 +68,7 @@ class ExplainFormat(StrEnum):
 
 
 class TraceLevel(StrEnum):
-    """How many rows a trace keeps: all of small statements and some of large ones, all, or none.
-
-    >>> [str(level) for level in TraceLevel]
-    ['auto', 'full', 'off']
-    """
+    """The rows in a trace: all of small statements and some of large ones; all; or none."""
 
     AUTO = "auto"
     FULL = "full"
@@ -92,11 +76,7 @@ class TraceLevel(StrEnum):
 
 
 class StatementState(StrEnum):
-    """What became of a statement: it finished, it failed, it was planned and not begun, or its plan was asked for.
-
-    >>> StatementState.FINISHED == "finished"
-    True
-    """
+    """The outcome of a statement: finished, failed, planned but not begun, or explained."""
 
     FINISHED = "finished"
     FAILED = "failed"

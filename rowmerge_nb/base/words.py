@@ -1,4 +1,4 @@
-"""Words: how numbers, counts with their nouns, and lists are written, wherever they are told."""
+"""Formats of numbers, counts and lists in texts for readers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MINUS: Final = "\N{MINUS SIGN}"
 
 
 def number(value: int) -> str:
-    """Write a number for readers: grouped, with a real minus sign.
+    """Return a number with thousands separators and a real minus sign.
 
     >>> number(1234567), number(-1)
     ('1,234,567', '−1')
@@ -18,7 +18,7 @@ def number(value: int) -> str:
 
 
 def plural(count: int, word: str, words: str | None = None) -> str:
-    """Write a count with its noun.
+    """Return a count with its noun.
 
     >>> plural(1, "row"), plural(0, "row"), plural(2, "branch", "branches")
     ('1 row', '0 rows', '2 branches')
@@ -28,11 +28,11 @@ def plural(count: int, word: str, words: str | None = None) -> str:
 
 @dataclass(frozen=True)
 class KnownRows:
-    """How many rows there would be, as far as that is known before anything runs; what is not known at all has no such object.
+    """A row count known before a statement runs.
 
     Args:
         rows: the number.
-        exact: it is this number; else it is at most that.
+        exact: False for an upper bound.
 
     >>> str(KnownRows(1)), str(KnownRows(4100, exact=False))
     ('1 row', 'at most 4,100 rows')
@@ -46,7 +46,7 @@ class KnownRows:
 
     @property
     def bound(self) -> KnownRows:
-        """At most so many: what is left of the rows once some of them may have been dropped.
+        """The count as an upper bound, after a filter.
 
         >>> KnownRows(3).bound, KnownRows(0).bound
         (KnownRows(rows=3, exact=False), KnownRows(rows=0, exact=True))
@@ -55,7 +55,7 @@ class KnownRows:
 
 
 def join(parts: list[str]) -> str:
-    """Join words as a sentence does.
+    """Join words as in a sentence.
 
     >>> join(["a", "b", "c"]), join(["a"])
     ('a, b and c', 'a')
@@ -64,7 +64,7 @@ def join(parts: list[str]) -> str:
 
 
 def code(text: str) -> str:
-    """Mark a part of a sentence as code, as sentences of Markdown do.
+    """Mark text as code, as Markdown does.
 
     >>> code("USING t"), code("a`b")
     ('`USING t`', 'a`b')
@@ -73,7 +73,7 @@ def code(text: str) -> str:
 
 
 def code_parts(sentence: str) -> tuple[tuple[str, bool], ...]:
-    """Return the parts of a sentence, and which of them `code` has marked.
+    """Return the parts of a sentence, and whether `code` has marked each.
 
     >>> code_parts("Write `USING t`.")
     (('Write ', False), ('USING t', True), ('.', False))

@@ -1,9 +1,7 @@
-"""The contract between engine and connectors. Nothing in here knows Spark, SQL text or the engine.
+"""The contract between engine and connectors, independent of Spark, SQL text and the engine.
 
-A connector that only reads and merges by a key needs a table handle, a `ConnectorMetadata`, a split manager, a page source
-provider, a `ConnectorMergeSink` with its provider, and the `Connector` that ties them together.
-
-Names are loaded when they are first used: what needs one module does not wait for all of them.
+A connector that reads, and merges by a key, needs a table handle, a `ConnectorMetadata`, a split manager, a page source provider,
+a `ConnectorMergeSink` with its provider, and a `Connector`. Names are loaded at first use.
 """
 
 from __future__ import annotations

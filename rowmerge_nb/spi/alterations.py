@@ -1,4 +1,4 @@
-"""What ALTER TABLE and COMMENT do to a table, as the contract has it: one of these per statement. Columns are named as the table names them."""
+"""The alterations of ALTER TABLE and COMMENT, one per statement. Columns are named as in the table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ColumnPosition(StrEnum):
-    """Where a new column stands."""
+    """The position of a new column."""
 
     FIRST = "FIRST"
     LAST = "LAST"
@@ -24,12 +24,10 @@ class ColumnPosition(StrEnum):
 
 @dataclass(frozen=True)
 class AddColumn:
-    """``ADD COLUMN``: existing rows have NULL in it, whatever its default.
+    """``ADD COLUMN``: existing rows get NULL, whatever its default.
 
     Args:
-        column: the new column.
-        position: where it stands.
-        after: behind which one, for `ColumnPosition.AFTER`.
+        after: the preceding column, for `ColumnPosition.AFTER`.
     """
 
     column: ColumnMetadata
@@ -39,7 +37,7 @@ class AddColumn:
 
 @dataclass(frozen=True)
 class DropColumn:
-    """``DROP COLUMN``: its values are gone."""
+    """``DROP COLUMN``: its values are lost."""
 
     column: str
 
@@ -54,7 +52,7 @@ class RenameColumn:
 
 @dataclass(frozen=True)
 class SetColumnType:
-    """``ALTER COLUMN ... SET DATA TYPE``: its values stay what they are, as far as the store can say them in the other type."""
+    """``ALTER COLUMN ... SET DATA TYPE``: values are converted as far as the store can represent them."""
 
     column: str
     type: Type
@@ -62,12 +60,10 @@ class SetColumnType:
 
 @dataclass(frozen=True)
 class AddField:
-    """``ADD COLUMN r.f``: a field more behind those of a row; existing rows have NULL in it.
+    """``ADD COLUMN r.f``: a new last field of a row; existing rows get NULL.
 
     Args:
-        within: the column, and the way from it to the row: names of fields, ``element`` of arrays.
-        name: the field's name.
-        type: its type.
+        within: the path to the row: the column, names of fields, ``element`` of arrays.
     """
 
     within: tuple[str, ...]
@@ -77,14 +73,14 @@ class AddField:
 
 @dataclass(frozen=True)
 class DropField:
-    """``DROP COLUMN r.f``: the column, and the way from it to the field, which is not its row's only one."""
+    """``DROP COLUMN r.f``: the path to the field, which is not its row's only one."""
 
     path: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class RenameField:
-    """``RENAME COLUMN r.f TO g``: the column, and the way from it to the field; its values stay."""
+    """``RENAME COLUMN r.f TO g``: the path to the field; its values stay."""
 
     path: tuple[str, ...]
     name: str
@@ -92,7 +88,7 @@ class RenameField:
 
 @dataclass(frozen=True)
 class SetFieldType:
-    """``ALTER COLUMN r.f SET DATA TYPE``: the column, and the way from it to the field, by ``element``, ``key`` and ``value`` too."""
+    """``ALTER COLUMN r.f SET DATA TYPE``: the path to the field, which may contain ``element``, ``key`` and ``value``."""
 
     path: tuple[str, ...]
     type: Type
@@ -107,10 +103,9 @@ class DropNotNull:
 
 @dataclass(frozen=True)
 class SetDefault:
-    """``ALTER COLUMN ... SET DEFAULT``: rows that are there keep their values.
+    """``ALTER COLUMN ... SET DEFAULT``: existing rows keep their values.
 
     Args:
-        column: the column.
         default: the literal, as SQL text.
     """
 
@@ -134,10 +129,10 @@ class RenameTable:
 
 @dataclass(frozen=True)
 class SetProperties:
-    """``SET PROPERTIES``: the properties that are not named stay as they are.
+    """``SET PROPERTIES``: other properties stay.
 
     Args:
-        properties: values by name, as CREATE TABLE has them; None for ``DEFAULT``, the value of a table that was made without the property.
+        properties: values by name, as in CREATE TABLE; None for ``DEFAULT``.
     """
 
     properties: Mapping[str, Any]
@@ -145,14 +140,14 @@ class SetProperties:
 
 @dataclass(frozen=True)
 class SetTableComment:
-    """``COMMENT ON TABLE``; None takes the comment away."""
+    """``COMMENT ON TABLE``; None removes the comment."""
 
     comment: str | None
 
 
 @dataclass(frozen=True)
 class SetColumnComment:
-    """``COMMENT ON COLUMN``; None takes the comment away."""
+    """``COMMENT ON COLUMN``; None removes the comment."""
 
     column: str
     comment: str | None

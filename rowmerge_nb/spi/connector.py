@@ -1,4 +1,4 @@
-"""The connector: where the engine gets everything else from."""
+"""The connector, the entry point of the contract."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def always(value: T) -> Callable[[Any], T]:
-    """Build a getter that returns the same value in all transactions of a connector.
+    """Build a getter that returns the same value in all transactions.
 
     >>> class Shop:
     ...     get_table_properties = always({"shelf": "where it is"})
@@ -35,14 +35,14 @@ def always(value: T) -> Callable[[Any], T]:
 
 @dataclass(frozen=True)
 class Orphan:
-    """Something in a store that a statement has left behind whose process died: no reader sees it, and nobody will finish it.
+    """A leftover of a statement whose process died: invisible to readers, and never to be completed.
 
     Args:
-        name: what it is, as the store names it: a path, a table.
-        bytes: its size; None where the store does not tell.
-        modified: when it was last written, in seconds since 1970; None where the store does not tell.
-        statement: the query id of the statement; ``""`` where it is not known.
-        process: the process that ran the statement, ``host:pid``; ``""`` where it is not known.
+        name: its name in the store: a path, a table.
+        bytes: its size, if known.
+        modified: time of the last write in seconds since 1970, if known.
+        statement: the statement's query id, or ``""``.
+        process: the statement's process, ``host:pid``, or ``""``.
 
     >>> Orphan("/data/_tmp_1", bytes=4096, process="desk:4711").statement
     ''
@@ -56,28 +56,25 @@ class Orphan:
 
 
 class Connector(ABC):
-    """A store that the engine can read and change. Lives on the driver; its providers travel to tasks.
+    """A store that the engine can read and change. It stays on the driver; its providers are pickled to tasks.
 
-    A connector that commits inside its finish calls leaves ``commit`` as it is, and says so by ``commits_in_finish``.
+    A connector that commits in its finish calls sets ``commits_in_finish`` and inherits ``commit``.
     """
 
     name: str = "connector"
-    """The kind of store, shown in reports: ``"memory"``, ``"hive"``, ..."""
+    """The type of store in reports: ``"memory"``, ``"hive"``, ..."""
 
     commits_in_finish: bool = False
-    """Whether ``finish_merge`` and its like make the change last, and so do ``drop_table`` and whatever else defines something.
+    """Whether finish calls, and DDL calls such as ``drop_table``, take effect at once.
 
-    The engine then lets no interrupt into such a call, makes it in a thread of its own, and never makes it for a rehearsal.
+    The engine then makes such a call in a separate thread without interrupts, and never for a rehearsal.
     """
 
     checked_after_commit: bool = True
-    """Whether the rows of a small table are read back after a statement, and compared with what it must have left, unless its user says otherwise.
-
-    The stores that come along are proven, and say False.
-    """
+    """The default of the option ``check``: read a small table after a statement and compare its rows. False in the tested built-in stores."""
 
     commits_in_thread: bool = False
-    """Whether ``commit`` may be called in another thread than everything before it: one that hangs can then be given up."""
+    """Whether ``commit`` may be called in another thread than the calls before it, so that the engine can abandon one that hangs."""
 
     @abstractmethod
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorMetadata:
@@ -92,50 +89,50 @@ class Connector(ABC):
         """Return the provider that opens page sources in tasks."""
 
     def get_page_sink_provider(self) -> ConnectorPageSinkProvider:
-        """Return the provider that makes sinks in tasks. Raises ConnectorError NOT_SUPPORTED by default."""
+        """Return the provider that creates sinks in tasks. Raises ConnectorError NOT_SUPPORTED by default."""
         raise ConnectorError(
             f"This connector does not support modifying table rows ({type(self).__name__} has no get_page_sink_provider)"
         )
 
     def get_node_partitioning_provider(self) -> ConnectorNodePartitioningProvider:
-        """Return the provider of bucket functions; by default one that has none."""
+        """Return the provider of bucket functions; by default one without functions."""
         return ConnectorNodePartitioningProvider()
 
     def get_table_properties(self) -> Mapping[str, Any]:
-        """Return the properties that ``CREATE TABLE ... WITH`` accepts: name to one-line description."""
+        """Return the properties of ``CREATE TABLE ... WITH``: name to one-line description."""
         return {}
 
     def get_procedures(self) -> Sequence[Procedure]:
-        """Return the procedures that ``CALL`` runs; by default there are none."""
+        """Return the procedures for ``CALL``; none by default."""
         return ()
 
     def get_table_procedures(self) -> Sequence[TableProcedure]:
-        """Return the procedures that ``ALTER TABLE ... EXECUTE`` runs; by default there are none."""
+        """Return the procedures for ``ALTER TABLE ... EXECUTE``; none by default."""
         return ()
 
     @property
     def shared_directory(self) -> Path | None:
-        """The directory that driver and tasks must both see for the store to work; None (the default) where there is none.
+        """The directory that driver and tasks must both see, or None (the default).
 
-        While a statement runs on a cluster the engine keeps a file in it whose name begins with ``.rowmerge_nb-mark-``, and every worker
-        process looks whether it sees that. Such files must not be taken for the store's.
+        While a statement runs on a cluster, the engine keeps a file named ``.rowmerge_nb-mark-...`` in it, which every worker
+        process checks. The store must ignore such files.
         """
         return None
 
     def begin_transaction(self) -> ConnectorTransactionHandle:
-        """Begin a transaction; each statement has its own."""
+        """Begin the transaction of one statement."""
         return ConnectorTransactionHandle()
 
     def begin_explicit_transaction(self) -> ConnectorTransactionHandle:
-        """Begin the transaction of several statements that START TRANSACTION has begun: they read, and see the rows of one version.
+        """Begin the transaction of START TRANSACTION: its statements only read, and see the rows of one version.
 
-        By default it is one like any other, which is right where table handles name the version: the engine asks for each once. A store whose
-        handles do not may raise TRANSACTION_CONFLICT from the reads and from ``commit``.
+        The default suits handles that name a version, since the engine requests each handle once. Otherwise reads and ``commit``
+        may raise TRANSACTION_CONFLICT.
         """
         return self.begin_transaction()
 
     def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
-        """Return the error of a statement that would write within START TRANSACTION.
+        """Return the error of a writing statement within START TRANSACTION.
 
         Args:
             catalog: the catalog's name.
@@ -144,36 +141,34 @@ class Connector(ABC):
         return ConnectorError(f"Catalog only supports writes using autocommit: {catalog}", code="AUTOCOMMIT_WRITE_CONFLICT")
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
-        """Make everything done in the transaction last.
+        """Commit the transaction.
 
         Returns:
-            The version that the changed table has now, by which the engine looks at what the store holds; None where the store keeps
-            no versions, or where no rows were changed.
+            The new version of the changed table, with which the engine reads the result; None without versions or changed rows.
 
         Raises:
-            RowMergeError: nothing was changed; `rollback` follows. One with ``changed=None`` says that nobody knows whether something
-                was: then the transaction has ended, and everything that it has written stays. What goes wrong once the change is there
-                is not raised.
+            RowMergeError: nothing was changed; `rollback` follows. With ``changed=None`` the outcome is unknown: the transaction
+                has ended, and its files stay. Errors after the change took effect must not be raised.
         """
         return None
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Undo everything done in the transaction, and remove what tasks have left behind.
+        """Undo everything in the transaction, and remove the leftovers of its tasks.
 
-        What was committed stays, even if the commit was interrupted before it could say so.
+        A committed change stays, even if the commit was interrupted before it returned.
         """
 
     def orphans(self) -> Sequence[Orphan]:
-        """List what statements have left behind whose processes died; nothing of a statement that may be running still."""
+        """List the leftovers of statements whose processes died; exclude statements that may still be running."""
         return ()
 
     def remove_orphans(self) -> Sequence[Orphan]:
-        """Remove what `orphans` lists; gives what was removed."""
+        """Remove the leftovers that `orphans` lists, and return them."""
         return ()
 
     def orphan_problems(self) -> Sequence[str]:
-        """Return which parts of the store the last `orphans` or `remove_orphans` of this thread has left out, and why: a sentence for each."""
+        """Return why this thread's last `orphans` or `remove_orphans` skipped parts of the store, a sentence each."""
         return ()
 
     def close(self) -> None:
-        """Free what the connector holds; called when its engine is closed."""
+        """Free the connector's resources; called when its engine is closed."""

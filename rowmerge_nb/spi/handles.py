@@ -1,6 +1,6 @@
-"""Handles: what engine and connector pass back and forth without the engine looking inside.
+"""Handles: objects of the connector that the engine passes back without looking inside.
 
-All of them travel to tasks by pickle, so they hold plain data.
+All of them are pickled to tasks, so they hold plain data.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Fragments = Collection[bytes] | Future[Collection[bytes]]
-"""What a sink's ``finish`` gives: connector-specific bytes, opaque to the engine, at once or later; a failed future fails the statement."""
+"""The result of a sink's ``finish``: bytes that are opaque to the engine, or a future of them; a failed future fails the statement."""
 
 
 @dataclass(frozen=True)
 class SchemaTableName:
-    """A table's name within its catalog, both parts in lower case as they are compared.
+    """A table's name within its catalog, in lower case.
 
     >>> str(SchemaTableName("default", "accounts"))
     'default.accounts'
@@ -44,18 +44,18 @@ class SchemaTableName:
 
 @dataclass(frozen=True)
 class ConnectorSession:
-    """What a connector may know of the statement it serves.
+    """The context of a statement.
 
     Args:
-        query_id: unique per statement; whatever a task leaves behind is named by it, so that it can be found and removed.
-        user: who runs the statement.
-        time_zone: the session's zone, an IANA name.
-        properties: the session's properties; ``row_change_paradigm`` and ``era`` are set by the engine when the user asks. In the era of the
-            documents ``begin_merge`` gets ``updated_columns``: the names of all columns that UPDATE clauses assign.
-        writer: where a sink is made: which of the statement's writers it is for, the same number for every attempt of a task, and
-            another one for every other writer. None elsewhere.
-        is_observation: what is read is only shown or compared; the statement does not depend on it. A connector that checks at commit
-            whether others changed what the statement has read must not count it.
+        query_id: unique per statement; part of the names of whatever a task writes, so that leftovers can be found.
+        time_zone: an IANA zone name.
+        properties: the session properties; the engine sets ``row_change_paradigm`` and ``era`` if the user requests them. In the
+            era of the documents, ``begin_merge`` finds here ``updated_columns``: the names of all columns that UPDATE clauses
+            assign.
+        writer: for a sink, the number of its writer, the same for every attempt of a task and unique within the statement; else
+            None.
+        is_observation: the rows are only displayed or compared. A connector that detects conflicting changes of read rows must
+            ignore such reads.
 
     >>> ConnectorSession("q1").time_zone
     'UTC'
@@ -74,10 +74,9 @@ class ColumnHandle:
     """A column as the connector names it.
 
     Args:
-        name: the column's name as it was written when the table was made.
-        type: its SQL type; an Arrow type is accepted and translated. A row id may be of any type, usually a row.
-        carried: where a column is to be read: no expression of the statement reads it, and its values only go along with the row. A store that
-            does not check its values may give NULL for one that the type does not have. An UPDATE does not write the column.
+        type: its SQL type; an Arrow type is converted. A row id may have any type, usually a row.
+        carried: in a read, no expression uses the column, and its values only travel with the row. A store that does not validate
+            values may return NULL for an invalid one. An UPDATE does not write the column.
 
     >>> str(ColumnHandle("row_id", pa.struct([("bucket", pa.int32()), ("position", pa.int64())])).type)
     'row(bucket integer, position bigint)'
@@ -88,7 +87,7 @@ class ColumnHandle:
     carried: bool = field(default=False, compare=False, repr=False, kw_only=True)
 
     def as_carried(self) -> Self:
-        """Return a copy that is only carried along."""
+        """Return a copy with ``carried`` set."""
         handle = copy(self)
         object.__setattr__(handle, "carried", True)
         return handle
@@ -99,11 +98,11 @@ class ColumnHandle:
 
 
 class ConnectorTableHandle:
-    """A table for the length of a statement; connectors subclass it, usually as a frozen dataclass."""
+    """A table for the duration of a statement; connectors subclass it, usually as a frozen dataclass."""
 
 
 class PointerType(Enum):
-    """How a version is pointed at: by a moment (``FOR TIMESTAMP AS OF``), or by its own number or name (``FOR VERSION AS OF``)."""
+    """How a version is specified: by time (``FOR TIMESTAMP AS OF``), or by number or name (``FOR VERSION AS OF``)."""
 
     TEMPORAL = "TIMESTAMP"
     TARGET_ID = "VERSION"
@@ -111,15 +110,15 @@ class PointerType(Enum):
 
 @dataclass(frozen=True)
 class ConnectorTableVersion:
-    """A state of a table that the connector keeps and can find again.
+    """A version of a table that the connector can read.
 
     Args:
-        version: its name or number, as the connector counts; of a moment a date, a datetime without a zone (a ``timestamp``, in the session's
-            zone), or one with a zone. What is finer than a microsecond is cut.
-        pointer_type: what ``version`` is.
-        version_type: the SQL type that it has in the statement; None of a version that the connector itself has given.
-        made_from: of a version that a commit has made, the one that it was put on top of. The statement may have read an older one, where others
-            have committed meanwhile and that is no conflict. None where the connector does not say.
+        version: the connector's number or name; or a time: a date, a datetime without a zone (a ``timestamp`` in the session's
+            zone), or one with a zone. Fractions of a microsecond are truncated.
+        pointer_type: the meaning of ``version``.
+        version_type: its SQL type in the statement; None for a version that the connector returned.
+        made_from: for a committed version, the one it is based on, if the connector reports it. The statement may have read an
+            older one, if commits in between did not conflict.
 
     >>> str(ConnectorTableVersion(7)), str(ConnectorTableVersion(dt.date(2026, 1, 31), PointerType.TEMPORAL))
     ('FOR VERSION AS OF 7', 'FOR TIMESTAMP AS OF 2026-01-31')
@@ -131,24 +130,24 @@ class ConnectorTableVersion:
     made_from: ConnectorTableVersion | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
-        shown = f"'{self.version}'" if isinstance(self.version, str) else self.version
-        return f"FOR {self.pointer_type.value} AS OF {shown}"
+        version = f"'{self.version}'" if isinstance(self.version, str) else self.version
+        return f"FOR {self.pointer_type.value} AS OF {version}"
 
     def instant(self, time_zone: str = "UTC") -> dt.datetime:
-        """Return the moment that it points at; a date is its first one, and what has no zone is taken in that of the session.
+        """Return the time; a date means its start, and the session's zone applies to values without one.
 
         Raises:
-            TypeError: it points at no moment.
+            TypeError: the version is not a time.
 
         >>> ConnectorTableVersion(dt.date(2026, 1, 31), PointerType.TEMPORAL).instant("Europe/Berlin").astimezone(dt.UTC).isoformat()
         '2026-01-30T23:00:00+00:00'
         """
-        found = self.version
-        if not isinstance(found, dt.date):
-            raise TypeError(f"{found!r} is not a moment")
-        if not isinstance(found, dt.datetime):
-            found = dt.datetime(found.year, found.month, found.day)  # noqa: DTZ001 - the zone is given below
-        return found if found.tzinfo is not None else found.replace(tzinfo=zoneinfo.ZoneInfo(time_zone))
+        moment = self.version
+        if not isinstance(moment, dt.date):
+            raise TypeError(f"{moment!r} is not a moment")
+        if not isinstance(moment, dt.datetime):
+            moment = dt.datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 - the zone is given below
+        return moment if moment.tzinfo is not None else moment.replace(tzinfo=zoneinfo.ZoneInfo(time_zone))
 
 
 class ConnectorSplit:
@@ -156,27 +155,27 @@ class ConnectorSplit:
 
     @property
     def carries_rows(self) -> bool:
-        """The rows are in the split itself.
+        """Whether the rows are in the split itself.
 
-        Where that is so of all splits of a table, they are read at once where the statement is planned: a task would cost more than
-        the reading.
+        If this holds for all splits of a table, the engine reads them while planning, which is cheaper than a task.
         """
         return False
 
     @property
     def remotely_accessible(self) -> bool:
-        """A task on any machine can read it (Trino's ``isRemotelyAccessible``).
+        """Whether a task on any machine can read it (Trino's ``isRemotelyAccessible``).
 
-        Where that is not so, splits are read on the driver for executors that may be elsewhere; where tasks must have the split itself, as
-        in the older flow, they get the one that `with_rows` gives.
+        Otherwise the driver reads the split if executors may run elsewhere. Tasks that need the split itself, as in the older
+        flow, get the result of `with_rows`.
         """
         return True
 
     @property
     def is_repeatable(self) -> bool:
-        """Reading it gives the same rows in the same order, however often and wherever it is read while the statement runs.
+        """Whether every read during the statement returns the same rows in the same order, on any machine.
 
-        Where that is so of all splits of a MERGE's source, every task reads the source itself; else one task does, and sends the rows.
+        If this holds for all splits of a MERGE's source, every task reads the source itself; otherwise one task reads and sends
+        it.
         """
         return False
 
@@ -190,15 +189,15 @@ class ConnectorTransactionHandle:
 
 
 class ConnectorInsertTableHandle:
-    """A table that rows are being inserted into (``begin_insert``)."""
+    """The target of an INSERT (``begin_insert``)."""
 
 
 class ConnectorTableExecuteHandle:
-    """What a procedure of a table is to do; opaque to the engine."""
+    """A call of a table procedure; opaque to the engine."""
 
 
 class ConnectorPartitioningHandle:
-    """A connector's own way of spreading rows; its bucket function comes from the partitioning provider.
+    """A connector's own partitioning; the partitioning provider returns its bucket function.
 
     >>> ConnectorPartitioningHandle().described
     ''
@@ -206,17 +205,16 @@ class ConnectorPartitioningHandle:
 
     @property
     def described(self) -> str:
-        """What EXPLAIN prints of it; ``""`` leaves it to the engine, which names the layout's columns."""
+        """The text for EXPLAIN; ``""`` makes the engine print the layout's columns."""
         return ""
 
 
 @dataclass(frozen=True)
 class ConnectorMergeTableHandle:
-    """A table that is being merged into (design documents, "ConnectorMergeTableHandle API").
+    """The target of a MERGE (design documents, "ConnectorMergeTableHandle API"). Subclasses may add fields.
 
     Args:
-        table_handle: the handle to scan with while the merge runs. Connectors that need more in their merge handle
-            subclass this class and add fields.
+        table_handle: the handle for scans during the merge.
 
     >>> handle = ConnectorTableHandle()
     >>> ConnectorMergeTableHandle(handle).get_table_handle() is handle
@@ -226,18 +224,16 @@ class ConnectorMergeTableHandle:
     table_handle: ConnectorTableHandle
 
     def get_table_handle(self) -> ConnectorTableHandle:
-        """Return the table handle that ``begin_merge`` made for scanning the target."""
+        """Return the handle for scans during the merge."""
         return self.table_handle
 
 
 def own(handle: object, kind: type[T]) -> T:
-    """Return a handle or split back as one of a connector's own classes: signatures of the contract name only the common ones.
+    """Return a handle or split as the connector's own class, since the contract names only base classes.
 
     Raises:
-        TypeError: it is another connector's, or of another statement's kind.
+        TypeError: it is not an instance of that class.
 
-    >>> own(ConnectorMergeTableHandle(ConnectorTableHandle()), ConnectorMergeTableHandle).table_handle is not None
-    True
     >>> own("a text", ConnectorSplit)
     Traceback (most recent call last):
     TypeError: 'a text' is not a ConnectorSplit of this connector

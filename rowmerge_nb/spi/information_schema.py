@@ -1,4 +1,4 @@
-"""The schema that every catalog has besides its own: tables of its schemas, tables, columns and views. The engine makes their rows."""
+"""The schema ``information_schema`` of every catalog; the engine computes its rows."""
 
 from __future__ import annotations
 
@@ -42,4 +42,4 @@ TABLES: Final[Mapping[str, tuple[ColumnMetadata, ...]]] = MappingProxyType(
 """
 
 TABLES_OF_ROLES: Final = frozenset(["applicable_roles", "enabled_roles", "roles", "table_privileges"])
-"""Trino's tables of that schema which no catalog has here."""
+"""Tables of this schema that only Trino has."""

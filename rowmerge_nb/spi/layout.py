@@ -1,4 +1,4 @@
-"""Layouts: how the rows of a write are spread over writers (design documents, "MERGE redistribution")."""
+"""Layouts: how written rows are distributed over writers (design documents, "MERGE redistribution")."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConnectorTableLayout:
-    """How rows that go into a table are to be spread.
+    """The distribution of rows written to a table.
 
     Args:
-        partition_columns: the columns that decide the place of a row. Of an update layout there are none: its only
-            argument is always the row id.
-        partitioning: the connector's own partitioning; None asks for the engine's hash of ``partition_columns``.
-        multiple_writers_per_partition_supported: rows of one place may end in several sinks, at the price of more files. The engine
-            need not send rows anywhere then.
+        partition_columns: the columns that determine a row's writer; empty in an update layout, whose only argument is the row
+            id.
+        partitioning: the connector's partitioning; None for the engine's hash of ``partition_columns``.
+        multiple_writers_per_partition_supported: rows of one partition may go to several sinks, which yields more files. The
+            engine may then skip the exchange.
 
     >>> ConnectorTableLayout(("region",)).partitioning is None
     True
@@ -37,27 +37,27 @@ class ConnectorTableLayout:
 
 
 class BucketFunction(ABC):
-    """Computes the bucket of every row of a page. Instances travel to tasks by pickle."""
+    """Computes the bucket of each row. Instances are pickled to tasks."""
 
     @property
     @abstractmethod
     def bucket_count(self) -> int:
-        """How many buckets there are; the function's values lie in ``range(bucket_count)``."""
+        """The number of buckets."""
 
     @abstractmethod
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the bucket of every row.
+        """Return the bucket of each row.
 
         Args:
-            page: the layout's partition columns in their order, or the one channel ``row_id`` for an update layout.
+            page: the layout's partition columns in order, or the channel ``row_id`` for an update layout.
 
         Returns:
-            An int32 array without nulls, one entry per row, from 0 to ``bucket_count - 1``. The engine refuses anything else.
+            An int32 array without nulls, with values from 0 to ``bucket_count - 1``. The engine rejects anything else.
         """
 
 
 class ConnectorNodePartitioningProvider:
-    """Turns a partitioning handle into a bucket function."""
+    """Returns the bucket functions of partitioning handles."""
 
     def get_bucket_function(
         self,
@@ -71,10 +71,10 @@ class ConnectorNodePartitioningProvider:
         Args:
             transaction_handle: the statement's transaction.
             session: the statement's session.
-            partitioning_handle: what the layout named.
-            partition_channel_types: the types of the function's argument channels, in order.
+            partitioning_handle: the layout's partitioning.
+            partition_channel_types: the types of the function's arguments, in order.
 
         Raises:
-            ConnectorError: NOT_SUPPORTED unless the connector overrides this method.
+            ConnectorError: NOT_SUPPORTED by default.
         """
         raise ConnectorError(f"{type(self).__name__} has no bucket function for {type(partitioning_handle).__name__}")

@@ -11,30 +11,29 @@ if TYPE_CHECKING:
 
 
 class ConnectorMergeSink(ABC):
-    """Takes the rows of a merge, usually layered over the connector's `ConnectorPageSink` for what it inserts.
+    """Stores the rows of a merge, usually by means of the connector's `ConnectorPageSink` for inserts.
 
-    A sink is made only where a page arrives. The order of rows in pages, and of pages, is indeterminate: a sink that
-    needs an order (Hive: deletes ascending by row id) sorts.
+    A sink is created when its first page arrives. The order of rows and pages is indeterminate: a sink that needs one must sort.
     """
 
     @abstractmethod
     def store_merged_rows(self, page: Page) -> None:
-        """Take a page of changed rows; never an empty one. The sink may keep it, and does not write into it.
+        """Store a page of changed rows, never empty. The sink may keep the page, but must not modify it.
 
         Args:
-            page: all table columns in table order; ``operation`` (int8: 1 INSERT, 2 DELETE, 3 UPDATE; in the current era
-                4 and 5 for the halves of an update); ``case_number`` (int32, in the current era only); ``row_id`` (the type
-                of ``get_merge_row_id_column_handle``, NULL for inserts). With CHANGE_ONLY_UPDATED_COLUMNS an
-                update is one row with operation 3 and all columns filled; with DELETE_ROW_AND_INSERT_ROW it arrives as two rows.
+            page: all table columns in table order; ``operation`` (int8: 1 INSERT, 2 DELETE, 3 UPDATE; in the current era 4 and 5
+                for the halves of an update); ``case_number`` (int32, current era only); ``row_id`` (the type of
+                `get_merge_row_id_column_handle`, NULL for inserts). An update is one complete row with operation 3 under
+                CHANGE_ONLY_UPDATED_COLUMNS, and two rows under DELETE_ROW_AND_INSERT_ROW.
         """
 
     @abstractmethod
     def finish(self) -> Fragments:
-        """Return what was stored: a collection of bytes, or a future of one.
+        """Return the fragments: a collection of bytes, or a future of one.
 
-        Called once all rows of this sink have been stored, for every attempt of the task, even for one whose input was
-        cut short by a failure elsewhere: nothing may be visible before ``finish_merge`` names it.
+        Called after the last page, for every attempt of the task, even if a failure elsewhere cut its input short. Nothing may be
+        visible before ``finish_merge`` names it.
         """
 
     def abort(self) -> None:
-        """Drop what was stored; called when the task fails."""
+        """Discard the stored rows, since the task failed."""

@@ -1,4 +1,4 @@
-"""What a connector tells about its tables, and how a statement begins and finishes (design documents, "ConnectorMetadata MERGE API")."""
+"""Metadata of tables, and the calls that begin and finish statements (design documents, "ConnectorMetadata MERGE API")."""
 
 from __future__ import annotations
 
@@ -38,12 +38,8 @@ class ColumnMetadata:
     """A column of a table.
 
     Args:
-        name: its name as written.
-        type: its type.
-        nullable: whether it may hold NULL.
-        default: what an INSERT that leaves the column out puts into it, as SQL text: a literal; None for NULL.
-        comment: the comment on it.
-        filled: the store puts a value of its own where a new row has NULL, such as a number, or the default of a column that may not be NULL.
+        default: the default value, a literal as SQL text; None for NULL.
+        filled: the store replaces NULL in new rows, for example by a number, or by the default of a column that may not be NULL.
 
     >>> from rowmerge_nb.spi.types import VARCHAR
     >>> ColumnMetadata("customer", VARCHAR).nullable
@@ -63,12 +59,9 @@ class ConnectorTableMetadata:
     """A table.
 
     Args:
-        name: its schema and name.
-        columns: its columns in table order.
         properties: those of ``CREATE TABLE ... WITH (...)``.
-        comment: the comment on it.
-        check_constraints: conditions over its columns as SQL text, such as ``"quantity > 0"``. The engine stores no row for which one is
-            false, by whatever statement; a row for which one is unknown (NULL) passes. A store that checks its rows itself names none.
+        check_constraints: conditions over its columns as SQL text, such as ``"quantity > 0"``. The engine rejects rows for which
+            one is false; NULL passes. A store that checks its rows itself returns none.
     """
 
     name: SchemaTableName
@@ -80,11 +73,10 @@ class ConnectorTableMetadata:
 
 @dataclass(frozen=True)
 class SystemTable:
-    """A table that a connector makes of what it knows, such as the versions of another table; it can be read, and not be changed.
+    """A read-only table with information about the store, such as the versions of a table.
 
     Args:
-        columns: its columns.
-        rows: its rows, whose columns have the Arrow types of those.
+        rows: its rows, with the columns' Arrow types.
     """
 
     columns: tuple[ColumnMetadata, ...]
@@ -93,13 +85,12 @@ class SystemTable:
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """What a connector knows of a table's rows without reading them. By it the engine chooses how to execute a statement, not what it does.
+    """Upper bounds of a table's size, known without reading rows. They affect how the engine runs a statement, not its result.
 
-    In Trino these are estimates; here they are bounds.
+    In Trino these are estimates.
 
     Args:
-        row_count: the table has at most so many rows; None if that is not known.
-        data_size: the bytes of all its rows as they are stored; None if that is not known.
+        data_size: the maximum stored bytes of all rows; None if unknown.
 
     >>> TableStatistics()
     TableStatistics(row_count=None, data_size=None)
@@ -111,16 +102,13 @@ class TableStatistics:
 
 @dataclass(frozen=True)
 class ConnectorViewDefinition:
-    """A view: a query under a name, analyzed anew by every statement that reads it.
+    """A view: a named query that each reading statement analyzes anew.
 
     Args:
-        name: the view's schema and name.
-        original_sql: the query as written.
-        catalog: the default catalog that completed names when the view was made; it completes them ever after.
-        schema: the default schema likewise.
-        columns: what the query gave when the view was made; a query that gives something else by now makes the view stale.
-        comment: the comment on it.
-        run_as_invoker: SECURITY INVOKER was written; nobody logs in, so that it is shown and means nothing.
+        catalog: the default catalog for names in the query, that of the view's creation.
+        schema: the default schema, likewise.
+        columns: the query's columns at the view's creation; if they differ now, the view is stale.
+        run_as_invoker: SECURITY INVOKER, which is displayed and has no effect.
     """
 
     name: SchemaTableName
@@ -133,79 +121,80 @@ class ConnectorViewDefinition:
 
 
 class ConnectorMetadata(ABC):
-    """Tables and statements of one connector, within one transaction. Lives on the driver and never leaves it.
+    """Tables and statements of one connector, within one transaction. It stays on the driver.
 
-    The order of calls for a MERGE is: ``get_merge_row_id_column_handle``, ``get_row_change_paradigm``, ``get_insert_layout``,
-    ``get_update_layout``, and ``begin_merge`` as the last step of planning; then sinks work in tasks; then ``finish_merge``,
-    after which the engine commits the transaction. Explaining a statement never calls ``begin_merge``.
+    Methods for statements raise ConnectorError NOT_SUPPORTED by default.
 
-    In the older flow of DELETE and UPDATE it is ``get_delete_row_id_column_handle`` and ``begin_delete``, or
-    ``get_update_row_id_column_handle`` and ``begin_update``; then updatable page sources work in tasks; then ``finish_delete`` or
-    ``finish_update``. Nobody asks for paradigm or layouts: rows stay where they were read.
+    A MERGE calls ``get_merge_row_id_column_handle``, ``get_row_change_paradigm``, ``get_insert_layout``, ``get_update_layout``,
+    and ``begin_merge`` as the last step of planning. Then sinks work in tasks, and ``finish_merge`` precedes the commit. EXPLAIN
+    never calls ``begin_merge``.
+
+    The older flow calls the row id and begin methods of DELETE or UPDATE, then updatable page sources in tasks, then the finish
+    method. It has no paradigm and no layouts.
     """
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
     @property
     def stores_comments(self) -> bool:
-        """Whether tables and columns keep comments; where they do not, the engine refuses statements that make some."""
+        """Whether tables and columns keep comments; otherwise the engine rejects statements that add them."""
         return False
 
     @property
     def stores_defaults(self) -> bool:
-        """Whether columns keep default values; where they do not, the engine refuses statements that make some."""
+        """Whether columns keep default values; otherwise the engine rejects statements that set them."""
         return False
 
     @property
     def keeps_negative_zero(self) -> bool:
-        """Whether -0.0 is read as -0.0. A store that reads 0.0, which SQL calls equal, says so; the contract kit then leaves -0.0 out."""
+        """Whether -0.0 is read back as -0.0; otherwise the contract kit does not test it."""
         return True
 
     supports_missing_columns_on_insert: ClassVar[bool] = False
-    """Whether the store itself fills the columns that an INSERT leaves out: then ``begin_insert`` is told those that it names."""
+    """Whether the store fills columns that an INSERT omits; ``begin_insert`` then gets only the listed columns."""
 
     checks_reads: ClassVar[bool] = False
-    """Whether the commit of a row change fails if others added or removed rows that the constraint of one of its scans admits.
+    """Whether the commit of a row change fails if others added or removed rows that satisfy the constraint of one of its scans.
 
-    The engine then narrows the scan of a small target by the keys of a source whose rows it has at hand: fewer commits are in the way.
+    The engine then narrows the scan of a small target by the keys of the source, if it has these rows, to avoid conflicts.
     """
 
     @abstractmethod
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorTableHandle | None:
-        """Return a handle for the table, or None if there is none of that name (lower case)."""
+        """Return a handle for the table (lower-case name), or None if it does not exist."""
 
     def wait_for_turn(self, session: ConnectorSession, name: SchemaTableName, seconds: float, *, appends: bool = False) -> bool:
-        """Wait at most some seconds until no statement before this one changes a table; return whether the turn has come.
+        """Wait until no earlier statement changes the table, and return whether the turn has come.
 
-        The engine calls it before it looks up the target of MERGE, UPDATE, DELETE, TRUNCATE, ALTER TABLE, COMMENT or `restore`. For an INSERT it calls
-        it before `finish_insert`. It repeats the call until the turn has come or ten minutes have passed. The turn ends with commit or rollback.
+        The engine calls it before it looks up the target of a changing statement other than INSERT, and before an INSERT's
+        `finish_insert`. It repeats the call for up to ten minutes. The turn ends with commit or rollback.
 
-        A store that fails the later one of two changes queues them here, so that a slow statement does not lose every time against a fast one.
-        Correctness does not depend on it. By default there is no queue. Trino has no such call.
+        A store that fails the later of two changes can queue them here, so that slow statements do not always lose. By default
+        there is no queue. Trino has no such call.
 
         Args:
             session: the session.
-            name: the table, which may be missing.
-            seconds: how long to wait.
+            name: the table, which may not exist.
+            seconds: the maximum wait.
             appends: the statement is an INSERT.
         """
         return True
 
     def get_system_table(self, session: ConnectorSession, name: SchemaTableName) -> SystemTable | None:
-        """Return a table that the connector makes of what it knows; it is asked for names with a ``$``, before the last method. None by default."""
+        """Return a system table or None (the default). Called for names with a ``$``, before ``get_table_handle``."""
         return None
 
     keeps_versions: ClassVar[bool] = False
-    """Whether former versions of tables are kept: then the next three methods are there. In Trino the first is ``getTableHandle`` too."""
+    """Whether former versions of tables are kept, and the next three methods implemented. Trino's first one is ``getTableHandle``."""
 
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> ConnectorTableHandle | None:
-        """Return a handle for the table as it was in a version: one that `Connector.commit` gave, or one that a statement points at.
+        """Return a handle for a version of the table: one that `Connector.commit` returned, or one that a statement specifies.
 
-        None if there is no table of that name. What it gives is read only, in one transaction beside other versions of the same table.
-        Raises ConnectorError INVALID_ARGUMENTS for a version that is not kept, NOT_SUPPORTED for a type of pointer that means nothing here,
-        and for every one by default.
+        Returns None if there is no such table. The handle is read-only, and usable beside other versions of the table in one
+        transaction. Raises ConnectorError INVALID_ARGUMENTS for an unavailable version, NOT_SUPPORTED for an unsupported pointer
+        type, and always by default.
         """
         raise ConnectorError(
             "This connector does not support versioned tables",
@@ -213,24 +202,24 @@ class ConnectorMetadata(ABC):
         )
 
     def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
-        """Return the version that a handle reads; None (the default) where none is kept, as of a table that has never had rows.
+        """Return the version that a handle reads; None (the default) if there is none, such as for a table that never had rows.
 
-        A store that keeps no versions may give one that `get_former_table_handle` finds as long as nobody has cleaned up.
+        A store without permanent versions may return one that `get_former_table_handle` can read until a cleanup.
         """
         return None
 
     def get_former_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> ConnectorTableHandle | None:
-        """Return a handle for the table as it was, for an audit or a question about a statement's rows: what is read need not be there for long.
+        """Return a handle for a version of the table, for an audit or for questions about a statement's rows.
 
-        By default what `get_versioned_table_handle` gives. A store that keeps no versions, and yet finds a former state as long as nobody has
-        cleaned up, gives that here.
+        The default is `get_versioned_table_handle`. A store without permanent versions may return states that exist until a
+        cleanup.
         """
         return self.get_versioned_table_handle(session, name, version)
 
     def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
-        """Return the moment at which the version that a handle reads was committed, with a zone; None (the default) where that is not known."""
+        """Return the commit time, with a zone, of the handle's version; None (the default) if unknown."""
         return None
 
     def restore_table(
@@ -240,16 +229,15 @@ class ConnectorMetadata(ABC):
         version: ConnectorTableVersion | None,
         dropped: Sequence[str] = (),
     ) -> None:
-        """Make a table's rows those of a former version with the commit; its columns stay what they are.
+        """Restore a former version's rows with the commit; the columns stay.
 
         Args:
             session: the statement's session.
-            table_handle: the table as it is now; the commit refuses with TRANSACTION_CONFLICT if it is not any more.
-            version: the version, or None for the time before the first one, when there were no rows.
-            dropped: columns that go with the rows, since the statement that is taken back has added them; the engine names some only where
-                ``evolves_tables`` says that there can be such a statement.
+            table_handle: the current table; the commit raises TRANSACTION_CONFLICT if it has changed.
+            version: the version; None for the empty state before the first one.
+            dropped: columns to drop as well, since the undone statement added them; only used if ``evolves_tables``.
 
-        Raises ConnectorError INVALID_ARGUMENTS for a version that is not kept, NOT_SUPPORTED by default.
+        Raises ConnectorError INVALID_ARGUMENTS for an unavailable version.
         """
         raise ConnectorError(
             "This connector does not support restoring former versions of tables",
@@ -263,72 +251,71 @@ class ConnectorMetadata(ABC):
     def get_hidden_column_handles(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> tuple[ColumnHandle, ...]:
-        """Return columns that can be read by their names and that ``*`` and DESCRIBE leave out, such as ``"$path"``; by default there are none.
+        """Return columns such as ``"$path"``, which can be read by name but are omitted from ``*`` and DESCRIBE; none by default.
 
-        In Trino they are the table's columns that are ``hidden``. It is asked for statements alone in which a name begins with ``$``,
-        before their splits; a constraint may be about them, too.
+        In Trino these are the ``hidden`` columns. It is called before the splits, only for statements with a name that begins
+        with ``$``. Constraints may refer to these columns.
         """
         return ()
 
     def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
-        """Return the handles of the table's columns in table order; by default made from the metadata."""
+        """Return the column handles in table order; by default built from the metadata."""
         from rowmerge_nb.spi.handles import ColumnHandle
 
         return tuple(ColumnHandle(c.name, c.type) for c in self.get_table_metadata(session, table_handle).columns)
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return the names of all tables; by default none are listed."""
+        """Return the names of all tables; none by default."""
         return ()
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
-        """Return the exact number of rows if it is known without reading them, else None."""
+        """Return the exact number of rows if known without reading them, else None."""
         return None
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Return what is known of a table's size at little cost; asked for when the size decides something that ``row_count`` leaves open.
+        """Return inexpensive bounds of the table's size, used where ``row_count`` is not enough; unknown by default.
 
-        Nothing by default. A bound of the rows lets the engine execute a small statement in one task. By the bytes it sees that a table of
-        few rows is large.
+        A row bound lets the engine run a small statement in one task. The byte bound reveals large tables of few rows.
         """
         return TableStatistics()
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Make an empty table. Raises ConnectorError NOT_SUPPORTED by default.
+        """Create an empty table.
 
-        Of properties that cannot be it raises AnalysisError INVALID_TABLE_PROPERTY, whose ``properties`` names them.
+        Invalid properties raise AnalysisError INVALID_TABLE_PROPERTY, with their names in ``properties``.
         """
         self._refuse("creating tables", "create_table")
 
     replaces_tables: ClassVar[bool] = False
-    """Whether CREATE OR REPLACE TABLE can take the place of a table: then the next method is there."""
+    """Whether ``replace_table`` is implemented, for CREATE OR REPLACE TABLE."""
 
     def replace_table(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, metadata: ConnectorTableMetadata
     ) -> None:
-        """Make a table anew in place of one that is there: with other columns and properties, and empty.
+        """Replace a table by an empty one, with other columns and properties (Trino: ``createTable``).
 
-        In Trino it is ``createTable`` too. Rows of CREATE OR REPLACE TABLE AS come by ``begin_insert`` with the handle that the new table has from
-        then on; the query may read the table, which is the former one by its own handle. All of it is visible with the commit, which refuses with
-        TRANSACTION_CONFLICT if the table has changed since. Raises ConnectorError NOT_SUPPORTED by default.
+        Rows of CREATE OR REPLACE TABLE AS follow by ``begin_insert`` with the new table's handle; its query may read the former
+        table by its own. Everything becomes visible with the commit, which raises TRANSACTION_CONFLICT if the table has changed
+        since.
         """
         self._refuse("replacing tables", "replace_table", "Write DROP TABLE IF EXISTS before it.")
 
     keeps_sizes: ClassVar[bool] = False
-    """Whether CREATE TABLE AS keeps the lengths of ``varchar`` and the precisions of moments that its query has; else columns are ``varchar`` and ``timestamp(6)``."""
+    """Whether CREATE TABLE AS keeps the query's ``varchar`` lengths and timestamp precisions; else columns are ``varchar`` and ``timestamp(6)``."""
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Remove a table. Raises ConnectorError NOT_SUPPORTED by default."""
+        """Drop a table."""
         self._refuse("dropping tables", "drop_table")
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Remove all rows of a table. Raises ConnectorError NOT_SUPPORTED by default."""
+        """Remove all rows of a table."""
         self._refuse("truncating tables", "truncate_table", "DELETE FROM without WHERE removes all rows as well.")
 
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
-        """Alter a table; the change is visible with the commit, which refuses with TRANSACTION_CONFLICT if the table has changed since.
+        """Alter a table with the commit, which raises TRANSACTION_CONFLICT if the table has changed since.
 
-        In Trino these are ``addColumn``, ``dropColumn``, ``renameColumn``, ``setColumnType``, ``dropNotNullConstraint`` and ``renameTable``.
-        Raises ConnectorError NOT_SUPPORTED by default, and for what this store cannot do.
+        Trino has one method per alteration (``addColumn``, ``dropColumn``, ``renameColumn``, ...). Raises ConnectorError
+        NOT_SUPPORTED by default, and for unsupported alterations.
         """
         self._refuse("altering tables", "alter_table")
 
@@ -340,17 +327,17 @@ class ConnectorMetadata(ABC):
         arguments: Mapping[str, Any],
         constraint: Constraint,
     ) -> ConnectorTableExecuteHandle:
-        """Check what ``ALTER TABLE ... EXECUTE`` asks for, and give what the next calls get; nothing is done yet.
+        """Check the call of a table procedure, and return a handle for the next calls, without effects.
 
         Args:
             session: the session.
             table_handle: the table.
-            procedure: the name of one of the connector's ``get_table_procedures``.
+            procedure: a name from the connector's ``get_table_procedures``.
             arguments: the value of every argument.
-            constraint: what WHERE says of columns; a file or partition that it is true for in part only may be rewritten as a whole.
+            constraint: the WHERE condition; partially matching files or partitions may be rewritten as a whole.
 
-        Raises ConnectorError NOT_SUPPORTED by default, and for a constraint that does not go along files; INVALID_PROCEDURE_ARGUMENT is
-        the code of values that make no sense.
+        Raises ConnectorError NOT_SUPPORTED for a constraint that does not select whole files; INVALID_PROCEDURE_ARGUMENT for
+        invalid values.
         """
         self._refuse("table procedures", "get_table_handle_for_execute")
 
@@ -360,99 +347,92 @@ class ConnectorMetadata(ABC):
         """Run a procedure that rewrites no rows; its effect is visible with the commit.
 
         Returns:
-            What it has done, once the commit has returned; None if there is nothing to say. In Trino these are metrics.
-
-        Raises ConnectorError NOT_SUPPORTED by default.
+            The outcome (Trino's metrics), complete once the commit has returned; None if there is nothing to report.
         """
         self._refuse("table procedures", "execute_table_execute")
 
     def begin_table_execute(
         self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle
     ) -> TableExecution | None:
-        """Begin a procedure that rewrites rows: say what is read and where it goes; None where there is nothing to be done.
-
-        Raises ConnectorError NOT_SUPPORTED by default.
-        """
+        """Begin a procedure that rewrites rows, and return its input and output; None if there is nothing to do."""
         self._refuse("table procedures", "begin_table_execute")
 
     def finish_table_execute(
         self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata | None:
-        """Put what was written in the place of what was read; a commit that took or deleted some of that meanwhile is a TRANSACTION_CONFLICT.
+        """Replace the rows that were read by those that were written.
 
-        Raises ConnectorError NOT_SUPPORTED by default.
+        The commit raises TRANSACTION_CONFLICT if others removed some of them.
         """
         self._refuse("table procedures", "finish_table_execute")
 
     alters_fields: ClassVar[bool] = False
-    """Whether ``alter_table`` takes the alterations of fields of rows: `AddField`, `DropField`, `RenameField` and `SetFieldType`."""
+    """Whether ``alter_table`` supports `AddField`, `DropField`, `RenameField` and `SetFieldType`."""
 
     evolves_tables: ClassVar[bool] = False
-    """Whether a MERGE can add columns to a table along with its changes: then the next method is there."""
+    """Whether ``get_evolved_table_handle`` is implemented, so that a MERGE can add columns."""
 
     def get_evolved_table_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
     ) -> ConnectorTableHandle:
-        """Return a handle for a table with new columns behind its own: those that ``MERGE WITH SCHEMA EVOLUTION`` adds.
+        """Return a handle for the table with additional last columns, for ``MERGE WITH SCHEMA EVOLUTION``.
 
-        Nothing is changed by this call, which EXPLAIN makes too. A table that is read by the handle has NULL in the new columns.
-        ``get_table_metadata`` tells of it how the store will have them; a type may become one that holds all values of the type that is
-        asked for. What ``begin_merge`` begins with the handle adds the columns by the commit that makes its changes last, and by no other:
-        who reads sees both or neither. The columns come even if no row is changed, and the commit refuses with TRANSACTION_CONFLICT if the
-        table's columns were altered meanwhile.
+        This call, which EXPLAIN makes too, changes nothing. Reads through the handle return NULL for the new columns;
+        ``get_table_metadata`` may show a wider type. A merge begun with the handle adds the columns in its own commit, even if no
+        row changes. The commit raises TRANSACTION_CONFLICT if the table's columns were altered meanwhile.
 
         Args:
             session: the statement's session.
-            table_handle: the table as it is.
+            table_handle: the current table.
             columns: the new columns, in order; each may hold NULL.
 
-        Raises ConnectorError NOT_SUPPORTED by default, and for a name or type that the store cannot have.
+        Raises ConnectorError NOT_SUPPORTED for an unsupported name or type.
         """
         self._refuse("adding columns in a MERGE", "get_evolved_table_handle")
 
     shows_own_changes: ClassVar[bool] = False
-    """Whether a table handle asked for after ``finish_merge`` shows this transaction what it has changed, before the commit."""
+    """Whether a table handle obtained between ``finish_merge`` and the commit reads this transaction's changes."""
 
     # -- schemas --------------------------------------------------------------------------------------------------
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Return whether there is a schema of this name (lower case); by default any name will do."""
+        """Return whether the schema (lower-case name) exists; always by default."""
         return True
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return the names of all schemas, sorted; by default those that tables and views are listed in."""
+        """Return the sorted names of all schemas; by default those of the listed tables and views."""
         return sorted({name.schema for name in (*self.list_tables(session), *self.list_views(session))})
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Make an empty schema. Raises ConnectorError NOT_SUPPORTED by default."""
+        """Create an empty schema."""
         self._refuse("creating schemas", "create_schema", "SHOW SCHEMAS lists those that there are.")
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Remove an empty schema; SCHEMA_NOT_EMPTY if it is not. Raises ConnectorError NOT_SUPPORTED by default."""
+        """Drop an empty schema; raises SCHEMA_NOT_EMPTY otherwise."""
         self._refuse("dropping schemas", "drop_schema")
 
     cascades_schemas: ClassVar[bool] = False
-    """Whether one transaction may drop all tables and views of a schema, and the schema: all of it is gone with the commit, or nothing."""
+    """Whether one transaction can drop a schema with all its tables and views atomically."""
 
     # -- views ----------------------------------------------------------------------------------------------------
 
     stores_views: ClassVar[bool] = False
-    """Whether this connector has the methods for views. The engine itself keeps the views of a catalog that has not."""
+    """Whether the methods for views are implemented. Otherwise the engine keeps the catalog's views."""
 
     def get_view(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorViewDefinition | None:
-        """Return the view of that name, or None if there is none."""
+        """Return the view of that name, or None."""
         return None
 
     def list_views(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return the names of all views; by default there are none."""
+        """Return the names of all views; none by default."""
         return ()
 
     def create_view(self, session: ConnectorSession, view: ConnectorViewDefinition) -> None:
-        """Store a view, in place of one of the same name if there is one. Raises ConnectorError NOT_SUPPORTED by default."""
+        """Create or replace a view."""
         self._refuse("creating views", "create_view")
 
     def drop_view(self, session: ConnectorSession, name: SchemaTableName) -> None:
-        """Remove a view. Raises ConnectorError NOT_SUPPORTED by default."""
+        """Drop a view."""
         self._refuse("dropping views", "drop_view")
 
     # -- INSERT ---------------------------------------------------------------------------------------------------
@@ -460,46 +440,40 @@ class ConnectorMetadata(ABC):
     def begin_insert(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
     ) -> ConnectorInsertTableHandle:
-        """Begin an INSERT. Raises ConnectorError NOT_SUPPORTED by default.
+        """Begin an INSERT.
 
         Args:
             session: the statement's session.
             table_handle: the table.
-            columns: all of its columns; where `supports_missing_columns_on_insert`, those that the statement fills. Pages carry all
-                table columns either way, NULL in those that it leaves out.
+            columns: all of its columns; under `supports_missing_columns_on_insert` those that the statement lists. Pages always
+                have all table columns, with NULL in the others.
         """
         self._refuse("inserts", "begin_insert")
 
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata | None:
-        """Take the rows that the fragments name; readers see them with the commit. Raises ConnectorError NOT_SUPPORTED by default.
-
-        It may tell what was written, as the other three calls that finish a statement may.
-        """
+        """Add the rows of the fragments with the commit."""
         self._refuse("inserts", "finish_insert")
 
     # -- MERGE ----------------------------------------------------------------------------------------------------
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
-        """Return how this connector represents a changed row. Raises ConnectorError NOT_SUPPORTED by default."""
+        """Return how this connector represents a changed row."""
         self._refuse("modifying table rows", "get_row_change_paradigm")
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Return the column that identifies a row, with whatever else of the row the connector needs to change it.
-
-        Raises ConnectorError NOT_SUPPORTED by default.
-        """
+        """Return the column that identifies a row, including any values that the connector needs to change it."""
         self._refuse("modifying table rows", "get_merge_row_id_column_handle")
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Return the layout of inserted rows; None leaves their place to the engine."""
+        """Return the layout of inserted rows; None lets the engine choose."""
         return None
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
         """Return the layout of deleted and updated rows, whose only argument is the row id.
 
-        None makes the engine use the insert layout (documents) or spread the rows evenly (current era).
+        With None the engine uses the insert layout (documents), or distributes rows evenly (current era).
         """
         return None
 
@@ -509,80 +483,63 @@ class ConnectorMetadata(ABC):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> ConnectorMergeTableHandle:
-        """Begin a MERGE; what a task needs to know goes into the handle. Raises ConnectorError NOT_SUPPORTED by default.
+        """Begin a MERGE; the handle holds what tasks need.
 
         Args:
             session: the statement's session.
             table_handle: the target.
-            updated_columns: per case number the columns that its UPDATE assigns; only in the current era, else None.
+            updated_columns: the columns that UPDATE assigns, per case number; None in the era of the documents.
         """
         self._refuse("modifying table rows", "begin_merge")
 
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata | None:
-        """Make one change of what the fragments name, which readers see with the commit, all of it or nothing; called also with no fragments.
-
-        Raises ConnectorError NOT_SUPPORTED by default.
-        """
+        """Apply all fragments, possibly none, as one atomic change that is visible with the commit."""
         self._refuse("modifying table rows", "finish_merge")
 
     # -- the older flow of DELETE and UPDATE ----------------------------------------------------------------------
 
     def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Return the column that identifies the rows to delete, with whatever else of them the connector needs.
-
-        Raises ConnectorError NOT_SUPPORTED by default.
-        """
+        """Return the column that identifies rows to delete, including any values that the connector needs."""
         self._refuse("the older flow of DELETE", "get_delete_row_id_column_handle")
 
     def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableHandle:
         """Begin a DELETE, as the last step of planning.
 
-        The handle that it gives is passed to the split manager, the page source provider and ``finish_delete``; it tells
-        the provider to return an `UpdatablePageSource`. Raises ConnectorError NOT_SUPPORTED by default.
+        The split manager, the page source provider and ``finish_delete`` get the returned handle, for which the provider returns
+        an `UpdatablePageSource`.
         """
         self._refuse("the older flow of DELETE", "begin_delete")
 
     def finish_delete(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata | None:
-        """Make one change of the deletes, which readers see with the commit, all of them or nothing; called with the fragments of all splits, also with none.
-
-        Raises ConnectorError NOT_SUPPORTED by default.
-        """
+        """Apply the fragments of all splits, possibly none, as one atomic change that is visible with the commit."""
         self._refuse("the older flow of DELETE", "finish_delete")
 
     def get_update_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> ColumnHandle:
-        """Return the column that identifies the rows to update, with whatever else of them the connector needs.
+        """Return the column that identifies rows to update, including any values that the connector needs.
 
         Args:
             session: the statement's session.
             table_handle: the table.
-            updated_columns: the columns that the UPDATE assigns, in table column order.
-
-        Raises ConnectorError NOT_SUPPORTED by default.
+            updated_columns: the columns that the UPDATE assigns, in table order.
         """
         self._refuse("the older flow of UPDATE", "get_update_row_id_column_handle")
 
     def begin_update(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> ConnectorTableHandle:
-        """Begin an UPDATE, as the last step of planning; the handle is used as that of ``begin_delete``.
-
-        Raises ConnectorError NOT_SUPPORTED by default.
-        """
+        """Begin an UPDATE, as the last step of planning; see ``begin_delete``."""
         self._refuse("the older flow of UPDATE", "begin_update")
 
     def finish_update(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata | None:
-        """Make one change of the updates, which readers see with the commit, all of them or nothing; called with the fragments of all splits, also with none.
-
-        Raises ConnectorError NOT_SUPPORTED by default.
-        """
+        """Apply the fragments of all splits, possibly none, as one atomic change that is visible with the commit."""
         self._refuse("the older flow of UPDATE", "finish_update")
 
     def _refuse(self, what: str, method: str, hint: str | None = None) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Operation numbers and row change paradigms (seed "Supporting MERGE", sections RowChangeParadigm and transformPage)."""
+"""Operation numbers and row change paradigms ("Supporting MERGE", sections RowChangeParadigm and transformPage)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Final
 
 
 class Operation(IntEnum):
-    """What a row of a merge page asks for; the value is what the TINYINT channel ``operation`` holds.
+    """The operation of a merge page's row, the value of the TINYINT channel ``operation``.
 
-    ``INSERT``, ``DELETE``, ``UPDATE`` and ``NONE`` (no WHEN clause fired; such a row never leaves ``transform_page``) are
-    the documents'. ``UPDATE_INSERT`` and ``UPDATE_DELETE`` are how today's Trino marks the halves of an update
-    (`Era.CURRENT`).
+    ``INSERT``, ``DELETE``, ``UPDATE`` and ``NONE`` (no clause fired; such rows do not leave ``transform_page``) are the
+    documents'. ``UPDATE_INSERT`` and ``UPDATE_DELETE`` mark the halves of an update in today's Trino (`Era.CURRENT`).
 
     >>> [int(Operation.INSERT), int(Operation.DELETE), int(Operation.UPDATE), int(Operation.NONE)]
     [1, 2, 3, -1]
@@ -26,7 +25,7 @@ class Operation(IntEnum):
 
     @property
     def letter(self) -> str:
-        """One letter for narrow places: I, D, U, or a dot for a row that does nothing.
+        """An abbreviation: I, D, U, or a dot for NONE.
 
         >>> Operation.UPDATE_DELETE.letter, Operation.NONE.letter
         ('D', '·')
@@ -50,7 +49,7 @@ class RowChangeParadigm(StrEnum):
 
 
 class Era(StrEnum):
-    """Whose page layout is used: that of the documents, or that of today's Trino.
+    """The page layout: that of the documents, or of today's Trino.
 
     >>> Era("documents") is Era.DOCUMENTS
     True

@@ -1,6 +1,6 @@
-"""Helpers for pages. A page is a `pyarrow.RecordBatch`, a channel one of its named arrays; there is no class of our own.
+"""Helpers for pages: a page is a `pyarrow.RecordBatch`, and a channel one of its arrays.
 
-The layouts are those of the seed document "Supporting MERGE", section "RowChangeProcessor implementation for MERGE".
+The layouts are those of "Supporting MERGE", section "RowChangeProcessor implementation for MERGE".
 """
 
 from __future__ import annotations
@@ -31,14 +31,11 @@ INSERT_FROM_UPDATE: Final = "insert_from_update"
 
 @dataclass(frozen=True)
 class InputChannels:
-    """Where the channels of the page before ``transform_page`` lie.
+    """The channels of the page before ``transform_page``.
 
     Args:
-        write_redistribution_columns: the columns of the insert layout, with the target row's values.
-        hash: the hash of those columns; None where there are none, and in the current era.
-        row_id: the row id, NULL of a row to insert.
-        merge_row: the merge row, whose fields `PageLayout.merge_row` has.
-        case_number: the number of the clause that fired.
+        write_redistribution_columns: the insert layout's columns, with the target row's values.
+        hash: the hash of those columns; None without such columns, and in the current era.
         is_distinct: whether the row is the only match of its target row.
     """
 
@@ -51,19 +48,17 @@ class InputChannels:
 
     @property
     def count(self) -> int:
-        """How many channels there are."""
+        """The number of channels."""
         return self.is_distinct + 1
 
 
 @dataclass(frozen=True)
 class MergeRowFields:
-    """Where the fields of a merge row lie.
+    """The fields of a merge row.
 
     Args:
-        columns: the table's columns.
         present: whether there is a target row.
-        operation: what the clause that fired asks for.
-        case_number: the number of that clause.
+        operation: the operation of the clause that fired.
     """
 
     columns: range
@@ -73,20 +68,17 @@ class MergeRowFields:
 
     @property
     def count(self) -> int:
-        """How many fields there are."""
+        """The number of fields."""
         return self.case_number + 1
 
 
 @dataclass(frozen=True)
 class OutputChannels:
-    """Where the channels of the page after ``transform_page`` lie; the sink gets all but the last one, at the same places.
+    """The channels of the page after ``transform_page``; the sink gets all but the last one.
 
     Args:
-        columns: the table's columns.
-        operation: what is to be done to the row.
         case_number: the number of the clause that fired; None in the era of the documents.
-        row_id: the row id, NULL of a row to insert.
-        insert_from_update: 1 of the INSERT half of an update, for the row count.
+        insert_from_update: 1 for the INSERT half of an update, for the row count.
     """
 
     columns: range
@@ -102,21 +94,18 @@ class OutputChannels:
 
     @property
     def count(self) -> int:
-        """How many channels there are."""
+        """The number of channels."""
         return self.insert_from_update + 1
 
 
 @dataclass(frozen=True)
 class PageLayout:
-    """Where every channel lies in the pages of one statement: before ``transform_page``, after it, and as the sink gets them.
+    """The channels of one statement's pages: before ``transform_page``, after it, and in the sink.
 
-    It is the same for both row change paradigms. Whoever looks for a channel asks here; none is found by counting elsewhere, or by its
-    name, which a column of the table may have as well.
+    It is the same for both paradigms. Find channels by this class, not by name, since a table column may have the same name.
 
     Args:
-        column_count: how many columns the table has.
-        redistribution_columns: the places of the insert layout's columns among them, in table order.
-        era: whose page layout.
+        redistribution_columns: indices of the insert layout's columns, in table order.
 
     >>> layout = PageLayout(column_count=3, redistribution_columns=(2,))
     >>> layout.before
@@ -128,7 +117,7 @@ class PageLayout:
     >>> layout.after.stored
     range(0, 5)
 
-    Today's Trino has no ``hash``, and gives the case number to the sink:
+    The current era has no ``hash``, and passes the case number to the sink:
 
     >>> current = PageLayout(column_count=3, redistribution_columns=(2,), era=Era.CURRENT)
     >>> current.before
@@ -143,7 +132,7 @@ class PageLayout:
 
     @classmethod
     def of_output(cls, channel_count: int, redistribution_columns: tuple[int, ...] = (), era: Era = Era.DOCUMENTS) -> PageLayout:
-        """Return the layout whose page after ``transform_page`` has so many channels.
+        """Build the layout from the number of channels after ``transform_page``.
 
         >>> PageLayout.of_output(7, era=Era.CURRENT).column_count
         3
@@ -152,14 +141,14 @@ class PageLayout:
 
     @classmethod
     def of_stored(cls, page: Page, column_count: int) -> PageLayout:
-        """Return the layout of a page that a merge sink gets; it has the case number in the current era only.
+        """Build the layout of a merge sink's page; the number of channels determines the era.
 
         Args:
             page: the sink's page.
-            column_count: how many columns the table has.
+            column_count: the number of table columns.
 
         Raises:
-            ValueError: the page has another number of channels.
+            ValueError: the number of channels fits no era.
 
         >>> page = pa.RecordBatch.from_pydict({"a": [1], "operation": pa.array([2], pa.int8()), "row_id": [7]})
         >>> PageLayout.of_stored(page, 1).after.row_id
@@ -196,7 +185,7 @@ class PageLayout:
 
     @cached_property
     def after(self) -> OutputChannels:
-        """The page after ``transform_page``, which without its last channel is that of the sink."""
+        """The page after ``transform_page``."""
         count, numbered = self.column_count, self.era is Era.CURRENT
         row_id = count + 1 + numbered
         return OutputChannels(
@@ -208,10 +197,10 @@ class PageLayout:
         )
 
     def input_schema(self, columns: pa.Schema) -> pa.Schema:
-        """Return names and types of the channels before ``transform_page``.
+        """Return the schema before ``transform_page``.
 
         Args:
-            columns: the table's columns in table order and, last, the row id.
+            columns: the table's columns, then the row id.
 
         >>> PageLayout(2, (1,)).input_schema(pa.schema([("customer", "string"), ("address", "string"), ("$id", "int64")])).names
         ['address', 'hash', 'row_id', 'merge_row', 'case_number', 'is_distinct']
@@ -220,7 +209,7 @@ class PageLayout:
         control = [pa.field(PRESENT, pa.bool_()), pa.field(OPERATION, pa.int8()), pa.field(CASE_NUMBER, pa.int32())]
         return pa.schema(
             [
-                *(table[place] for place in self.redistribution_columns),
+                *(table[index] for index in self.redistribution_columns),
                 *([pa.field(HASH, pa.int64())] if self.before.hash is not None else []),
                 pa.field(ROW_ID, row_id.type),
                 pa.field(MERGE_ROW, pa.struct([*table, *control])),
@@ -230,10 +219,10 @@ class PageLayout:
         )
 
     def output_schema(self, columns: pa.Schema) -> pa.Schema:
-        """Return names and types of the channels after ``transform_page``.
+        """Return the schema after ``transform_page``.
 
         Args:
-            columns: the table's columns in table order and, last, the row id.
+            columns: the table's columns, then the row id.
 
         >>> columns = pa.schema([("customer", "string"), ("address", "string"), ("$id", "int64")])
         >>> PageLayout(2, (1,)).output_schema(columns).names
@@ -250,12 +239,12 @@ class PageLayout:
         return pa.schema([*table, *control])
 
     def stored_page(self, page: Page) -> Page:
-        """Return what the sink gets of a page that left ``transform_page``: all channels but ``insert_from_update``."""
+        """Return the sink's page: all channels but ``insert_from_update``."""
         return page.select(list(self.after.stored))
 
 
 def operations_of(page: Page, column_count: int) -> pa.Array:
-    """Return the operation channel of a page that a merge sink gets (channel ``column_count``, int8).
+    """Return the operation channel of a merge sink's page (channel ``column_count``, int8).
 
     >>> page = pa.RecordBatch.from_pydict({"a": [1], "operation": pa.array([2], pa.int8()), "row_id": [7]})
     >>> operations_of(page, 1).to_pylist()
@@ -265,7 +254,7 @@ def operations_of(page: Page, column_count: int) -> pa.Array:
 
 
 def row_ids_of(page: Page | pa.Table) -> pa.Array:
-    """Return the row ids of a page that has them last: what a sink gets, what a scan of a target gives, and `MergePage.deletions`.
+    """Return the last channel: the row ids of a sink's page, of a target's scan, and of `MergePage.deletions`.
 
     >>> row_ids_of(pa.RecordBatch.from_pydict({"a": [1], "operation": pa.array([2], pa.int8()), "row_id": [7]})).to_pylist()
     [7]
@@ -274,22 +263,22 @@ def row_ids_of(page: Page | pa.Table) -> pa.Array:
 
 
 def rows_with(page: Page, column_count: int, operations: Iterable[int]) -> Page:
-    """Keep the rows of a sink's page whose operation is one of those given.
+    """Return the rows of a sink's page with one of the operations.
 
     >>> page = pa.RecordBatch.from_pydict({"a": [1, 2], "operation": pa.array([2, 1], pa.int8()), "row_id": [7, None]})
     >>> rows_with(page, 1, [Operation.DELETE]).to_pydict()
     {'a': [1], 'operation': [2], 'row_id': [7]}
     """
-    wanted = pa.array([int(operation) for operation in operations], pa.int8())
-    return page.filter(pc.is_in(operations_of(page, column_count), value_set=wanted))
+    numbers = pa.array([int(operation) for operation in operations], pa.int8())
+    return page.filter(pc.is_in(operations_of(page, column_count), value_set=numbers))
 
 
 @dataclass(frozen=True)
 class MergePage:
-    """What a page asks of a delete-and-insert connector (Trino's ``MergePage``).
+    """The deletions and insertions of a page (Trino's ``MergePage``).
 
     Args:
-        deletions: row ids, redistribution columns and nulls: all table columns followed by ``row_id``; None if there are none.
+        deletions: all table columns, of which only the redistribution columns are set, and ``row_id``; None if there are none.
         insertions: the table columns of the rows to add; None if there are none.
     """
 
@@ -298,14 +287,14 @@ class MergePage:
 
 
 def split_page(page: Page, column_count: int) -> MergePage:
-    """Split a sink's page into what is to be deleted (2, 5) and what is to be inserted (1, 4).
+    """Split a sink's page into deletions (operations 2, 5) and insertions (1, 4).
 
     Args:
-        page: table columns, ``operation``, ``case_number`` (in the current era only), ``row_id``.
-        column_count: how many table columns there are.
+        page: table columns, ``operation``, ``case_number`` (current era only), ``row_id``.
+        column_count: the number of table columns.
 
     Raises:
-        ValueError: the page has another number of channels, or an operation that a delete-and-insert sink never gets.
+        ValueError: the number of channels is wrong, or an operation is not for a delete-and-insert sink.
 
     >>> page = pa.RecordBatch.from_pydict({"a": [1, 2], "operation": pa.array([2, 1], pa.int8()), "row_id": [7, None]})
     >>> parts = split_page(page, 1)
@@ -325,7 +314,7 @@ def split_page(page: Page, column_count: int) -> MergePage:
 
 
 def concat_pages(pages: Sequence[Page]) -> Page:
-    """Join pages of one schema into one page; at least one is needed.
+    """Concatenate one or more pages of the same schema.
 
     >>> concat_pages([pa.RecordBatch.from_pydict({"a": [1]}), pa.RecordBatch.from_pydict({"a": [2]})]).num_rows
     2

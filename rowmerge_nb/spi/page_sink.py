@@ -1,4 +1,4 @@
-"""Writing: the sinks that take pages in tasks, and the fragments that they hand to the driver."""
+"""Writing: the sinks that store pages in tasks, and return fragments to the driver."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 
 
 class ConnectorPageSink(ABC):
-    """Takes rows to insert."""
+    """Stores rows to insert."""
 
     @abstractmethod
     def append_page(self, page: Page) -> None:
-        """Take a page: all table columns in table order, never empty. The sink may keep it, and does not write into it."""
+        """Store a page of all table columns in table order, never empty. The sink may keep the page, but must not modify it."""
 
     @abstractmethod
     def finish(self) -> Fragments:
-        """Return what was written. May be called on a truncated stream, and for several attempts of one task.
+        """Return the fragments. May be called after truncated input, and for several attempts of one task.
 
-        Nothing that was written may be visible before the driver's ``finish_insert`` or ``finish_merge`` names it.
+        Nothing may be visible before the driver's ``finish_insert`` or ``finish_merge`` names it.
         """
 
     def abort(self) -> None:
-        """Drop what was written; called instead of, or after a failed, ``finish``."""
+        """Discard the rows; called instead of ``finish``, or after it failed."""
 
 
 class ConnectorPageSinkProvider:
-    """Makes sinks. Instances travel to tasks by pickle."""
+    """Creates sinks. Instances are pickled to tasks."""
 
     def create_page_sink(
         self,
@@ -46,10 +46,10 @@ class ConnectorPageSinkProvider:
         session: ConnectorSession,
         insert_handle: ConnectorInsertTableHandle,
     ) -> ConnectorPageSink:
-        """Make a sink for an INSERT.
+        """Create a sink for an INSERT.
 
         Raises:
-            ConnectorError: NOT_SUPPORTED unless the connector overrides this method.
+            ConnectorError: NOT_SUPPORTED by default.
         """
         raise ConnectorError(f"This connector does not support inserts ({type(self).__name__} has no create_page_sink)")
 
@@ -59,10 +59,10 @@ class ConnectorPageSinkProvider:
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> ConnectorMergeSink:
-        """Make a sink for a MERGE (design documents, "ConnectorPageSinkProvider API").
+        """Create a sink for a MERGE (design documents, "ConnectorPageSinkProvider API").
 
         Raises:
-            ConnectorError: NOT_SUPPORTED unless the connector overrides this method.
+            ConnectorError: NOT_SUPPORTED by default.
         """
         raise ConnectorError(
             f"This connector does not support modifying table rows ({type(self).__name__} has no create_merge_sink)"

@@ -1,4 +1,4 @@
-"""Reading: splits and the page sources that read them."""
+"""Reading: splits, and the page sources that read them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ColumnDomain:
-    """What a column's value must satisfy for a row to matter: one of some values, or within a range. NULL never does.
-
-    Args:
-        values: the values that matter; None if any value within the range does.
-        low: smallest value that matters, None for no bound.
-        high: largest value that matters, None for no bound.
-    """
+    """The relevant values of a column: a set, or a range. NULL is never relevant."""
 
     values: tuple[Any, ...] | None = None
     low: Any = None
@@ -36,7 +30,7 @@ class ColumnDomain:
 
 @dataclass(frozen=True)
 class Constraint:
-    """An advisory predicate: a connector may skip rows outside of it, and the engine applies the predicate again.
+    """An advisory predicate: a connector may skip rows that violate it, and the engine applies it again.
 
     >>> Constraint().domains
     {}
@@ -46,7 +40,7 @@ class Constraint:
 
 
 class ConnectorSplitManager(ABC):
-    """Cuts a table into parts that tasks read on their own. Lives on the driver."""
+    """Divides a table into splits for tasks. It stays on the driver."""
 
     @abstractmethod
     def get_splits(
@@ -56,25 +50,25 @@ class ConnectorSplitManager(ABC):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[ConnectorSplit]:
-        """Return the splits of a table, in an order that does not change between calls for one handle."""
+        """Return the splits of a table; their order must be the same in every call with one handle."""
 
 
 class ConnectorPageSource(ABC):
-    """Reads one split, page by page: the same rows in the same order every time it is opened, whatever columns are asked for."""
+    """Reads one split: the same rows in the same order each time it is opened, for any columns."""
 
     @abstractmethod
     def get_next_page(self) -> Page | None:
-        """Return the next page, its channels the requested columns in their order; None at the end.
+        """Return the next page, with the requested columns in their order; None at the end.
 
-        A page is the engine's from then on: the source does not write into it or its buffers.
+        The source must not modify the page or its buffers afterwards.
         """
 
     def close(self) -> None:
-        """Free what the source holds; called once, after the last page or a failure."""
+        """Free resources; called once, after the last page or a failure."""
 
 
 class PagesSource(ConnectorPageSource):
-    """A page source over any iterable of pages; enough for connectors whose reader is a generator.
+    """A page source over an iterable of pages, for connectors that read with a generator.
 
     >>> source = PagesSource([])
     >>> source.get_next_page() is None
@@ -90,7 +84,7 @@ class PagesSource(ConnectorPageSource):
 
 
 class ConnectorPageSourceProvider(ABC):
-    """Opens page sources. Instances travel to tasks by pickle."""
+    """Opens page sources. Instances are pickled to tasks."""
 
     @abstractmethod
     def create_page_source(
@@ -101,4 +95,4 @@ class ConnectorPageSourceProvider(ABC):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Open a source that gives these columns, the row id among them when the table is merged into."""
+        """Open a source of these columns, which include the row id if the table is the target of a MERGE."""

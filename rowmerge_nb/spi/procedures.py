@@ -1,4 +1,4 @@
-"""Procedures: what a connector offers to ``CALL catalog.schema.name(...)`` and to ``ALTER TABLE t EXECUTE name(...)``."""
+"""Procedures of a connector, for ``CALL catalog.schema.name(...)`` and ``ALTER TABLE t EXECUTE name(...)``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ class ProcedureArgument:
     """An argument of a procedure.
 
     Args:
-        name: its name in lower case.
-        type: its type; what is given is brought to it, where that needs no cast.
-        required: a call must give it.
-        default: the value that a call without it means.
+        type: its type; arguments are coerced to it, but not cast.
     """
 
     name: str
@@ -29,16 +26,13 @@ class ProcedureArgument:
 
 @dataclass(frozen=True)
 class Procedure:
-    """A procedure: it has no rows to give, and begins and ends transactions of its own.
+    """A procedure, which returns no rows and manages its own transactions.
 
     Args:
-        schema: the schema that it is called in; of those that look after tables it is ``system``.
-        name: its name in lower case.
-        arguments: its arguments in order, required ones first.
-        call: gets the session, and by name a plain value for every argument, as Arrow's ``as_py`` gives them. What it cannot do
-            with them is a ConnectorError; INVALID_PROCEDURE_ARGUMENT is the code of values that make no sense. Interrupts are put off
-            while it runs, as in a commit. An error of ours says by its ``changed`` whether something was changed: False unless it is set.
-            After any other error this is not known.
+        schema: the schema to call it in; ``system`` for table maintenance.
+        call: gets the session, and every argument by name as a plain value (as of Arrow's ``as_py``). It raises ConnectorError,
+            with INVALID_PROCEDURE_ARGUMENT for invalid values. Interrupts are deferred while it runs, as in a commit. ``changed``
+            of its RowMergeErrors says whether something was changed, False by default; after other errors this is unknown.
 
     >>> from rowmerge_nb.spi.types import VARCHAR
     >>> Procedure("system", "greet", (ProcedureArgument("who", VARCHAR),), lambda session, who: print(f"hello {who}")).name
@@ -57,14 +51,11 @@ def _as_it_is(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class TableProcedureArgument:
-    """An argument of a procedure of a table; none has to be given.
+    """An optional argument of a table procedure.
 
     Args:
-        name: its name in lower case.
-        type: the type of what is given; the value must have it, or come to it without a cast.
-        default: the value that a statement without it means, as ``read`` gives them.
-        read: makes the value that the connector wants of a value that is not NULL; what it cannot read is a ValueError, whose words
-            readers are told.
+        default: its value if omitted, in the form of ``read``'s results.
+        read: converts a value that is not NULL; raises ValueError with a message for the user.
     """
 
     name: str
@@ -75,17 +66,16 @@ class TableProcedureArgument:
 
 @dataclass(frozen=True)
 class TableProcedure:
-    """What ``ALTER TABLE t EXECUTE name(argument => value)`` does; in Trino a ``TableProcedureMetadata``.
+    """A procedure for ``ALTER TABLE t EXECUTE name(argument => value)`` (Trino's ``TableProcedureMetadata``).
 
-    `ConnectorMetadata.get_table_handle_for_execute` is asked before anything is done. Then there are two ways.
-    One that does not rewrite is done by ``execute_table_execute``, on the driver. For one that does, the connector says by
-    ``begin_table_execute`` which of its rows are read and where they are written (`TableExecution`); the engine does so in tasks, and
-    ``finish_table_execute`` gets the fragments. Both become visible with the commit.
+    `ConnectorMetadata.get_table_handle_for_execute` is called first. A procedure that does not rewrite rows then runs on the
+    driver in ``execute_table_execute``. One that does runs like an INSERT from ``begin_table_execute`` to
+    ``finish_table_execute``, see `TableExecution`. Either change becomes visible with the commit.
 
     Args:
-        name: its name in capitals, as a name without quotes is taken.
-        arguments: its arguments in the order in which they are given without names.
-        rewrites: rows are read and written anew; then it may have a WHERE, which says whole files or partitions.
+        name: its name in capitals, like unquoted names.
+        arguments: its arguments, in positional order.
+        rewrites: it reads and rewrites rows, and may have a WHERE that selects whole files or partitions.
 
     >>> from rowmerge_nb.spi.types import VARCHAR
     >>> TableProcedure("OPTIMIZE", (TableProcedureArgument("file_size_threshold", VARCHAR, "100MB"),), rewrites=True).name
@@ -99,12 +89,12 @@ class TableProcedure:
 
 @dataclass(frozen=True)
 class TableExecution:
-    """What a procedure that rewrites rows reads and writes; in Trino a ``BeginTableExecuteResult``.
+    """The input and output of a procedure that rewrites rows (Trino's ``BeginTableExecuteResult``).
 
     Args:
-        insert_handle: what page sinks are made for, as for an INSERT.
-        source: the table with no other rows than those to be read, all of which are written again.
-        writers: so many tasks are to write at most, or there would be as many small files again; None for as many as there are.
+        insert_handle: the handle for page sinks, as for an INSERT.
+        source: the table restricted to the rows to rewrite.
+        writers: the maximum number of writing tasks, to avoid many small files; None for no limit.
 
     >>> from rowmerge_nb.spi.handles import ConnectorInsertTableHandle, ConnectorTableHandle
     >>> TableExecution(ConnectorInsertTableHandle(), ConnectorTableHandle(), writers=1).writers
@@ -118,10 +108,10 @@ class TableExecution:
 
 @dataclass
 class ProcedureOutcome:
-    """What a procedure of a table has done. Its connector fills it, until its commit has returned.
+    """The result of a table procedure; its connector may fill it until the commit has returned.
 
     Args:
-        metrics: counts by name, which are the rows that the statement answers.
+        metrics: counts by name, the statement's result rows.
         notices: sentences for the report.
 
     >>> ProcedureOutcome({"deleted_files_count": 2}).metrics

@@ -14,11 +14,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class NumberedTransactionHandle(ConnectorTransactionHandle):
-    """A transaction of a connector, by number.
+    """A numbered transaction of a connector.
 
     Args:
-        store: the kind of connector, which takes no handle of another kind.
-        number: the number, from 1.
+        store: the type of connector; handles of other types are rejected.
     """
 
     store: str
@@ -26,10 +25,10 @@ class NumberedTransactionHandle(ConnectorTransactionHandle):
 
 
 class Transactions(dict[int, T]):
-    """The open transactions of a connector, by number. Threads can share it: each call is one step of a dictionary.
+    """The open transactions of a connector, by number; thread-safe.
 
     Args:
-        store: the kind of connector.
+        store: the type of connector.
 
     >>> transactions = Transactions[str]("shop")
     >>> handle = transactions.begin(lambda number: f"transaction {number}")
@@ -55,7 +54,7 @@ class Transactions(dict[int, T]):
         """Return the number of a transaction, open or ended.
 
         Raises:
-            TypeError: it is a transaction of another kind of connector.
+            TypeError: it belongs to another type of connector.
         """
         numbered = own(handle, NumberedTransactionHandle)
         if numbered.store != self._store:
@@ -67,6 +66,6 @@ class Transactions(dict[int, T]):
 
         Raises:
             KeyError: the transaction has ended.
-            TypeError: it is a transaction of another kind of connector.
+            TypeError: it belongs to another type of connector.
         """
         return self[self.number(handle)]

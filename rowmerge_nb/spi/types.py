@@ -1,4 +1,4 @@
-"""SQL types under Trino's names, and the Arrow type that carries each of them in a page."""
+"""SQL types under Trino's names, and their Arrow types in pages."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Type:
-    """A SQL type: a base name and its parameters.
+    """A SQL type: a base name and parameters.
 
     Args:
-        base: lower-case base name: ``"decimal"``, ``"timestamp with time zone"``, ``"row"``, ...
+        base: the lower-case name: ``"decimal"``, ``"timestamp with time zone"``, ``"row"``, ...
         parameters: numbers (precision, scale, length) or types (array element, map key and value, row fields).
-        fields: for ``row``, one name or None (anonymous) per field, parallel to ``parameters``; for ``timestamp with time zone``,
-            ``("zone",)`` where every value carries a zone of its own beside its instant, as values of expressions may. The type
-            of a column has none: what is stored is the instant, which is shown in UTC.
+        fields: for ``row``, the field names (None if anonymous), parallel to ``parameters``. For ``timestamp with time zone``,
+            ``("zone",)`` if each value has a zone besides its instant, as expressions may. Columns store only the instant, shown
+            in UTC.
 
     >>> str(Type("decimal", (12, 2)))
     'decimal(12,2)'
@@ -38,8 +38,8 @@ class Type:
 
     def __str__(self) -> str:
         if self.base == "row":
-            named = zip(self.fields, self.parameters, strict=True)
-            inner = (f"{_written(name)} {kind}" if name else str(kind) for name, kind in named)
+            fields = zip(self.fields, self.parameters, strict=True)
+            inner = (f"{_written(name)} {field_type}" if name else str(field_type) for name, field_type in fields)
             return f"row({', '.join(inner)})"
         if self.base == "timestamp with time zone" and self.parameters:
             return f"timestamp({self.parameters[0]}) with time zone"
@@ -49,7 +49,7 @@ class Type:
 
     @cached_property
     def arrow(self) -> pa.DataType:
-        """The Arrow type of a channel that holds this type.
+        """The Arrow type of a channel.
 
         >>> parse_type("row(file varchar, position bigint)").arrow
         StructType(struct<file: string, position: int64>)
@@ -64,11 +64,11 @@ class Type:
             return pa.list_(self.parameters[0].arrow)
         if self.base == "map":
             key, value = self.parameters
-            # Arrow has no keys without a type; there are none here.
+            # Arrow keys need a type; this map is empty, so any will do.
             return pa.map_(BOOLEAN.arrow if key == UNKNOWN else key.arrow, value.arrow)
         if self.base == "row":
             names = [name or f"field{i}" for i, name in enumerate(self.fields)]
-            return pa.struct(list(zip(names, (kind.arrow for kind in self.parameters), strict=True)))
+            return pa.struct(list(zip(names, (field_type.arrow for field_type in self.parameters), strict=True)))
         raise TypeError(f"No Arrow type carries {self}")
 
 
@@ -109,7 +109,7 @@ _ARROW: Final[dict[str, pa.DataType]] = {
     "timestamp with time zone": pa.timestamp("us", tz="UTC"),
     "unknown": pa.null(),
     "interval day to second": pa.duration("us"),
-    # Arrow's months do not come through Spark: results have them as Trino writes them, 1-2 for a year and two months.
+    # Spark does not pass Arrow's month intervals on; results have Trino's text, 1-2 for a year and two months.
     "interval year to month": pa.string(),
 }
 
@@ -118,7 +118,7 @@ _TAKES: Final = {
     **dict.fromkeys(("varchar", "char", "time", "timestamp", "timestamp with time zone"), 1),
     "decimal": 2,
 }
-"""How many numbers may stand behind a type's name."""
+"""The maximum number of numeric parameters per type."""
 
 _WITH_PRECISION: Final = frozenset({"timestamp", "timestamp with time zone", "time"})
 _DEFAULT_PRECISION: Final = 3
@@ -128,48 +128,36 @@ _MOST_DIGITS: Final = 38
 
 
 def decimal_of(precision: int, scale: int = 0) -> Type:
-    """Return the type decimal(precision, scale); Trino's bare DECIMAL is decimal(38,0).
-
-    >>> str(decimal_of(38))
-    'decimal(38,0)'
-    """
+    """Return decimal(precision, scale); Trino's bare DECIMAL is decimal(38,0)."""
     return Type("decimal", (precision, scale))
 
 
 def array_of(element: Type) -> Type:
-    """Return the type of arrays of one element type.
-
-    >>> str(array_of(INTEGER))
-    'array(integer)'
-    """
+    """Return an array type."""
     return Type("array", (element,))
 
 
 def map_of(key: Type, value: Type) -> Type:
-    """Return the type of maps.
-
-    >>> str(map_of(VARCHAR, BIGINT))
-    'map(varchar, bigint)'
-    """
+    """Return a map type."""
     return Type("map", (key, value))
 
 
 def row_of(fields: Iterable[tuple[str | None, Type]]) -> Type:
-    """Return the type of rows; a field without a name is anonymous.
+    """Return a row type; a field without a name is anonymous.
 
     >>> str(row_of([("a", INTEGER), (None, VARCHAR)]))
     'row(a integer, varchar)'
     """
     pairs = tuple(fields)
-    return Type("row", tuple(kind for _, kind in pairs), tuple(name for name, _ in pairs))
+    return Type("row", tuple(field_type for _, field_type in pairs), tuple(name for name, _ in pairs))
 
 
 _TOKEN: Final = re.compile(r'"(?:[^"]|"")*"|\w+|[(),]')
-"""Quoted names, words and numbers, and what stands between them."""
+"""Quoted names, words and numbers, and punctuation."""
 
 
 def parse_type(text: str) -> Type:
-    """Read a type as Trino writes it.
+    """Parse a type as Trino writes it.
 
     Raises:
         ValueError: the text is not a type; the message holds it.
@@ -184,10 +172,10 @@ def parse_type(text: str) -> Type:
     tokens = _TOKEN.findall(text)
     if _TOKEN.sub("", text).strip():
         raise ValueError(f"{text!r} is not a type")
-    kind, rest = _read_type(tokens, text)
+    sql_type, rest = _read_type(tokens, text)
     if rest:
         raise ValueError(f"{text!r} is not a type: {' '.join(rest)!r} is left over")
-    return kind
+    return sql_type
 
 
 def _read_type(tokens: list[str], text: str) -> tuple[Type, list[str]]:
@@ -209,7 +197,6 @@ def _read_type(tokens: list[str], text: str) -> tuple[Type, list[str]]:
 
 
 def _read_arguments(tokens: list[str], text: str) -> tuple[list[list[str]], list[str]]:
-    """Split what stands between balanced parentheses at its top-level commas."""
     depth, arguments = 0, [[]]  # type: ignore[var-annotated]
     for index, word in enumerate(tokens):
         depth += (word == "(") - (word == ")")
@@ -223,7 +210,6 @@ def _read_arguments(tokens: list[str], text: str) -> tuple[list[list[str]], list
 
 
 def _written(name: str) -> str:
-    """Write the name of a row's field so that it can be read again."""
     return name if re.fullmatch(r"\w+", name) else quoted(name)
 
 
@@ -266,10 +252,10 @@ def _number(argument: list[str], text: str) -> int:
 
 
 def _whole_type(tokens: list[str], text: str) -> Type:
-    kind, rest = _read_type(tokens, text)
+    sql_type, rest = _read_type(tokens, text)
     if rest:
         raise ValueError(f"{text!r} is not a type: {' '.join(rest)!r} is left over")
-    return kind
+    return sql_type
 
 
 def _read_field(tokens: list[str], text: str) -> tuple[str | None, Type]:
@@ -279,8 +265,8 @@ def _read_field(tokens: list[str], text: str) -> tuple[str | None, Type]:
     return None, _whole_type(tokens, text)
 
 
-def from_arrow(kind: pa.DataType) -> Type:
-    """Return the SQL type that a channel of this Arrow type holds.
+def from_arrow(arrow_type: pa.DataType) -> Type:
+    """Return the SQL type for an Arrow type.
 
     Raises:
         TypeError: no SQL type fits; the message names the Arrow type.
@@ -291,34 +277,36 @@ def from_arrow(kind: pa.DataType) -> Type:
     ('bigint', 'timestamp(6)', 'uuid')
     """
     for matches, sql_type in _FROM_ARROW:
-        if matches(kind):
+        if matches(arrow_type):
             return sql_type
-    if pa.types.is_decimal(kind):
-        return _decimal_type(kind)
-    if pa.types.is_timestamp(kind):
-        return TIMESTAMP_TZ if kind.tz else TIMESTAMP
-    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        return from_arrow(kind.value_type)
-    if pa.types.is_struct(kind) and kind.num_fields:
-        # A zero-length name is no name in SQL: such a field is anonymous.
-        return row_of((field.name or None, from_arrow(field.type)) for field in kind)
-    if pa.types.is_map(kind):
-        return map_of(from_arrow(kind.key_type), from_arrow(kind.item_type))
-    if any(matches(kind) for matches in _LISTS):
-        return array_of(from_arrow(kind.value_type))
-    raise TypeError(f"No SQL type holds Arrow's {kind}")
+    if pa.types.is_decimal(arrow_type):
+        return _decimal_type(arrow_type)
+    if pa.types.is_timestamp(arrow_type):
+        return TIMESTAMP_TZ if arrow_type.tz else TIMESTAMP
+    if pa.types.is_dictionary(arrow_type) or pa.types.is_run_end_encoded(arrow_type):
+        return from_arrow(arrow_type.value_type)
+    if pa.types.is_struct(arrow_type) and arrow_type.num_fields:
+        # SQL has no empty names: such a field is anonymous.
+        return row_of((field.name or None, from_arrow(field.type)) for field in arrow_type)
+    if pa.types.is_map(arrow_type):
+        return map_of(from_arrow(arrow_type.key_type), from_arrow(arrow_type.item_type))
+    if any(matches(arrow_type) for matches in _LISTS):
+        return array_of(from_arrow(arrow_type.value_type))
+    raise TypeError(f"No SQL type holds Arrow's {arrow_type}")
 
 
-def _decimal_type(kind: pa.DataType) -> Type:
-    """Return the type of Arrow's decimals; a negative scale becomes zeros before the point."""
-    precision, scale = (kind.precision, kind.scale) if kind.scale >= 0 else (kind.precision - kind.scale, 0)
+def _decimal_type(arrow_type: pa.DataType) -> Type:
+    """Return the type of Arrow's decimals; a negative scale adds digits before the point."""
+    precision, scale = (
+        (arrow_type.precision, arrow_type.scale) if arrow_type.scale >= 0 else (arrow_type.precision - arrow_type.scale, 0)
+    )
     if max(precision, scale) > _MOST_DIGITS:
-        raise TypeError(f"A decimal has at most {_MOST_DIGITS} digits in SQL, and Arrow's {kind} can have more")
+        raise TypeError(f"A decimal has at most {_MOST_DIGITS} digits in SQL, and Arrow's {arrow_type} can have more")
     return decimal_of(max(precision, scale), scale)
 
 
-def _extension_name(kind: pa.DataType) -> str:
-    return kind.extension_name if isinstance(kind, pa.BaseExtensionType) else ""
+def _extension_name(arrow_type: pa.DataType) -> str:
+    return arrow_type.extension_name if isinstance(arrow_type, pa.BaseExtensionType) else ""
 
 
 _FROM_ARROW: Final = (

@@ -1,7 +1,7 @@
-"""The page source that changes what it has read (the documents' page "Supporting DELETE and UPDATE").
+"""Page sources that change the rows they read (the documents' page "Supporting DELETE and UPDATE").
 
-It belongs to the older flow of DELETE and UPDATE, ``flow="updatable"``: one instance per split reads pages on behalf of the engine, is
-given the filtered and projected rows of each page back, and stores the changes. The newer flow has `ConnectorMergeSink` for that.
+They implement the older flow, ``flow="updatable"``: one instance per split reads pages, gets the filtered and projected rows of
+each page back, and stores the changes. The newer flow uses `ConnectorMergeSink`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class UpdatablePageSource(ConnectorPageSource):
-    """Reads a split and changes its rows; layered over the connector's ordinary page source.
+    """Reads a split and changes its rows, by means of the ordinary page source.
 
-    The page source provider returns one where the table handle is that of ``begin_delete`` or ``begin_update``. Nothing that it stores may be
-    visible before ``finish_delete`` or ``finish_update`` names it: a task may be run again, and the fragments of one attempt count.
+    The provider returns one for the table handles of ``begin_delete`` and ``begin_update``. Nothing may be visible before
+    ``finish_delete`` or ``finish_update`` names it: a task may run again, and the fragments of one attempt count.
 
     Args:
         source: the ordinary page source of the split.
@@ -49,50 +49,50 @@ class UpdatablePageSource(ConnectorPageSource):
         self.source = source
 
     def get_next_page(self) -> Page | None:
-        """Return the next page of the ordinary source; connectors whose row id must be made first rebuild the page."""
+        """Return the next page of the ordinary source; override to add a computed row id."""
         return self.source.get_next_page()
 
     def delete_rows(self, row_ids: pa.Array) -> None:
-        """Delete rows of the page that this instance has given last; never none.
+        """Delete one or more rows of the last page.
 
         Args:
-            row_ids: one row id per row, of the type of ``get_delete_row_id_column_handle``.
+            row_ids: the row ids, of the type of `get_delete_row_id_column_handle`.
 
         Raises:
-            ConnectorError: NOT_SUPPORTED unless the connector overrides this method.
+            ConnectorError: NOT_SUPPORTED by default.
         """
         raise ConnectorError(f"This connector does not support row-level delete ({type(self).__name__} has no delete_rows)")
 
     def update_rows(self, page: Page, column_value_and_row_id_channels: Sequence[int]) -> None:
-        """Update rows of the page that this instance has given last; never none.
+        """Update one or more rows of the last page.
 
         Args:
-            page: one channel per updated column, and one for the row id, of the type of ``get_update_row_id_column_handle``.
-            column_value_and_row_id_channels: which channel of the page is which: entry i is that of the i-th column given to
-                ``begin_update``, the last entry is the row id's. The engine may order channels as it likes.
+            page: a channel per updated column, and the row id, of the type of `get_update_row_id_column_handle`.
+            column_value_and_row_id_channels: entry i is the channel of the i-th column of ``begin_update``, the last entry that
+                of the row id. The engine may order channels freely.
 
         Raises:
-            ConnectorError: NOT_SUPPORTED unless the connector overrides this method.
+            ConnectorError: NOT_SUPPORTED by default.
         """
         raise ConnectorError(f"This connector does not support row update ({type(self).__name__} has no update_rows)")
 
     @abstractmethod
     def finish(self) -> Fragments:
-        """Return what was stored: a collection of bytes, or a future of one.
+        """Return the fragments: a collection of bytes, or a future of one.
 
-        Called once, when all pages of the split have been processed; also where none of its rows was to be changed.
+        Called once after the last page of the split, even if no row changed.
         """
 
     def abort(self) -> None:
-        """Drop what was stored; called once where the split fails, be it in ``finish``, which is not called after it."""
+        """Discard the changes; called once if the split fails, possibly in ``finish``."""
 
     def close(self) -> None:
-        """Close the ordinary source; the last call, whether the split was finished or aborted."""
+        """Close the ordinary source; the last call, after ``finish`` or ``abort``."""
         self.source.close()
 
 
 def values_and_row_ids(page: Page, column_value_and_row_id_channels: Sequence[int]) -> tuple[list[pa.Array], pa.Array]:
-    """Take a page apart as its list of channels says: the values of the updated columns in table order, and the row ids.
+    """Return the values of the updated columns in table order, and the row ids.
 
     >>> import pyarrow as pa
     >>> page = pa.RecordBatch.from_pydict({"row_id": [7], "b": ["x"], "a": [1]})

@@ -1,4 +1,4 @@
-"""UUIDs as pages carry them: texts in lower case."""
+"""UUIDs in pages: lower-case text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DIGITS: Final = [index for index in range(_CHARACTERS) if index not in {8, 13, 
 
 
 def uuid_texts(column: pa.Array) -> pa.Array:
-    """Return UUIDs, sixteen bytes each, as the texts that pages carry.
+    """Convert 16-byte UUIDs to text.
 
     >>> uuid_texts(pa.array([bytes(range(16)), None], pa.binary(16))).to_pylist()
     ['00010203-0405-0607-0809-0a0b0c0d0e0f', None]

@@ -1,4 +1,4 @@
-"""Values of Arrow arrays as Python objects, wherever they lie."""
+"""Values of Arrow arrays as Python objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LONGEST: Final = 40
 
 
 def python_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Return an array's values as ``to_pylist`` does; dates and timestamps of years that Python's do not reach as text.
+    """Return the values as ``to_pylist`` does, but dates and timestamps outside of Python's range as text.
 
     >>> import pyarrow as pa
     >>> python_values(pa.array([2932896, 2932897], pa.int32()).cast(pa.date32()))
@@ -24,7 +24,7 @@ def python_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def python_rows(page: pa.RecordBatch) -> list[dict[str, Any]]:
-    """Return a page's rows as dictionaries, with the values of `python_values`; channels have different names.
+    """Return a page's rows as dictionaries with the values of `python_values`; channel names must be distinct.
 
     >>> import pyarrow as pa
     >>> python_rows(pa.RecordBatch.from_pydict({"a": [1, 2], "b": ["x", None]}))
@@ -35,16 +35,16 @@ def python_rows(page: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def _value(scalar: pa.Scalar) -> Any:
-    """Return one value; of a nested one only the parts that lie too far away become texts."""
-    kind = scalar.type
+    """Return one value; in a nested value, only parts outside of Python's range become text."""
+    arrow_type = scalar.type
     if not scalar.is_valid:
         return None
-    if pa.types.is_struct(kind):
-        return {kind.field(index).name: _value(scalar[index]) for index in range(kind.num_fields)}
-    if pa.types.is_map(kind):
+    if pa.types.is_struct(arrow_type):
+        return {arrow_type.field(index).name: _value(scalar[index]) for index in range(arrow_type.num_fields)}
+    if pa.types.is_map(arrow_type):
         entries = scalar.values
         return list(zip(python_values(entries.field(0)), python_values(entries.field(1)), strict=True))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type) or pa.types.is_fixed_size_list(arrow_type):
         return python_values(scalar.values)
     try:
         return scalar.as_py()
@@ -53,7 +53,7 @@ def _value(scalar: pa.Scalar) -> Any:
 
 
 def far_text(scalar: pa.Scalar) -> str:
-    """Write a date or a timestamp that Python has no object for.
+    """Format a date or timestamp outside of Python's range.
 
     >>> import pyarrow as pa
     >>> far_text(pa.scalar(253402300800500000, pa.timestamp("us"))), far_text(pa.scalar(253402300800000000, pa.timestamp("us", "UTC")))
@@ -65,7 +65,7 @@ def far_text(scalar: pa.Scalar) -> str:
 
 
 def shown_value(scalar: pa.Scalar) -> str:
-    """Write a value as errors tell it: texts with quotes as literals have them, and cut where it is long.
+    """Format a value for an error message: strings as SQL literals, long values truncated.
 
     >>> import pyarrow as pa
     >>> shown_value(pa.scalar(None)), shown_value(pa.scalar("a'b")), shown_value(pa.scalar(7)), shown_value(pa.scalar(2932897, pa.date32()))

@@ -1,4 +1,4 @@
-"""An audit: what a statement must have left of a table, and what another engine has left there."""
+"""An audit: the table that a statement must leave, compared with the table that another engine has left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.words import plural
 
-# A saved audit is read by the annotations, which are looked up at run time.
+# The reader of saved audits resolves annotations at run time.
 from rowmerge_nb.trace.journeys import Journey, TermTruth
 from rowmerge_nb.trace.trace import ClauseRecord, MatchPattern
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class AuditVerdict(StrEnum):
-    """What came of an audit."""
+    """An audit's outcome."""
 
     AGREES = "agrees"
     DIFFERS = "differs"
 
 
 class RowFate(StrEnum):
-    """What became of the rows of one key in the other engine, beside what had to become of them."""
+    """How the rows of one key differ from the expected ones."""
 
     OTHER_VALUES = "other values"
     NOT_THERE = "not there"
@@ -39,7 +39,7 @@ class RowFate(StrEnum):
 
 
 class Cause(StrEnum):
-    """A known difference between engines, by which rows can differ."""
+    """A known difference between engines."""
 
     DUPLICATES = "duplicate rule"
     NULL_KEYS = "NULL keys match"
@@ -54,15 +54,13 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True)
 class AuditCounts:
-    """The rows of an audit.
+    """The row counts of an audit; duplicates count.
 
     Args:
-        before: rows of the table before the statement, and ``after`` those that it has afterwards.
-        removed: rows that the other engine has taken away, and ``added`` those that it has put in; a row that was written anew as it was is
-            neither.
-        to_remove: rows that were to be taken away, and ``to_add`` those that were to be put in.
-        missing: rows that ought to be there and are not, and ``unexpected`` those that are there and ought not; a row counts as often as it is
-            missing, or there too often.
+        before: rows of the table before the statement, and ``after`` after it.
+        removed: rows that the other engine removed, and ``added`` those it added, apart from unchanged rows that it rewrote.
+        to_remove: rows to be removed, and ``to_add`` those to be added.
+        missing: expected rows that are missing, and ``unexpected`` rows that are not expected.
     """
 
     before: int
@@ -77,18 +75,12 @@ class AuditCounts:
 
 @dataclass(frozen=True)
 class AuditedRow:
-    """The rows of one key that differ.
+    """The differing rows of one key.
 
     Args:
-        key: the columns that tell which row is meant, with their values.
-        fate: what became of them.
-        before: the rows of this key before the statement.
-        missing: those that ought to be there and are not; a row that is missing twice is in it twice.
-        unexpected: those that are there and ought not.
-        journeys: the ways of the joined rows that have to do with it, each with the clause that it takes and why.
-        where: of an UPDATE or DELETE that does not choose the row, what its WHERE condition comes to.
-        causes: the known differences that explain it.
-        remark: how they do in this row, in words; ``""`` if there is nothing to say.
+        journeys: the related joined rows, each with its clause and the reasons.
+        where: the result of WHERE, for a row that an UPDATE or DELETE does not select.
+        remark: how they apply to this row, or ``""``.
     """
 
     key: Mapping[str, Any]
@@ -107,11 +99,9 @@ class Explanation:
     """A known difference that explains rows.
 
     Args:
-        cause: which.
         sentence: what the other engine seems to have done.
-        rows: how many of the rows that differ it explains; the others differ still.
-        of: how many were looked at: all that differ, or those that are told.
-        statement: the statement that leaves what the table holds, as far as these rows go; ``""`` where it is no statement.
+        rows: how many differing rows it explains.
+        statement: a statement that yields these rows, or ``""``.
     """
 
     cause: Cause
@@ -123,22 +113,12 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit has found.
+    """The result of an audit.
 
     Args:
-        statement: the statement's text.
-        kind: MERGE, UPDATE or DELETE.
-        table: the table's name.
-        before: what the statement was evaluated on, in words, and ``after`` what it was compared with.
-        counts: rows in numbers; all rows are counted.
-        clauses: the clauses, each with the joined rows that it takes.
-        columns: names and SQL types of the table's columns.
-        rows: rows that differ, of many the first ones.
-        told: how many of the missing and unexpected rows these are.
-        explanations: the known differences that explain them.
-        repeated: target rows that several source rows match, where Trino would end the statement, or leave several versions.
-        notices: what a reader should know.
-        seconds: how long the steps took.
+        before: the state it was evaluated on, in words, and ``after`` the state it was compared with.
+        rows: the first differing rows.
+        told: how many missing and unexpected rows these are.
     """
 
     statement: str
@@ -158,17 +138,17 @@ class Audit:
 
     @property
     def verdict(self) -> AuditVerdict:
-        """Whether the table holds what the statement must have left."""
+        """Whether the table holds the expected rows."""
         return AuditVerdict.DIFFERS if self.differing else AuditVerdict.AGREES
 
     @property
     def agrees(self) -> bool:
-        """Whether the table holds what the statement must have left, row by row."""
+        """Whether the table holds the expected rows."""
         return self.verdict is AuditVerdict.AGREES
 
     @property
     def differing(self) -> int:
-        """How many rows are missing or unexpected."""
+        """The number of missing and unexpected rows."""
         return self.counts.missing + self.counts.unexpected
 
     @property
@@ -184,26 +164,26 @@ class Audit:
         return (self.counts.missing, "missing"), (self.counts.unexpected, "unexpected")
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the rows that are told as a pandas DataFrame: ``missing`` or ``unexpected``, what explains it, and the row."""
+        """Return the listed rows as a DataFrame: ``missing`` or ``unexpected``, the explanation, and the values."""
         import pandas as pd
 
-        found = [
+        records = [
             (word, row.fate.value, ", ".join(row.causes), *values.values())
             for row in self.rows
             for word, side in (("missing", row.missing), ("unexpected", row.unexpected))
             for values in side
         ]
         names = ["row", "fate", "explained by", *(name for name, _ in self.columns)]
-        return pd.DataFrame(found, columns=names, dtype=object)
+        return pd.DataFrame(records, columns=names, dtype=object)
 
     def save_html(self, path: str | Path) -> None:
-        """Write the report to a file that a browser opens by itself; it holds rows of the table, and only its owner may read it.
+        """Write the report as a self-contained HTML file readable only by its owner, since it holds rows.
 
         Args:
-            path: the file; one that is there is replaced.
+            path: the file; replaced if it exists.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if there is no such directory, PERMISSION_DENIED if the file cannot be written.
+            RowMergeError: INVALID_ARGUMENTS if the directory does not exist, PERMISSION_DENIED if the file cannot be written.
         """
         from rowmerge_nb.report.audit_report import audit_page
         from rowmerge_nb.trace.saved.files import write_private
@@ -211,13 +191,15 @@ class Audit:
         write_private(path, audit_page(self).encode("utf-8", "backslashreplace"), "The report")
 
     def save(self, path: str | Path) -> None:
-        """Write the audit to a file that only its owner may read: it holds rows. `rowmerge_nb.load_audit` opens it, without Spark.
+        """Write the audit to a file readable only by its owner, since it holds rows.
+
+        `rowmerge_nb.load_audit` opens it, without Spark.
 
         Args:
-            path: the file; one that is there is replaced.
+            path: the file; replaced if it exists.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if there is no such directory, PERMISSION_DENIED if the file cannot be written,
+            RowMergeError: INVALID_ARGUMENTS if the directory does not exist, PERMISSION_DENIED if the file cannot be written,
                 GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
         """
         from rowmerge_nb.trace.saved.audits import save_audit
@@ -237,4 +219,4 @@ class Audit:
 
 
 KEY_CAUSES: Final = frozenset({Cause.NULL_KEYS, Cause.CASE, Cause.PADDING})
-"""Causes that are about which rows are partners."""
+"""Causes that affect which rows match."""

@@ -1,4 +1,4 @@
-"""Changed rows, put together from what a trace holds."""
+"""Changed rows, derived from a trace."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 def changed_rows(trace: Trace) -> list[dict[str, Any]]:
     """Return one entry per sampled row for which a clause fired.
 
-    Returns:
-        Entries with ``operation``, ``case_number``, ``source_row`` and, for every table column, ``old.<name>`` and ``new.<name>``;
-        old values are None where rows did not carry them (large statements).
+    Entries have ``operation``, ``case_number``, ``source_row`` and, for every table column, ``old.<name>`` and ``new.<name>``.
+    Old values are None if rows did not carry them (large statements).
     """
     pages = trace.pages
     if pages is None:
@@ -43,15 +42,11 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _without_merge_rows(pages: PageSample) -> list[dict[str, Any]]:
-    """Return the entries of a statement without merge rows: a DELETE, or what page sources changed themselves.
-
-    The pages of a DELETE hold no more than what tells the rows; an update's row is whole.
-    """
     channels = pages.layout.after
-    names = [pages.after.schema.names[place] for place in channels.columns]
+    names = [pages.after.schema.names[index] for index in channels.columns]
     witnesses = python_rows(pages.witness) if pages.witness is not None else [{} for _ in range(pages.after.num_rows)]
     operations = pages.after.column(channels.operation).to_pylist()
-    values = zip(*(python_values(pages.after.column(place)) for place in channels.columns), strict=True)
+    values = zip(*(python_values(pages.after.column(index)) for index in channels.columns), strict=True)
     changes = []
     for witness, number, row in zip(witnesses, operations, values, strict=True):
         operation, target = Operation(number), witness.get("target") or {}

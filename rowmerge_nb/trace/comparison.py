@@ -1,8 +1,7 @@
-"""``compare``: one statement run in two ways on the same rows, side by side; nothing is committed.
+"""``compare``: one statement run in two ways on the same rows, without committing.
 
-Each side is a rehearsal: the statement in a transaction of its own up to its finish call, which is then rolled back. What the target would
-hold is read inside of that transaction where the connector shows it; elsewhere the sides are compared by the rows that they take away and
-put in, as their traces have them.
+Each side is a rehearsal, rolled back after its finish call. The target is read within that transaction if the connector supports
+it; otherwise the sides are compared by the rows that they remove and add, taken from their traces.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 STORING: Final = frozenset({"store_merged_rows", "delete_rows", "update_rows"})
 SHOWN: Final = 10
-"""So many rows of a difference are shown of each side."""
+"""How many differing rows are shown per side."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +37,9 @@ class Side:
     """One way of running the statement.
 
     Args:
-        name: the option's value.
-        result: the rehearsal; of a failed one its trace has the error.
-        rows: the target's rows as they would be; None where the connector does not show them, and after an error.
-        whole: the trace of another rehearsal, which has all changed rows, where that of ``result`` has not.
+        result: the rehearsal; if it failed, its trace has the error.
+        rows: the target's rows as they would be; None if the connector does not show them, or after an error.
+        whole: the trace of another rehearsal with all changed rows, if that of ``result`` lacks some.
     """
 
     name: str
@@ -57,7 +55,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Metric:
-    """Something that both sides have a value of, as text; ``""`` where a side has none."""
+    """A measurement of both sides, as text; ``""`` if a side has none."""
 
     name: str
     meaning: str
@@ -66,7 +64,7 @@ class Metric:
 
     @property
     def differs(self) -> bool:
-        """Whether the values are different; a side that has none does not differ."""
+        """Whether both sides have a value, and the values differ."""
         return bool(self.left and self.right) and self.left != self.right
 
 
@@ -75,10 +73,7 @@ class Difference:
     """A row that one side has more often than the other.
 
     Args:
-        side: the side's name.
-        what: ``has`` the row in its result; or, where only changes are known, ``removes`` or ``adds`` it.
-        row: its values.
-        times: how much more often.
+        what: ``has``; or ``removes`` or ``adds`` if only changes are known.
     """
 
     side: str
@@ -92,13 +87,11 @@ class Comparison:
 
     Args:
         by: what was compared, a key of `WAYS`.
-        statement: the statement's text.
-        columns: names of the target's columns.
         left, right: the sides.
-        notice: what a reader should know, or ``""``.
+        notice: a note for the reader, or ``""``.
 
     Attributes:
-        compared: how the results were compared: ``rows``, ``changes``, or ``""`` if they could not be.
+        compared: the method: ``rows``, ``changes``, or ``""`` if neither was possible.
         differences: the rows that differ.
     """
 
@@ -109,7 +102,7 @@ class Comparison:
 
     @property
     def same(self) -> bool | None:
-        """Whether both sides leave the same rows; None if a side failed, or where that is not known."""
+        """Whether both sides leave the same rows; None if a side failed or this is unknown."""
         return not self.differences if self.compared else None
 
     @property
@@ -140,13 +133,13 @@ class Comparison:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """What each side did, in numbers."""
+        """Each side's measurements."""
         left, right = _measured(self.left), _measured(self.right)
         return tuple(Metric(name, meaning, left[name], right[name]) for name, meaning in METRICS.items())
 
     @property
     def calls(self) -> tuple[tuple[str, int, int], ...]:
-        """The contract's methods in the order of their first calls, and how often each side called them."""
+        """The contract's methods in the order of their first calls, with the number of calls per side."""
         counts = [Counter(call.method for call in side.result.trace.calls) for side in (self.left, self.right)]
         names = dict.fromkeys(call.method for side in (self.left, self.right) for call in side.result.trace.calls)
         ending = [n for n in names if n.startswith("finish_")] + [n for n in names if n in {"commit", "rollback"}]
@@ -154,21 +147,21 @@ class Comparison:
         return tuple((name, counts[0][name], counts[1][name]) for name in ordered)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the metrics as a pandas DataFrame, a column per side."""
+        """Return the metrics as a DataFrame with a column per side."""
         import pandas as pd
 
         values = {self.left.name: [m.left for m in self.metrics], self.right.name: [m.right for m in self.metrics]}
         return pd.DataFrame(values, index=pd.Index([m.name for m in self.metrics], name=self.by))
 
     def calls_to_pandas(self) -> pd.DataFrame:
-        """Return the numbers of calls as a pandas DataFrame, a column per side."""
+        """Return the numbers of calls as a DataFrame with a column per side."""
         import pandas as pd
 
         names = ["method", self.left.name, self.right.name]
         return pd.DataFrame(self.calls, columns=names).set_index("method")
 
     def differences_to_pandas(self) -> pd.DataFrame:
-        """Return the rows that differ as a pandas DataFrame: the side, what it does with the row, how often, and the row."""
+        """Return the rows that differ as a DataFrame: side, action, count, and values."""
         import pandas as pd
 
         width = max((len(d.row) for d in self.differences), default=len(self.columns))
@@ -215,7 +208,7 @@ def _measured(side: Side) -> dict[str, str]:
     moved = _moved(trace)
     scan = _scan(trace)
     columns = _data_columns(scan) if scan is not None else []
-    stored, _ = _handed(side)
+    stored_rows, _ = _handed(side)
     coordinator = sum(call.number is None for call in trace.calls)
     size = sum(call.bytes or 0 for call in trace.calls if call.method in STORING)
     ran = not side.failed
@@ -227,7 +220,7 @@ def _measured(side: Side) -> dict[str, str]:
         "rows through exchanges": _number(sum(rows or 0 for rows in moved)) if ran else "",
         "columns read": f"{len(columns)}: {', '.join(columns)}" if columns else "none" if scan is not None else "",
         "rows read": _number(trace.rows.get(scan.id, ((), None))[1]) if scan is not None and ran else "",
-        "rows stored": stored if ran else "",
+        "rows stored": stored_rows if ran else "",
         "bytes stored": _number(size) if ran else "",
         "writers": _number(len(trace.writers)) if ran else "",
         "written": "" if trace.output is None else trace.output.summary,
@@ -241,26 +234,23 @@ def _measured(side: Side) -> dict[str, str]:
 
 
 def _handed(side: Side) -> tuple[str, int]:
-    """Return the rows that the connector is handed: by operation, and how many."""
-    stored: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for writer in side.result.trace.writers:
-        stored.update(writer.rows)
-    return operation_letters(stored) or "none", stored.total()
+        counts.update(writer.rows)
+    return operation_letters(counts) or "none", counts.total()
 
 
 def _moved(trace: Trace) -> list[int | None]:
-    """Return the rows that go through every exchange of the plan."""
     nodes = [n for n in trace.plan if n.kind == "Exchange" or (isinstance(n.facts, MarkDistinctFacts) and n.facts.exchange)]
     return [next(iter(trace.rows.get(node.id, ((), None))[0]), None) for node in nodes]
 
 
 def _scan(trace: Trace) -> NodeRecord | None:
-    """Find the scan of the target."""
     return next((n for n in trace.plan if isinstance(n.facts, ScanFacts) and n.facts.target), None)
 
 
 def _data_columns(scan: NodeRecord) -> list[str]:
-    """Name the columns that a scan of the target reads; the row id comes last."""
+    """Return the columns that the target's scan reads, without the row id, which comes last."""
     *columns, _ = (name for name, _ in scan.layout)
     return columns
 
@@ -282,22 +272,21 @@ def _number(count: int | None) -> str:
 
 
 def _compared(left: Side, right: Side) -> tuple[str, tuple[Difference, ...]]:
-    """Return how results were compared, and which rows differ."""
     if left.failed or right.failed:
         return "", ()
     if left.rows is not None and right.rows is not None:
         mine, theirs = _rows_of_one_side(left.rows, right.rows)
         return "rows", _differing(left, right, "has", _counted(mine), _counted(theirs))
     changes = [_changes(side.whole or side.result.trace) for side in (left, right)]
-    found: list[Difference] = []
+    differences: list[Difference] = []
     for what in ("removes", "adds"):
         one, other = (side.get(what) for side in changes)
         if one is None or other is None:
             one, other = (side.get(f"{what} by id") for side in changes)
         if one is None or other is None:
             return "", ()
-        found += _differing(left, right, what, one, other)
-    return "changes", tuple(found)
+        differences += _differing(left, right, what, one, other)
+    return "changes", tuple(differences)
 
 
 Rows = dict[str, tuple[int, tuple[Any, ...]]]
@@ -319,17 +308,17 @@ def _counted(rows: Any) -> Rows:
 
 
 def _differing(left: Side, right: Side, what: str, one: Rows, other: Rows) -> tuple[Difference, ...]:
-    found = []
+    differences = []
     for side, mine, theirs in ((left, one, other), (right, other, one)):
         for text, (count, row) in mine.items():
             more = count - theirs.get(text, (0, ()))[0]
             if more > 0:
-                found.append(Difference(side.name, what, row, more))
-    return tuple(found)
+                differences.append(Difference(side.name, what, row, more))
+    return tuple(differences)
 
 
 def _changes(trace: Trace) -> dict[str, Rows]:
-    """Return the rows that a statement takes away and puts in, as far as the trace has all of them."""
+    """Return the rows that a statement removes and adds; empty if the trace lacks some."""
     pages = trace.pages
     if pages is None:
         empty = not any(writer.pages for writer in trace.writers)
@@ -341,22 +330,20 @@ def _changes(trace: Trace) -> dict[str, Rows]:
     row_ids = python_values(pages.after.column(channels.row_id))
     added = {Operation.INSERT, Operation.UPDATE_INSERT, Operation.UPDATE}
     values = list(zip(*(python_values(pages.after.column(i)) for i in channels.columns), strict=True))
-    placed = list(zip(operation, row_ids, values, strict=True))
-    taken = [(row_id, row) for o, row_id, row in placed if o not in {Operation.INSERT, Operation.UPDATE_INSERT}]
+    output_rows = list(zip(operation, row_ids, values, strict=True))
+    removed_rows = [(row_id, row) for o, row_id, row in output_rows if o not in {Operation.INSERT, Operation.UPDATE_INSERT}]
     if trace.kind == "MERGE":
-        # Two clauses may act on one row. It is told by its number and by the values that decide its place, since a store may number its
-        # rows per partition.
-        taken = list({repr(pair): pair for pair in taken}.values())
-    found = {
+        # Two clauses may act on one row. Its values are part of its identity, since a store may number its rows per partition.
+        removed_rows = list({repr(pair): pair for pair in removed_rows}.values())
+    changes = {
         "adds": _counted([row for o, row in zip(operation, values, strict=True) if o in added]),
-        "removes by id": _counted([(row_id,) for row_id, _ in taken]),
+        "removes by id": _counted([(row_id,) for row_id, _ in removed_rows]),
     }
     old = _old_rows(pages)
-    return found if old is None else {**found, "removes": _counted(old)}
+    return changes if old is None else {**changes, "removes": _counted(old)}
 
 
 def _old_rows(pages: PageSample) -> list[tuple[Any, ...]] | None:
-    """Return the target rows that are deleted or updated, each once; None where the pages do not carry them whole."""
     if pages.witness is None:
         return None
     target = pages.witness.column("target")

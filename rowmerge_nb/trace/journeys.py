@@ -1,4 +1,4 @@
-"""Row journeys: which way each joined row went, through join, clauses, processor and sinks, and why; put together from what a trace holds."""
+"""Row journeys: the path of each joined row through join, clauses, processor and sinks, derived from a trace."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 NO_CLAUSE: Final = -1
 """The case number of rows for which no clause fired."""
 ON: Final = "on"
-"""The name of ON among the conditions of `PageSample.truths`; those of clauses are called by their numbers."""
+"""The channel of ON in `PageSample.truths`; clauses use their numbers."""
 
 
 class Join(StrEnum):
-    """How a row came out of the join; of UPDATE and DELETE that WHERE has chosen it."""
+    """A row's result in the join; CHOSEN for rows selected by the WHERE of UPDATE or DELETE."""
 
     MATCHED = "matched"
     NOT_MATCHED = "not matched"
@@ -38,7 +38,7 @@ class Join(StrEnum):
 
 
 class Answer(StrEnum):
-    """What a condition, or a part of one, came to for a row: the letters of `PageSample.truths`."""
+    """The result of a condition for a row: the letters of `PageSample.truths`."""
 
     TRUE = "t"
     FALSE = "f"
@@ -48,7 +48,7 @@ class Answer(StrEnum):
 
 
 class Fate(StrEnum):
-    """What a clause did about a row."""
+    """A clause's result for a row."""
 
     FIRES = "fires"
     FALSE = "false"
@@ -64,10 +64,7 @@ class TermTruth:
     """A condition, or a part of one, for one row.
 
     Args:
-        term: the part.
-        answer: what it came to.
-        values: the columns that it reads, with the row's values: the side, the column, the value.
-        terms: its parts.
+        values: the columns it reads: side, column, value.
     """
 
     term: Term
@@ -78,9 +75,9 @@ class TermTruth:
 
     @property
     def deciding(self) -> tuple[TermTruth, ...]:
-        """The smallest parts that made it what it is: of a false AND the false ones, of an unknown one the unknown ones, of NOT its part.
+        """The smallest parts that determine the result, such as the false parts of a false AND.
 
-        Where a part that may have decided is not known, it is the whole.
+        If a part's result is not known, it is the whole condition.
 
         >>> from rowmerge_nb.trace.trace import Term
         >>> parts = (TermTruth(Term("a"), Answer.TRUE), TermTruth(Term("b"), Answer.UNKNOWN))
@@ -95,12 +92,10 @@ class TermTruth:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a clause did about a row.
+    """A clause's result for a row.
 
     Args:
-        clause: the clause.
-        fate: what it did.
-        condition: what its condition came to; None of one without, and where the condition was not asked or is not known.
+        condition: its condition's result; None if it has none, it was not evaluated, or its result is not known.
     """
 
     clause: ClauseRecord
@@ -110,24 +105,17 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Journey:
-    """The way of one joined row.
+    """The path of one joined row.
 
     Args:
-        source_row: position of the source row; None without one.
-        source: its values by column, and ``target`` those of the target row; None where there is no such row.
-        join: how it came out of the join.
-        passed: numbers of the clauses that could have fired, and whose conditions were not true.
+        source: its values by column, and ``target`` those of the target row; None without such a row.
         case_number: the clause that fired; -1 for none.
-        clause: its text.
-        operation: what it does; NONE if no clause fired.
-        becomes: letters of the rows that the processor made of it, in their order; ``""`` if it was dropped.
-        writers: per such row the writer that stored it; -1 where that is not known.
-        on: what ON came to; None without a partner, and where it is not known.
-        verdicts: what each clause did about it, in their order.
-        made: the values of the new row by column; None where there is none.
-        page_row: its place among the rows of the sampled page.
-        barred: of a source row without a partner the part of ON that a NULL of its own makes unknown for every target row; None where there
-            is none.
+        becomes: the letters of the processor's output rows; ``""`` if the row was dropped.
+        writers: the writer of each output row; -1 if unknown.
+        on: ON's result; None for an unmatched row or if unknown.
+        made: the new row by column, if any.
+        page_row: its index in the sampled page.
+        barred: for an unmatched source row, the part of ON that its own NULL makes unknown for every target row.
     """
 
     source_row: int | None
@@ -148,36 +136,26 @@ class Journey:
 
 
 def journeys_of(trace: Trace, limit: int | None = None) -> tuple[Journey, ...] | None:
-    """Return the journeys of the rows that a trace holds, in the order of the source; None where rows were not kept with both sides.
+    """Return the journeys of the rows in a trace, in source order; None if both sides' values were not recorded.
 
-    Of small statements these are all joined rows, of large ones the first per clause (``trace="full"`` keeps all).
-
-    Args:
-        trace: the trace.
-        limit: how many are wanted; None for all.
+    Small statements record all joined rows, large ones the first per clause (``trace="full"`` records all).
     """
     return None if trace.pages is None else _of_pages(trace, trace.pages, limit)
 
 
 def journeys_at(trace: Trace, rows: npt.NDArray[np.bool_], limit: int | None = None) -> tuple[Journey, ...] | None:
-    """Return the journeys of some rows of a trace, in the order of the source; None if rows were not kept with both sides.
-
-    Args:
-        trace: the trace.
-        rows: per row of `PageSample.before` whether its journey is wanted. Other rows cost nothing.
-        limit: how many are wanted; None for all.
-    """
+    """Return the journeys of the rows selected by a mask over `PageSample.before`, in source order; see `journeys_of`."""
     return None if trace.pages is None else _of_pages(trace, trace.pages, limit, rows)
 
 
 def asked_journeys(trace: Trace) -> tuple[Journey, ...]:
-    """Return the journeys of the rows that were asked for; none where nobody has, or no row was like that."""
+    """Return the journeys of the rows requested by a condition, possibly none."""
     pages = None if trace.asked is None else trace.asked.pages
     return () if pages is None else _of_pages(trace, pages) or ()
 
 
 def untouched_journeys(trace: Trace) -> tuple[Journey, ...]:
-    """Return what there is to say of the target rows that no row of the source matches; none where they are not known."""
+    """Return the journeys of target rows that no source row matches; none if they are not known."""
     if trace.untouched is None or trace.kind != "MERGE":
         return ()
     verdicts = tuple(Verdict(clause, Fate.NOT_APPLICABLE) for clause in trace.clauses if clause.number >= 0)
@@ -207,15 +185,15 @@ def _of_pages(
     if whole.witness is None:
         return None
     merged = trace.kind == "MERGE"
-    chosen = source_order(whole)
-    chosen = chosen[:limit] if rows is None else chosen[rows[chosen]][:limit]
-    pages, order = rows_of(whole, chosen), chosen.tolist()
+    selected_rows = source_order(whole)
+    selected_rows = selected_rows[:limit] if rows is None else selected_rows[rows[selected_rows]][:limit]
+    pages, order = rows_of(whole, selected_rows), selected_rows.tolist()
     clauses = {clause.number: clause for clause in trace.clauses}
     cases = case_numbers(pages) if merged else np.zeros(len(order), np.int64)
     joins = joins_of(pages)
     letters = [Operation(number).letter for number in pages.after.column(pages.layout.after.operation).to_pylist()]
     after = _new_rows(pages)
-    found: list[Journey] = []
+    journeys: list[Journey] = []
     start = 0
     for index, ((at, source, target), number) in enumerate(zip(sides_of(pages), cases.tolist(), strict=True)):
         end = start + pages.produced[index]
@@ -240,26 +218,25 @@ def _of_pages(
             page_row=order[index],
             barred=_barred(trace.on, source) if join is Join.NOT_MATCHED and source is not None else None,
         )
-        found.append(journey)
+        journeys.append(journey)
         start = end
-    return tuple(found)
+    return tuple(journeys)
 
 
 def told_journeys(trace: Trace, limit: int | None = None) -> tuple[Journey, ...]:
-    """Return the journeys of a trace that has some.
+    """Return the journeys of a trace.
 
     Raises:
-        RowMergeError: NOT_SUPPORTED where it has none: of other statements, of large ones, and where no row was joined.
+        RowMergeError: NOT_SUPPORTED if it has none.
     """
-    found = journeys_of(trace, limit)
-    if found:
-        return found
+    journeys = journeys_of(trace, limit)
+    if journeys:
+        return journeys
     msg, hint = _why_none(trace)
     raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
 
 
 def _why_none(trace: Trace) -> tuple[str, str]:
-    """Return why a trace has no journeys, and what helps."""
     if trace.kind not in ROW_CHANGES:
         return f"A trace of {trace.kind} has no joined rows", "Ask it of a MERGE, UPDATE or DELETE."
     if trace.error is not None:
@@ -281,14 +258,14 @@ def _why_none(trace: Trace) -> tuple[str, str]:
 
 
 def case_numbers(pages: PageSample) -> npt.NDArray[np.int64]:
-    """Return the clause that each row took; -1 for none."""
+    """Return the clause of each row; -1 for none."""
     numbers = pages.before.column(pages.layout.before.case_number).cast(pa.int64()).fill_null(NO_CLAUSE)
-    found: npt.NDArray[np.int64] = numbers.to_numpy(zero_copy_only=False)
-    return found
+    cases: npt.NDArray[np.int64] = numbers.to_numpy(zero_copy_only=False)
+    return cases
 
 
 def sides_of(pages: PageSample) -> list[tuple[int | None, Mapping[str, Any] | None, Mapping[str, Any] | None]]:
-    """Return per row the position of its source row, the source row's values and the target row's."""
+    """Return per row the source position, and the values of source and target."""
     names = pages.witness.schema.names if pages.witness is not None else []
     empty: list[Any] = [None] * pages.before.num_rows
 
@@ -299,7 +276,7 @@ def sides_of(pages: PageSample) -> list[tuple[int | None, Mapping[str, Any] | No
 
 
 def joins_of(pages: PageSample) -> npt.NDArray[np.str_]:
-    """Return how each row came out of the join: values of `Join`."""
+    """Return each row's `Join` value."""
 
     def is_there(side: str) -> npt.NDArray[np.bool_]:
         if pages.witness is None or side not in pages.witness.schema.names:
@@ -311,7 +288,7 @@ def joins_of(pages: PageSample) -> npt.NDArray[np.str_]:
 
 
 class WhenClause(Protocol):
-    """What says which rows a clause is about, as the analysis and the trace have it."""
+    """The attributes that determine a clause's rows, common to the analysis and the trace."""
 
     @property
     def number(self) -> int:
@@ -319,15 +296,15 @@ class WhenClause(Protocol):
 
     @property
     def matched(self) -> bool | None:
-        """WHEN MATCHED, or one of the two kinds of NOT MATCHED."""
+        """Whether it is WHEN MATCHED."""
 
     @property
     def by_source(self) -> bool:
-        """WHEN NOT MATCHED BY SOURCE."""
+        """Whether it is WHEN NOT MATCHED BY SOURCE."""
 
 
 def join_of_clause(clause: WhenClause) -> Join | None:
-    """Return which rows a clause is about; the record of "no clause" is about none."""
+    """Return the rows that a clause applies to; None for the record of "no clause"."""
     if clause.number < 0 or clause.matched is None:
         return None
     if clause.matched:
@@ -359,7 +336,6 @@ def _verdicts(
 def _answered(
     pages: PageSample, index: int, name: str, condition: Term | None, sides: Mapping[str, Mapping[str, Any] | None]
 ) -> TermTruth | None:
-    """Return what a condition came to; None where it was not asked, or not known."""
     truths = pages.truths
     letters = truths.column(name)[index].as_py() if truths is not None and name in truths.schema.names else None
     if condition is None or letters is None or letters[0] == Answer.NOT_KNOWN:
@@ -368,7 +344,7 @@ def _answered(
 
 
 def _barred(on: Term | None, source: Mapping[str, Any]) -> TermTruth | None:
-    """Return the part of ON that a NULL of a source row makes unknown for every target row: without it ON cannot be true."""
+    """Return the part of ON that a NULL of the source row makes unknown for every target row, so that ON cannot be true."""
     if on is None:
         return None
     if on.operator == "AND":
@@ -384,7 +360,6 @@ def _with_answers(term: Term, letters: Iterator[str], sides: Mapping[str, Mappin
 
 
 def _new_rows(pages: PageSample) -> Sequence[Mapping[str, Any] | None]:
-    """Return of every row after the processor its values, if it is one that is there afterwards."""
     count = pages.layout.column_count
     there = {Operation.INSERT, Operation.UPDATE, Operation.UPDATE_INSERT}
     operations = pages.after.column(pages.layout.after.operation).to_pylist()

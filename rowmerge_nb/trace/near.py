@@ -1,4 +1,4 @@
-"""Why rows were not matched, as plain data: the nearest keys of the other side, and what separates them."""
+"""Unmatched rows as plain data: the nearest keys of the other side, and the differences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rowmerge_nb.trace.journeys import Answer
 
 
 class Difference(StrEnum):
-    """What separates two values of a key. Of the first six together both values become equal by what is named."""
+    """A difference between two key values; removing the named differences makes the values equal for the first six members."""
 
     LEADING_BLANKS = "leading blanks"
     TRAILING_BLANKS = "trailing blanks"
@@ -35,9 +35,9 @@ class NearTerm:
     """A part of ON that must be true for two rows to match.
 
     Args:
-        text: the part as written.
-        key: it demands that two values are equal, one of each side, and these are compared; False of other conditions.
-        padded: the side whose column is of type char, which pads with blanks what the other side may not have: ``source``, ``target`` or ``""``.
+        text: the SQL as written.
+        key: it equates one value of each side.
+        padded: the side with a column of type char, padded with blanks: ``source``, ``target`` or ``""``.
     """
 
     text: str
@@ -47,11 +47,11 @@ class NearTerm:
 
 @dataclass(frozen=True)
 class Separation:
-    """What separates the values of one key.
+    """The differences in one key.
 
     Args:
-        term: which key, by its place among the terms.
-        kinds: what separates them; no smaller set of these would make the values equal.
+        term: the index of the key among the terms.
+        kinds: a minimal set of differences.
     """
 
     term: int
@@ -60,17 +60,14 @@ class Separation:
 
 @dataclass(frozen=True)
 class NearRow:
-    """A row without a partner, and the nearest key of the other side.
+    """An unmatched row, and the nearest key of the other side.
 
     Args:
-        row: the number of a source row, from 0; None of a target row, and where source rows have no numbers.
-        columns: the values of its columns that ON reads.
-        key: the values of its keys, in the order of the terms.
-        nearest: those of the nearest key; None where nothing is near.
-        separations: what separates the two, key by key; keys that are equal have none.
-        answers: what the other conditions of ON come to for the two, in the order of the terms; none where nothing is near.
-        alike: how many rows of the other side have this key.
-        taken: a row of the other side that has this key has a partner of its own.
+        row: the source row's number, from 0; None for a target row or unnumbered source rows.
+        nearest: the nearest key; None if nothing is near.
+        separations: the differences, for keys that differ.
+        answers: the results of the other ON conditions for the pair, in the order of the terms; empty if nothing is near.
+        taken: a row of the other side with this key has a match of its own.
     """
 
     row: int | None
@@ -85,19 +82,19 @@ class NearRow:
 
     @property
     def kinds(self) -> tuple[Difference, ...]:
-        """All that separates the two, each once.
+        """The distinct differences.
 
         >>> row = NearRow(0, {}, ("a ",), ("A",), (Separation(0, (Difference.TRAILING_BLANKS, Difference.CASE)),))
         >>> [str(kind) for kind in row.kinds]
         ['trailing blanks', 'case']
         """
-        found = {kind for separation in self.separations for kind in separation.kinds}
-        return tuple(kind for kind in Difference if kind in found)
+        differences = {difference for separation in self.separations for difference in separation.kinds}
+        return tuple(difference for difference in Difference if difference in differences)
 
 
 @dataclass(frozen=True)
 class NearCount:
-    """So many rows would match but for this; the other conditions of ON are true for them and their nearest keys."""
+    """How many rows would match but for these differences, with all other conditions of ON true."""
 
     kinds: tuple[Difference, ...]
     rows: int
@@ -105,13 +102,11 @@ class NearCount:
 
 @dataclass(frozen=True)
 class NearSide:
-    """The rows of one side that have no partner.
+    """The unmatched rows of one side.
 
     Args:
-        rows: how many rows there are on this side.
-        unmatched: how many of them have no partner.
-        told: the first of those, such with a near key before those without; of the target those with one alone.
-        counts: by what separates them from the nearest key, the most frequent first, how many there are.
+        told: the first of those, rows with a near key first; for the target, only such rows.
+        counts: rows by their differences from the nearest key, the most frequent first.
     """
 
     rows: int
@@ -122,13 +117,11 @@ class NearSide:
 
 @dataclass(frozen=True)
 class NearKeys:
-    """The rows of a MERGE that have no partner, and what their keys are near to.
+    """The unmatched rows of a MERGE and their nearest keys.
 
     Args:
-        terms: the parts of ON.
-        source: the source's rows, and ``target`` the target's; None where they were not looked at.
-        problem: a sentence why they were not; ``""`` if they were.
-        letters: keys that differ by one letter were looked for, or there can be none, since no key is a text.
+        source: the source side, and ``target`` the target side; None if not examined.
+        letters: one-letter differences were searched for, or no key is a text.
     """
 
     terms: tuple[NearTerm, ...] = ()

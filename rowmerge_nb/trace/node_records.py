@@ -1,4 +1,4 @@
-"""The nodes of a plan as plain data: what reports draw, what a saved trace keeps, and what EXPLAIN prints."""
+"""Plan nodes as plain data, for reports, saved traces and EXPLAIN."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rowmerge_nb.spi.operations import Operation
 
 
 class JoinType(StrEnum):
-    """Which rows without a partner a join keeps: those of the right side, or those of both (Trino's ``JoinType``).
+    """Which unmatched rows a join keeps: those of the right side or of both (Trino's ``JoinType``).
 
     >>> JoinType.FULL.join_label
     'FullJoin'
@@ -23,7 +23,7 @@ class JoinType(StrEnum):
 
     @property
     def join_label(self) -> str:
-        """What the join is called in a plan."""
+        """The join's name in a plan."""
         return self.value
 
 
@@ -33,13 +33,9 @@ class BranchRecord:
 
     Args:
         number: case number; -1 for ELSE.
-        operation: what it asks for; ``Operation.NONE`` for ELSE and for DO NOTHING.
-        matched: whether the clause is WHEN MATCHED; None for ELSE.
-        condition: the branch's condition: ``present AND s.address = 'Berkeley'``, ``ELSE``.
-        values: per table column the value that goes into the merge row (``NULL`` for null).
-        present: what the merge row's field ``present`` says: whether there is a target row.
-        by_source: the clause is WHEN NOT MATCHED BY SOURCE.
-        assigned: the columns that an UPDATE sets or an INSERT fills, in the order in which the clause names them.
+        operation: its operation; ``Operation.NONE`` for ELSE and DO NOTHING.
+        present: the merge row's field ``present``: whether there is a target row.
+        assigned: the columns of SET or of the INSERT's list, in that order.
     """
 
     number: int
@@ -54,11 +50,11 @@ class BranchRecord:
 
 @dataclass(frozen=True)
 class ScanFacts:
-    """What is known of a scan.
+    """Facts about a scan.
 
     Args:
-        target: it reads the rows that the statement may change, and their row ids; False of a source.
-        name: what the table goes by in the statement.
+        target: it reads the rows that the statement may change, with row ids; False for a source.
+        name: the table's name or alias in the statement.
     """
 
     target: bool
@@ -67,12 +63,11 @@ class ScanFacts:
 
 @dataclass(frozen=True)
 class QueryStep:
-    """A node of a query, under the name that Trino prints.
+    """A node of a query, under Trino's name.
 
     Args:
         name: ``ScanFilter``, ``Aggregate``, ``InnerJoin``, ...
-        arguments: what stands behind the name, for readers: ``[customer], count := count(*)``.
-        sources: how many nodes it takes rows of.
+        arguments: the text after the name: ``[customer], count := count(*)``.
     """
 
     name: str
@@ -82,26 +77,25 @@ class QueryStep:
 
 @dataclass(frozen=True)
 class QueryFacts:
-    """What is known of a source query: its nodes, each behind all those that are below it, the last one gives the query's rows."""
+    """Facts about a source query: its nodes in postorder."""
 
     steps: tuple[QueryStep, ...]
 
 
 @dataclass(frozen=True)
 class ProjectFacts:
-    """What is known of a Project: the symbols that it computes."""
+    """Facts about a Project: the symbols it computes."""
 
     assigned: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class JoinFacts:
-    """What is known of the join of target and source.
+    """Facts about the join of target and source.
 
     Args:
-        distribution: how the source's rows travel: ``AUTOMATIC``, ``PARTITIONED``, ``SINGLE`` or ``REPLICATED``.
-        replicate_target: every task gets all of the target.
-        type: which rows without a partner it keeps.
+        distribution: the source's distribution: ``AUTOMATIC``, ``PARTITIONED``, ``SINGLE`` or ``REPLICATED``.
+        replicate_target: every task gets the whole target.
     """
 
     distribution: str
@@ -111,14 +105,14 @@ class JoinFacts:
 
 @dataclass(frozen=True)
 class MarkDistinctFacts:
-    """What is known of a MarkDistinct: whether rows are first redistributed by unique_id."""
+    """Facts about a MarkDistinct: whether rows are redistributed by unique_id first."""
 
     exchange: bool
 
 
 @dataclass(frozen=True)
 class ProcessorFacts:
-    """What is known of ``transform_page``: the row change paradigm, and the columns of the insert layout in table order."""
+    """Facts about ``transform_page``: the paradigm, and the insert layout's columns in table order."""
 
     paradigm: str
     redistribution_columns: tuple[str, ...]
@@ -126,13 +120,13 @@ class ProcessorFacts:
 
 @dataclass(frozen=True)
 class ExchangeFacts:
-    """What is known of the exchange in front of the writers: by what the rows find them.
+    """Facts about the exchange before the writers.
 
     Args:
-        inserts: what places inserted rows, for readers: ``hash(address)``, ``ROUND_ROBIN``, or what the connector calls its function.
-        others: what places deleted and updated rows; ``""`` where they have no layout of their own, and inserted rows' places them.
-        insert_rule: ``hash`` of the insert layout's columns, a ``function`` of the connector's, or ``""`` where it has no insert layout.
-        update_rule: the same of the update layout, which deleted and updated rows have by their row ids.
+        inserts: the partitioning of inserted rows, for readers: ``hash(address)``, ``ROUND_ROBIN``, or the connector's function.
+        others: that of deleted and updated rows; ``""`` if they use the one of inserted rows.
+        insert_rule: ``hash`` of the insert layout's columns, a connector's ``function``, or ``""`` without an insert layout.
+        update_rule: the same of the update layout, applied to row ids.
     """
 
     inserts: str
@@ -143,7 +137,7 @@ class ExchangeFacts:
 
 @dataclass(frozen=True)
 class WriterFacts:
-    """What is known of a MergeWriter: whether it runs in one pass with what is below of it."""
+    """Facts about a MergeWriter: whether it runs in one pass with the nodes below it."""
 
     fused: bool
 
@@ -156,21 +150,14 @@ NodeFacts: TypeAlias = (
 
 @dataclass(frozen=True)
 class NodeRecord:
-    """One node of a plan, as plain data.
+    """A plan node.
 
     Args:
-        id: the node's id.
-        kind: the node's class name: ``TableScan``, ``Join``, ``MarkDistinct``, ``DuplicateCheck``, ``MergeProcessor``, ...
-        name: the name as Trino prints it (``RightJoin``, ``Filter``, ``TableCommit``).
-        arguments: what stands behind the name, for readers: ``accounts t``, ``t.customer = s.customer``, ``(unique_id, case_number)``.
-        details: further lines, as EXPLAIN prints them.
-        layout: output symbols with types as text.
-        sources: ids of the nodes below.
-        meaning: one sentence for people who see the node for the first time.
-        branches: of the Project with the CASE: its branches, ELSE last; otherwise empty.
-        facts: what is known of a node of its kind beside all this; None of kinds that nothing is asked of.
-        trino: its arguments in the form that Trino prints.
-        would: of a plan that was not run: how many rows would come out of it, as far as that is known.
+        kind: the class name: ``TableScan``, ``Join``, ``MarkDistinct``, ``DuplicateCheck``, ``MergeProcessor``, ...
+        name: Trino's name (``RightJoin``, ``Filter``, ``TableCommit``).
+        arguments: the text after the name: ``accounts t``, ``t.customer = s.customer``, ``(unique_id, case_number)``.
+        trino: its arguments as Trino prints them.
+        would: for a plan that did not run, the estimated or known output rows.
     """
 
     id: str
@@ -188,13 +175,7 @@ class NodeRecord:
 
 
 def explain_text(plan: Sequence[NodeRecord]) -> str:
-    """Print a plan as EXPLAIN does: one node per line as a tree, with layout and details below.
-
-    The nodes of MERGE carry the names and argument forms that Trino prints.
-
-    Args:
-        plan: the plan's records, the root first.
-    """
+    """Return a plan as EXPLAIN prints it: a tree with a node per line, layout and details below, names and arguments as Trino's."""
     lines: list[str] = []
     if plan:
         _print(plan[0].id, {record.id: record for record in plan}, "", "", lines)
@@ -205,7 +186,7 @@ def _print(node_id: str, records: Mapping[str, NodeRecord], first: str, rest: st
     node = records[node_id]
     lines.append(f"{first}{node.name}[{node.trino}]")
     bar = "│   " if node.sources else "    "
-    lines.append(f"{rest}{bar}Layout: [{', '.join(f'{name}:{kind}' for name, kind in node.layout)}]")
+    lines.append(f"{rest}{bar}Layout: [{', '.join(f'{name}:{sql_type}' for name, sql_type in node.layout)}]")
     lines.extend(f"{rest}{bar}{detail}" for detail in node.details)
     for index, source in enumerate(node.sources):
         last = index == len(node.sources) - 1

@@ -1,4 +1,4 @@
-"""Rows picked by the number of a source row, or by values of columns: what `Result.why` and `Result.near` take."""
+"""Rows selected by source row number or by column values: the arguments of `Result.why` and `Result.near`."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ if TYPE_CHECKING:
 SOURCE_ROW: Final = "source_row"
 
 
-def picked(row: Any, source_row: Any, columns: Mapping[str, Any], known: Iterable[str]) -> tuple[int | None, Mapping[str, Any]]:
-    """Return what is asked for: the number of a source row, or None, and values by columns.
+def picked(
+    row: Any, source_row: Any, columns: Mapping[str, Any], column_names: Iterable[str]
+) -> tuple[int | None, Mapping[str, Any]]:
+    """Return the requested source row number, or None, and the requested column values.
 
     Args:
-        row: what stands without a name: the number of a source row, or values by columns, whose names may be any.
-        source_row: the number of a source row, or None.
-        columns: values by columns.
-        known: the columns that rows have.
+        row: the positional argument: a source row number, or a mapping of column values.
+        source_row: a source row number, or None.
+        columns: column values.
+        column_names: the columns of the rows.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if it is no number of a row, or said twice; AMBIGUOUS_NAME if ``source_row`` is also a column.
+        RowMergeError: INVALID_ARGUMENTS for an invalid or repeated row number; AMBIGUOUS_NAME if ``source_row`` is also a column.
 
     >>> picked(3, None, {}, ()), picked({"first name": "Ed"}, None, {"id": 7}, ())
     ((3, {}), (None, {'first name': 'Ed', 'id': 7}))
@@ -43,7 +45,7 @@ def picked(row: Any, source_row: Any, columns: Mapping[str, Any], known: Iterabl
         raise RowMergeError(
             f"The source row is named twice: {row!r} and {source_row!r}", code="INVALID_ARGUMENTS", hint="Give one of them."
         )
-    if source_row is not None and SOURCE_ROW in {name.lower() for name in known}:
+    if source_row is not None and SOURCE_ROW in {name.lower() for name in column_names}:
         raise RowMergeError(
             f"source_row = {source_row!r} may mean the number of a source row, or the column of that name",
             code="AMBIGUOUS_NAME",
@@ -59,10 +61,10 @@ def _is_row(value: Any) -> bool:
 
 
 def check_columns(columns: Iterable[str], sides: Iterable[Mapping[str, Any] | None]) -> None:
-    """Check that one of the rows has each of these columns, in whatever case.
+    """Check that each column exists in one of the rows, ignoring case.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS for a name that none has, with the nearest one.
+        RowMergeError: INVALID_ARGUMENTS for an unknown name, with the nearest one.
     """
     names = {name.lower(): name for side in sides for name in side or {}}
     if unknown := [name for name in columns if name.lower() not in names]:
@@ -74,12 +76,7 @@ def check_columns(columns: Iterable[str], sides: Iterable[Mapping[str, Any] | No
 
 
 def has_values(side: Mapping[str, Any], columns: Mapping[str, Any], *, padded: bool = False) -> bool:
-    """Return whether a row has all these values.
-
-    Args:
-        side: the row.
-        columns: the values.
-        padded: blanks at the end of a text do not count, as in columns of type char, which are filled up with them.
+    """Return whether a row has all these values; ``padded`` ignores trailing blanks, as in columns of type char.
 
     >>> has_values({"Id": 7, "name": "Ed"}, {"id": "7"}), has_values({"Id": 7}, {"name": "Ed"})
     (True, False)
@@ -93,15 +90,9 @@ def has_values(side: Mapping[str, Any], columns: Mapping[str, Any], *, padded: b
 def rows_like(
     pages: PageSample, number: int | None, columns: Mapping[str, Any], *, padded: bool = False
 ) -> npt.NDArray[np.bool_]:
-    """Return per row of a sample whether it comes from that source row, and whether one of its sides has all these values.
+    """Return a mask of the sample's rows with this source row number and with these values on one side.
 
-    No row becomes a Python object, and of the columns only those that are named.
-
-    Args:
-        pages: the sample, with the values of both sides.
-        number: the number of the source row; None for any.
-        columns: the values by column.
-        padded: as for `has_values`.
+    Only the named columns are converted to Python objects; ``padded`` as in `has_values`.
     """
     import numpy as np
 
@@ -125,43 +116,42 @@ def _equals(numbers: pa.Array, number: int) -> npt.NDArray[np.bool_]:
 
 
 def _side_has(rows: pa.StructArray, columns: Mapping[str, Any], padded: bool) -> npt.NDArray[np.bool_]:
-    """Return per row of a side whether it is there and has all these values."""
     import numpy as np
 
     from rowmerge_nb.spi.values import python_values
 
     indices = {field.name.lower(): index for index, field in enumerate(rows.type)}
     has: npt.NDArray[np.bool_] = rows.is_valid().to_numpy(zero_copy_only=False)
-    for name, wanted in columns.items():
+    for name, expected in columns.items():
         if name.lower() not in indices:
             return np.zeros(len(rows), bool)
-        left = np.flatnonzero(has)
-        values = python_values(rows.field(indices[name.lower()]).take(left))
+        candidates = np.flatnonzero(has)
+        values = python_values(rows.field(indices[name.lower()]).take(candidates))
         has = np.zeros(len(rows), bool)
-        has[left] = [_same(value, wanted, padded) for value in values]
+        has[candidates] = [_same(value, expected, padded) for value in values]
     return has
 
 
 def any_has_values(rows: Iterable[Mapping[str, Any] | None], columns: Mapping[str, Any], *, padded: bool = False) -> bool:
-    """Return whether one of some rows has all these values; ``padded`` as for `has_values`."""
+    """Return whether any row has all these values; ``padded`` as in `has_values`."""
     return any(has_values(row, columns, padded=padded) for row in rows if row)
 
 
-def _same(value: Any, wanted: Any, padded: bool) -> bool:
-    if padded and isinstance(value, str) and isinstance(wanted, str):
-        return value.rstrip(" ") == wanted.rstrip(" ")
+def _same(value: Any, expected: Any, padded: bool) -> bool:
+    if padded and isinstance(value, str) and isinstance(expected, str):
+        return value.rstrip(" ") == expected.rstrip(" ")
     with suppress(Exception):
-        # Somebody else's objects compare as they like.
-        if bool(value == wanted):
+        # The comparison of foreign objects may raise.
+        if bool(value == expected):
             return True
-    return value is not None and wanted is not None and str(value) == str(wanted)
+    return value is not None and expected is not None and str(value) == str(expected)
 
 
 def in_words(source_row: int | None, columns: Mapping[str, Any]) -> str:
-    """Return what was looked for.
+    """Return the request in words.
 
     >>> in_words(3, {"name": "Ed"})
     "source row 3 and name = 'Ed'"
     """
-    wanted = [f"source row {source_row}"] if source_row is not None else []
-    return " and ".join([*wanted, *(f"{name} = {value!r}" for name, value in columns.items())])
+    parts = [f"source row {source_row}"] if source_row is not None else []
+    return " and ".join([*parts, *(f"{name} = {value!r}" for name, value in columns.items())])

@@ -1,4 +1,4 @@
-"""What a connector's own code has raised, as plain data: the error, the lines that it went through, and what the call was given."""
+"""Errors raised by a connector's own code, as plain data: the traceback and the arguments of the call."""
 
 from __future__ import annotations
 
@@ -13,13 +13,10 @@ import pyarrow as pa
 
 @dataclass(frozen=True)
 class CodeFrame:
-    """A line of the connector's code that an error went through.
+    """A line of the connector's code in a traceback.
 
     Args:
-        file: the file's path; of a notebook's cell its name, ``cell In[3]``.
-        line: the line's number in it.
-        function: the function that it is in.
-        code: the line and its neighbours, each with its number; empty where the file cannot be read.
+        code: the line and its neighbors, each with its number; empty if the file cannot be read.
 
     >>> frame = CodeFrame("shop.py", 34, "finish", ((33, "def finish(self):"), (34, "    return self.fragmnts")))
     >>> frame.text, frame.place
@@ -33,24 +30,21 @@ class CodeFrame:
 
     @property
     def text(self) -> str:
-        """The line itself, without the blanks around it; ``""`` where it is not known."""
+        """The stripped line; ``""`` if unknown."""
         return next((text.strip() for number, text in self.code if number == self.line), "")
 
     @property
     def place(self) -> str:
-        """Where it is, in words."""
+        """The location in words."""
         return f"{self.file}, line {self.line}, in {self.function}"
 
 
 @dataclass(frozen=True)
 class RaisedFrom:
-    """An error that another one was raised from, or that was being handled when the other one was raised.
+    """The cause or context of an error.
 
     Args:
-        error: the name of the error's class.
-        text: what the error says.
-        frames: as those of `Raised`.
-        direct: whether the code says so, by ``raise ... from error``.
+        direct: the code has ``raise ... from error``.
 
     >>> RaisedFrom("KeyError", "'nmae'").what
     "KeyError: 'nmae'"
@@ -63,26 +57,18 @@ class RaisedFrom:
 
     @property
     def what(self) -> str:
-        """The error in one line, as Python tells it."""
+        """The error in one line, as Python prints it."""
         return _what(self.error, self.text)
 
 
 @dataclass(frozen=True)
 class Raised:
-    """What one call of the contract has raised.
+    """An error that a contract call raised.
 
     Args:
-        method: the call, by its name in the contract.
-        caller: who made it: ``coordinator``, ``writer``, or of a call that reads ``split``.
-        number: which writer or split it was; None for the coordinator.
-        call: which of its calls of this name it was, counted from 1.
-        error: the name of the error's class.
-        text: what the error says.
-        frames: the lines of the connector's code that it went through, the innermost last; none of this package's, none of a library's.
-        page: the first rows of the page that the call was given; None where it was given none, and where they are too large to be kept.
-        rows: how many rows that page has; None without a page.
-        handle: the handle as its ``repr`` shows it, cut where it is long; ``""`` where the call has none.
-        causes: the errors that it was raised from, each from the one after it.
+        call: which of the caller's calls of this method it was, from 1.
+        page: the first rows of the page argument; None without one, or if the rows are too large.
+        causes: the chain of causes, the nearest first.
 
     >>> raised = Raised("store_merged_rows", "writer", 0, 2, "KeyError", "'nmae'")
     >>> raised.where, raised.what
@@ -103,13 +89,13 @@ class Raised:
 
     @property
     def where(self) -> str:
-        """Which call it was, in words."""
+        """The call in words."""
         who = f"the {self.caller}" if self.number is None else f"{self.caller} {self.number}"
         return f"call {self.call} of {who}"
 
     @property
     def what(self) -> str:
-        """The error in one line, as Python tells it."""
+        """The error in one line, as Python prints it."""
         return _what(self.error, self.text)
 
 
@@ -118,7 +104,7 @@ def _what(error: str, text: str) -> str:
 
 
 def remote_traceback(raised: Raised) -> str:
-    r"""Write what was raised in a task as Python writes a traceback.
+    """Return an error of a task as Python prints a traceback.
 
     >>> frame = CodeFrame("shop.py", 34, "finish", ((34, "    return self.fragmnts"),))
     >>> print(remote_traceback(Raised("finish", "writer", 0, 1, "AttributeError", "no fragmnts", (frame,))))
@@ -152,7 +138,7 @@ _TEXT: Final = re.compile(r"\[\[raised ([A-Za-z0-9+/=]+)\]\]")
 
 
 def as_text(raised: Raised) -> str:
-    """Write what was raised as one word, for where nothing but the text of an error travels; without the page.
+    """Encode an error as one word, to travel in an error's text; the page is dropped.
 
     >>> raised = Raised("finish", "writer", 0, 1, "KeyError", "'a'", causes=(RaisedFrom("OSError", "the disk is full"),))
     >>> of_text("An error of Spark's " + as_text(raised)) == (raised,)
@@ -164,13 +150,13 @@ def as_text(raised: Raised) -> str:
 
 
 def of_text(text: str) -> tuple[Raised, ...]:
-    """Find in the text of an error what `as_text` has written; what stands there twice is given once."""
-    found = []
+    """Decode the errors that `as_text` has put into a text, without duplicates."""
+    errors = []
     for word in dict.fromkeys(_TEXT.findall(text)):
         content = json.loads(b64decode(word))
         causes = tuple(RaisedFrom(**{**cause, "frames": _frames(cause["frames"])}) for cause in content["causes"])
-        found.append(Raised(**{**content, "frames": _frames(content["frames"]), "causes": causes}))
-    return tuple(found)
+        errors.append(Raised(**{**content, "frames": _frames(content["frames"]), "causes": causes}))
+    return tuple(errors)
 
 
 def _plain(frames: tuple[CodeFrame, ...]) -> list[list[Any]]:

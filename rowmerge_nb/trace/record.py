@@ -1,4 +1,4 @@
-"""The record of a statement: the pages that it handed to its connector, and what is needed to hand them over once more. Plain data, no handles."""
+"""The record of a statement: the pages its connector got, and what a replay needs. Plain data, no handles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RecordedColumn:
-    """A column: its name as written, its SQL type as text, and whether it may hold NULL.
+    """A column: its name, SQL type as text, and nullability.
 
     >>> RecordedColumn("price", "decimal(10, 2)").sql_type.arrow
     Decimal128Type(decimal128(10, 2))
@@ -33,18 +33,16 @@ class RecordedColumn:
 
     @property
     def sql_type(self) -> Type:
-        """The type."""
+        """The parsed type."""
         return parse_type(self.type)
 
 
 @dataclass(frozen=True)
 class RecordedFailure:
-    """The call of the contract that failed.
+    """The contract call that failed.
 
     Args:
-        method: its name.
-        number: which writer or split made it; None for the coordinator, and where that is not known.
-        message: what it raised.
+        number: the writer or split; None for the coordinator, or if unknown.
     """
 
     method: str
@@ -54,11 +52,10 @@ class RecordedFailure:
 
 @dataclass(frozen=True)
 class HandedPage:
-    """A page as the connector got it.
+    """A page that the connector got.
 
     Args:
-        number: of the writer whose sink got it; in the older flow of the split whose page source got it back.
-        page: its rows.
+        number: the writer whose sink got it; in the older flow, the split whose page source did.
     """
 
     number: int
@@ -67,31 +64,16 @@ class HandedPage:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What a statement handed to its connector.
+    """The input of a statement's connector.
 
     Args:
-        statement: its text.
-        kind: ``MERGE``, ``UPDATE``, ``DELETE``, ``INSERT`` or ``CREATE TABLE AS``.
-        name: the target's catalog, schema and table.
-        connector: the kind of store.
-        paradigm: name of the row change paradigm; ``""`` of statements without one.
-        columns: the table's columns in table order.
-        row_id: the column of the row id; None of statements that only insert.
-        properties: the table's properties, as far as they are plain data.
-        session: the session's properties.
-        era: whose page layout the pages have.
-        flow: by which flow they were handed over.
-        redistribution: the places of the insert layout's columns.
-        updated: in the current era per case number the columns that its UPDATE assigns; in the older flow those of the UPDATE, under 0.
-        channels: in the older flow of an UPDATE, per updated column and of the row id the channel of the page.
-        pages: the pages, those of one writer in the order in which it got them.
-        left_out: how many pages of a writer are not among them: they stood before the last one.
-        every: of so many rows of the pages one was kept.
-        rows: rows of the target before: its columns and, last, the row id; None where they could not be read.
-        row_count: how many rows the target had, as far as they were counted.
-        splits: how many splits the target had.
-        calls: the calls of the contract, in order.
-        failure: the call that failed; None if none did.
+        redistribution: indices of the insert layout's columns.
+        updated: in the current era, the columns assigned by UPDATE per case number; in the older flow, those of the UPDATE under
+            0.
+        channels: in the older flow of an UPDATE, the page channel of each updated column and of the row id.
+        left_out: omitted pages per writer; they precede its last page.
+        every: one row in this many was kept.
+        rows: the target's rows before: its columns, then the row id; None if unreadable.
 
     >>> record = Record(statement="DELETE FROM t", kind="DELETE", name=("memory", "default", "t"), connector="memory",
     ...                 columns=(RecordedColumn("id", "bigint"),), row_id=RecordedColumn("$row_id", "bigint"))
@@ -124,18 +106,18 @@ class Record:
 
     @property
     def layout(self) -> PageLayout:
-        """Where the channels of pages lie that merge sinks get."""
+        """The channels of a merge sink's pages."""
         return PageLayout(len(self.columns), self.redistribution, self.era)
 
     @property
     def schema(self) -> pa.Schema:
-        """The table's columns and, where there is one, last the row id."""
-        kept = [*self.columns, *([self.row_id] if self.row_id is not None else [])]
-        return pa.schema([pa.field(column.name, column.sql_type.arrow) for column in kept])
+        """The table's columns, then the row id if there is one."""
+        columns = [*self.columns, *([self.row_id] if self.row_id is not None else [])]
+        return pa.schema([pa.field(column.name, column.sql_type.arrow) for column in columns])
 
     @property
     def page_schema(self) -> pa.Schema:
-        """The channels of a page: of merge sinks as `PageLayout` has them, of page sinks the columns, in the older flow row ids and new values."""
+        """The channels of a page, by paradigm and flow."""
         if self.row_id is None:
             return self.schema
         if self.flow is Flow.UPDATABLE:
@@ -147,28 +129,30 @@ class Record:
 
     @property
     def writers(self) -> tuple[int, ...]:
-        """The numbers of the writers, or of the splits, of which there are pages."""
+        """The numbers of the writers or splits with pages."""
         return tuple(dict.fromkeys(page.number for page in self.pages))
 
     @property
     def page_rows(self) -> int:
-        """How many rows all pages have together."""
+        """The rows of all pages."""
         return sum(page.page.num_rows for page in self.pages)
 
     @property
     def is_complete(self) -> bool:
-        """All pages with all their rows are there, and all rows of the target."""
+        """Whether all pages and all target rows are included in full."""
         whole = self.rows is None or self.rows.num_rows == self.row_count
         return whole and not self.left_out and self.every == 1
 
     def save(self, path: str | Path) -> None:
-        """Write the record to a file that only its owner may read: it holds rows. `rowmerge_nb.load_record` opens it, without Spark.
+        """Write the record to a file readable only by its owner, since it holds rows.
+
+        `rowmerge_nb.load_record` opens it, without Spark.
 
         Args:
-            path: the file; one that is there is replaced.
+            path: the file; replaced if it exists.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if there is no such directory, PERMISSION_DENIED if the file cannot be written,
+            RowMergeError: INVALID_ARGUMENTS if the directory does not exist, PERMISSION_DENIED if the file cannot be written,
                 GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
         """
         from rowmerge_nb.trace.saved.records import save_record
@@ -176,10 +160,10 @@ class Record:
         save_record(self, path)
 
     def __str__(self) -> str:
-        kept = (
+        summary = (
             f"{plural(len(self.pages), 'page')} with {plural(self.page_rows, 'row')} for {plural(len(self.writers), self.worker)}"
         )
-        lines = [f"Record of {self.kind} {'.'.join(self.name)} ({self.connector})", kept]
+        lines = [f"Record of {self.kind} {'.'.join(self.name)} ({self.connector})", summary]
         if self.rows is None:
             lines.append("the rows of the target before are not in it")
         elif self.row_count != self.rows.num_rows:
@@ -201,5 +185,5 @@ class Record:
 
     @property
     def worker(self) -> str:
-        """What tasks have of it: a writer, or in the older flow a split."""
+        """``writer``, or ``split`` in the older flow."""
         return "split" if self.flow is Flow.UPDATABLE else "writer"

@@ -1,8 +1,4 @@
-"""Rows of a page sample as numbers: their order, a choice of them, and their row ids.
-
-A trace may hold hundreds of thousands of rows, and a report draws some of them. Everything here computes with arrays, so that only the
-rows that are drawn become Python objects.
-"""
+"""Selections of a page sample's rows, computed on arrays: a trace may hold hundreds of thousands of rows, and a report draws few."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def source_order(pages: PageSample) -> npt.NDArray[np.int64]:
-    """Return the indices of a sample's rows in the order of the source; rows without a source row come last, in the order of the page."""
+    """Return the indices of the sample's rows in source order; rows without a source row come last, in page order."""
     if pages.witness is None or "source_row" not in pages.witness.schema.names:
         return np.arange(pages.before.num_rows)
     numbers = pages.witness.column("source_row")
@@ -30,7 +26,7 @@ def source_order(pages: PageSample) -> npt.NDArray[np.int64]:
 
 
 def rows_of(pages: PageSample, order: npt.NDArray[np.int64]) -> PageSample:
-    """Return a sample of some rows of a sample, in the given order; totals and ``complete`` are those of the whole."""
+    """Return the selected rows of a sample in the order of ``order``; totals and ``complete`` stay those of the whole."""
     if np.array_equal(order, np.arange(pages.before.num_rows)):
         return pages
     produced = np.array(pages.produced, np.int64)
@@ -51,7 +47,7 @@ def rows_of(pages: PageSample, order: npt.NDArray[np.int64]) -> PageSample:
 
 
 def spans(starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the numbers of several ranges, one range after the other.
+    """Return the concatenated ranges.
 
     >>> spans(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]
@@ -61,7 +57,7 @@ def spans(starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> npt.ND
 
 
 def first_of_each(groups: npt.NDArray[np.int64], limit: int) -> npt.NDArray[np.int64]:
-    """Return the indices of up to ``limit`` rows in ascending order, so that every group is seen: first the first row of each group, then the second.
+    """Return up to ``limit`` ascending row indices, taking the first row of every group, then the second, and so on.
 
     >>> first_of_each(np.array([7, 7, 7, 8, 9, 7]), 4).tolist()
     [0, 1, 3, 4]
@@ -74,17 +70,17 @@ def first_of_each(groups: npt.NDArray[np.int64], limit: int) -> npt.NDArray[np.i
 
 
 def count_row_ids(pages: PageSample) -> int:
-    """Return the number of different target rows among the rows of a sample."""
+    """Return the number of distinct target rows in a sample."""
     return len(different_codes(row_id_codes(pages.row_ids)))
 
 
 def different_codes(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return each of some row id codes once, in ascending order, without -1."""
+    """Return the distinct row id codes except -1, ascending."""
     return np.flatnonzero(np.bincount(codes[codes >= 0]))
 
 
 def row_id_codes(row_ids: pa.Array) -> npt.NDArray[np.int64]:
-    """Return a number per row id, equal for equal row ids, and -1 for NULL.
+    """Return a number per row id, equal for equal row ids; -1 for NULL.
 
     >>> row_id_codes(pa.array([{"f": 1, "at": 7}, None, {"f": 1, "at": 8}, {"f": 1, "at": 7}])).tolist()
     [0, -1, 1, 0]
@@ -95,19 +91,18 @@ def row_id_codes(row_ids: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _codes(values: pa.Array) -> npt.NDArray[np.int64]:
-    """Return a number per value, equal for equal values; NULL has a number too."""
     if pa.types.is_struct(values.type):
         codes = np.zeros(len(values), np.int64)
         for field in values.flatten():
             parts = _codes(field)
-            # Numbered anew for each field, so that the product stays small.
+            # Renumbered after each field to keep the product small.
             codes = np.unique(codes * (parts.max(initial=0) + 1) + parts, return_inverse=True)[1].astype(np.int64)
         return codes
     try:
         indices = values.dictionary_encode(null_encoding="encode").indices
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        # Arrays and maps, of which Arrow builds no dictionary.
+        # Arrow cannot dictionary-encode arrays and maps.
         texts = np.array(list(map(repr, python_values(values))), dtype=object)
         return np.unique(texts, return_inverse=True)[1].astype(np.int64)
-    found: npt.NDArray[np.int64] = indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    numbers: npt.NDArray[np.int64] = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers

@@ -1,4 +1,4 @@
-"""A query as Trino's coordinator serves it (``/v1/query/<id>``): its operators with their rows, read from the JSON as plain data."""
+"""Trino's record of a query (``/v1/query/<id>``): its plan and the row counts of its operators."""
 
 from __future__ import annotations
 
@@ -26,18 +26,16 @@ HELPERS: Final = (
     "DynamicFilterSource",
     "DevNull",
 )
-"""Operators that stand beside the one that does a node's work, or hand its rows on: their rows are counted by others as well."""
+"""Operators that build for, or exchange rows of, another operator: their rows are counted there as well."""
 NEXT_STEP: Final = "Save the whole answer of GET /v1/query/<id>, without ?pruned=true, once the query has ended; what is read is the form of Trino 476."
 
 
 @dataclass(frozen=True)
 class TrinoOperator:
-    """An operator of a stage, all of its tasks and drivers together.
+    """An operator of a stage, summed over its tasks and drivers.
 
     Args:
-        type: its name, ``MergeProcessorOperator``.
-        rows_in: positions that went into it.
-        rows_out: positions that came out.
+        type: the class name, ``MergeProcessorOperator``.
     """
 
     type: str
@@ -46,7 +44,7 @@ class TrinoOperator:
 
     @property
     def helps(self) -> bool:
-        """It builds, sends or takes for another operator.
+        """Whether it builds, sends or receives for another operator.
 
         >>> TrinoOperator("HashBuilderOperator", 5, 5).helps, TrinoOperator("LookupJoinOperator", 6, 6).helps
         (True, False)
@@ -56,15 +54,11 @@ class TrinoOperator:
 
 @dataclass(frozen=True)
 class TrinoNode:
-    """A node of the plan, as EXPLAIN names it, with the operators that have run it.
+    """A plan node as EXPLAIN names it, with its operators.
 
     Args:
-        id: its id.
-        name: ``MergeProcessor``, ``ScanFilterProject``, ``LeftJoin``, ...
-        descriptor: what stands behind the name.
-        details: further lines.
-        sources: the nodes below; a RemoteSource has the roots of its stages below it.
-        operators: the operators that have run it.
+        descriptor: the arguments after the name.
+        sources: the nodes below; for a RemoteSource, the roots of its stages.
     """
 
     id: str
@@ -76,22 +70,22 @@ class TrinoNode:
 
     @property
     def rows_in(self) -> int | None:
-        """Rows that went into the operator that does its work; of a join those of its probe side. None where nobody counted."""
+        """Input rows of the working operator (the probe side of a join), or None if not counted."""
         working = [operator for operator in self.operators if not operator.helps]
         return working[0].rows_in if working else None
 
     @property
     def rows_out(self) -> int | None:
-        """Rows that came out of it; None where nobody counted."""
+        """Output rows, or None if not counted."""
         working = [operator for operator in self.operators if not operator.helps]
         if not working:
             return None
-        # The rows of an outer join that only its end knows come out of an operator of their own.
+        # The unmatched build rows of an outer join leave through an operator of their own.
         outer = sum(operator.rows_out for operator in working[1:] if operator.type == "LookupOuterOperator")
         return working[-1].rows_out if not outer else working[0].rows_out + outer
 
     def walk(self) -> Iterator[TrinoNode]:
-        """Yield the node and all below it, each before those below it."""
+        """Yield the node and its descendants in preorder."""
         todo = [self]
         while todo:
             node = todo.pop()
@@ -101,16 +95,10 @@ class TrinoNode:
 
 @dataclass(frozen=True)
 class TrinoQuery:
-    """A query that Trino has run.
+    """A query that ran on Trino.
 
     Args:
-        id: its id.
-        statement: its text.
-        kind: ``MERGE``, ``UPDATE`` or ``DELETE``.
-        state: ``FINISHED``, ``FAILED``, ...
-        error: the name of the error's code; ``""`` for none.
-        version: Trino's version; ``""`` where it is not told.
-        plan: its plan, the root.
+        error: the name of the error code, or ``""``.
     """
 
     id: str
@@ -123,31 +111,30 @@ class TrinoQuery:
 
     @property
     def table(self) -> str:
-        """The table that is written, as the plan names it without its version: ``iceberg:demo.accounts``; ``""`` where it names none."""
+        """The written table as the plan names it, without version: ``iceberg:demo.accounts``; ``""`` if unnamed."""
         writers = [node for node in self.plan.walk() if node.name == "MergeWriter"]
         return table_of(writers[0]) if writers else ""
 
     def __repr__(self) -> str:
-        """Return which query it is."""
         return f"TrinoQuery({self.id}, {self.kind} {self.table}, {self.state}, {sum(1 for _ in self.plan.walk())} nodes)"
 
 
 def table_of(node: TrinoNode) -> str:
-    """Return the table of a node, without version and kind: ``iceberg:demo.t$data@79`` is ``iceberg:demo.t``."""
+    """Return the table of a node without version and suffix: ``iceberg:demo.t$data@79`` is ``iceberg:demo.t``."""
     return re.sub(r"(\$data)?(@\d+)?$", "", node.descriptor.get("table", ""))
 
 
 def trino_query(given: Any) -> TrinoQuery:
-    """Read a query's JSON as Trino's coordinator serves it: the answer of ``GET /v1/query/<id>``, once the query has ended.
+    """Read the JSON of an ended query from Trino's coordinator, the response to ``GET /v1/query/<id>``.
 
-    `Result.beside_trino` lays it beside our run of the same statement. Nothing is asked of a server.
+    `Result.beside_trino` compares it with our run of the same statement. No server is contacted.
 
     Args:
-        given: the path of a file with the JSON; or the JSON, as text, bytes, or what ``json.load`` gives.
+        given: the path of a JSON file; or the JSON as text, bytes, or a dict.
 
     Raises:
-        RowMergeError: NOT_FOUND if there is no such file; INVALID_ARGUMENTS if it is not a query's JSON, if a part of it is missing, and for
-            a query that is no MERGE, UPDATE or DELETE.
+        RowMergeError: NOT_FOUND if the file does not exist; INVALID_ARGUMENTS if the content is not a query's JSON, is
+            incomplete, or is not a MERGE, UPDATE or DELETE.
 
     >>> trino_query("{}")
     Traceback (most recent call last):
@@ -159,8 +146,8 @@ def trino_query(given: Any) -> TrinoQuery:
             _refuse(f"This is not the JSON of a query: it is {_kind(query)}")
         if "queryId" not in query:
             _refuse("This is not the JSON of a query: it has no 'queryId'")
-        kind = _part(query, "queryType", str, "the query", default="")
-        update = str(query.get("updateType") or kind)
+        query_type = _part(query, "queryType", str, "the query", default="")
+        update = str(query.get("updateType") or query_type)
         if update not in {"MERGE", "UPDATE", "DELETE"}:
             _refuse(
                 f"The query is of the kind {update or 'unknown'}, which has no plan of ours beside it",
@@ -185,16 +172,16 @@ def trino_query(given: Any) -> TrinoQuery:
         _refuse("The JSON is nested deeper than any plan")
 
 
-def _loaded(given: Any) -> Any:
-    if isinstance(given, dict):
-        return given
-    if isinstance(given, bytes | bytearray):
-        return _parsed(bytes(given), Budget(len(given)))
-    if isinstance(given, str) and given.lstrip()[:1] in {"{", "["}:
-        return _parsed(given.encode("utf-8", errors="replace"), Budget(len(given)))
-    if not isinstance(given, str | Path) or not str(given).strip():
-        _refuse(f"A query's JSON is {_kind(given)}, which is not possible", "Give the path of a file, or the JSON itself.")
-    path = Path(given).expanduser()
+def _loaded(source: Any) -> Any:
+    if isinstance(source, dict):
+        return source
+    if isinstance(source, bytes | bytearray):
+        return _parsed(bytes(source), Budget(len(source)))
+    if isinstance(source, str) and source.lstrip()[:1] in {"{", "["}:
+        return _parsed(source.encode("utf-8", errors="replace"), Budget(len(source)))
+    if not isinstance(source, str | Path) or not str(source).strip():
+        _refuse(f"A query's JSON is {_kind(source)}, which is not possible", "Give the path of a file, or the JSON itself.")
+    path = Path(source).expanduser()
     try:
         content, budget = read_file(path)
     except FileNotFoundError:
@@ -207,7 +194,6 @@ def _loaded(given: Any) -> Any:
 
 
 def _parsed(content: bytes, budget: Budget) -> Any:
-    """Return the value of a JSON text."""
     try:
         budget.take_json(content)
         return json.loads(content.decode("utf-8", errors="replace"))
@@ -218,20 +204,19 @@ def _parsed(content: bytes, budget: Budget) -> Any:
 
 
 def _stages(root: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return all stages, the root first."""
-    found, todo = [], [root]
+    stages, todo = [], [root]
     while todo:
         stage = todo.pop()
-        found.append(stage)
+        stages.append(stage)
         below = _part(stage, "subStages", list, "a stage", default=[])
         if not all(isinstance(each, dict) for each in below):
             _refuse("'subStages' of a stage are not stages")
         todo += reversed(below)
-    return found
+    return stages
 
 
 def _plan(stages: list[dict[str, Any]]) -> TrinoNode:
-    """Put the fragments of all stages together: below a RemoteSource are the roots of its fragments."""
+    """Join the fragments of all stages: the roots of a RemoteSource's fragments become its sources."""
     fragments: dict[str, tuple[dict[str, Any], dict[str, list[TrinoOperator]]]] = {}
     for stage in stages:
         plan = _part(stage, "plan", dict, "a stage")
@@ -243,37 +228,36 @@ def _plan(stages: list[dict[str, Any]]) -> TrinoNode:
         if name in fragments:
             _refuse(f"Two stages have the plan {name}")
         fragments[name] = (tree, _operators(stage, name))
-    begun: set[str] = set()
+    visited: set[str] = set()
 
-    def node(given: Any, name: str) -> TrinoNode:
-        if not isinstance(given, dict):
-            _refuse(f"A node of the plan of stage {name} is {_kind(given)}")
+    def node(content: Any, name: str) -> TrinoNode:
+        if not isinstance(content, dict):
+            _refuse(f"A node of the plan of stage {name} is {_kind(content)}")
         where = f"a node of stage {name}"
-        identity = _part(given, "id", str, where)
-        descriptor = {str(k): str(v) for k, v in _part(given, "descriptor", dict, where, default={}).items()}
-        sources = [node(child, name) for child in _part(given, "children", list, where, default=[])]
+        identity = _part(content, "id", str, where)
+        descriptor = {str(k): str(v) for k, v in _part(content, "descriptor", dict, where, default={}).items()}
+        sources = [node(child, name) for child in _part(content, "children", list, where, default=[])]
         remote = re.findall(r"[\w.]+", descriptor.get("sourceFragmentIds", ""))
         sources += [fragment(each) for each in remote if each in fragments]
         return TrinoNode(
             identity,
-            _part(given, "name", str, where),
+            _part(content, "name", str, where),
             descriptor,
-            tuple(map(str, _part(given, "details", list, where, default=[]))),
+            tuple(map(str, _part(content, "details", list, where, default=[]))),
             tuple(sources),
             tuple(fragments[name][1].get(identity, ())),
         )
 
     def fragment(name: str) -> TrinoNode:
-        if name in begun:
+        if name in visited:
             _refuse(f"The rows of stage {name} go to two places, or to itself")
-        begun.add(name)
+        visited.add(name)
         return node(fragments[name][0], name)
 
     return fragment(next(iter(fragments)))
 
 
 def _operators(stage: dict[str, Any], name: str) -> dict[str, list[TrinoOperator]]:
-    """Return the operators of a stage by their nodes, in the order in which rows go through them."""
     stats = _part(stage, "stageStats", dict, f"stage {name}")
     summaries = _part(stats, "operatorSummaries", list, f"the statistics of stage {name}")
     where = f"an operator of stage {name}"
@@ -287,22 +271,22 @@ def _operators(stage: dict[str, Any], name: str) -> dict[str, list[TrinoOperator
             before[0] + _part(each, "inputPositions", int, where),
             before[1] + _part(each, "outputPositions", int, where),
         )
-    found: dict[str, list[TrinoOperator]] = {}
-    for (identity, kind), (rows_in, rows_out) in sums.items():
-        found.setdefault(identity, []).append(TrinoOperator(kind, rows_in, rows_out))
-    return found
+    operators: dict[str, list[TrinoOperator]] = {}
+    for (identity, operator_type), (rows_in, rows_out) in sums.items():
+        operators.setdefault(identity, []).append(TrinoOperator(operator_type, rows_in, rows_out))
+    return operators
 
 
 _MISSING: Final = object()
 
 
-def _part(given: Mapping[str, Any], name: str, kind: type[T], where: str, default: Any = _MISSING) -> T:
-    value = given.get(name)
+def _part(content: Mapping[str, Any], name: str, cls: type[T], where: str, default: Any = _MISSING) -> T:
+    value = content.get(name)
     if value is None and default is not _MISSING:
         return default  # type: ignore[no-any-return]
     if value is None:
         _refuse(f"The JSON has no '{name}' in {where}")
-    if not isinstance(value, kind) or isinstance(value, bool):
+    if not isinstance(value, cls) or isinstance(value, bool):
         _refuse(f"'{name}' in {where} is {_kind(value)}")
     return value
 

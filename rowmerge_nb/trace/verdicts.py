@@ -1,9 +1,6 @@
-"""What ten engines' rules say to the same joined rows: one small predicate per engine, over what is known of each target row.
+"""The duplicate rules of ten engines, one predicate each, applied to target rows with several matches."""
 
-Only target rows with more than one match matter: no engine refuses a row that one source row matched, nor source rows without a partner.
-"""
-
-# Rules have one signature, though most need only the row.
+# All rules share one signature, though most need only the row.
 # ruff: noqa: ARG001
 
 from __future__ import annotations
@@ -24,11 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MatchedClauses:
-    """What a rule must know of the statement: its WHEN MATCHED clauses.
+    """The WHEN MATCHED clauses, as far as rules depend on them.
 
     Args:
-        count: how many there are.
-        single_delete: there is one, and it is a DELETE without a condition.
+        single_delete: the only one is an unconditional DELETE.
     """
 
     count: int
@@ -36,7 +32,7 @@ class MatchedClauses:
 
     @classmethod
     def of(cls, clauses: Sequence[ClauseRecord]) -> MatchedClauses:
-        """Look at the clauses of a trace."""
+        """Summarize a trace's clauses."""
         matched = [clause for clause in clauses if clause.matched]
         single = len(matched) == 1 and matched[0].operation is Operation.DELETE and not matched[0].conditional
         return cls(len(matched), single)
@@ -44,13 +40,12 @@ class MatchedClauses:
 
 @dataclass(frozen=True)
 class EngineRule:
-    """An engine and its rule.
+    """An engine's duplicate rule.
 
     Args:
-        name: the engine, with the version whose rule it is where rules have changed.
-        rule: the rule in a sentence.
-        source: the page that states it.
-        fails: does a target row with these matches end the statement?
+        name: the engine, with its version if the rule has changed.
+        source: the page that documents it.
+        fails: whether a target row with this pattern ends the statement.
     """
 
     name: str
@@ -61,14 +56,12 @@ class EngineRule:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one engine would answer.
+    """One engine's answer.
 
     Args:
-        engine: its name.
         answer: ``runs`` or ``fails``.
-        rows: how many target rows end the statement there; 0 if it runs.
-        reason: why, in a few words.
-        rule: the engine's rule, and ``source`` the page that states it.
+        rows: how many target rows make it fail.
+        rule: the engine's rule; ``source`` is the page that documents it.
 
     >>> Verdict("Oracle", "fails", 2, "2 target rows would be changed more than once", "...", "...").answer
     'fails'
@@ -86,13 +79,11 @@ _RULES: Final[list[EngineRule]] = []
 
 
 def _rule(name: str, rule: str, *, source: str) -> Callable[[_Predicate], _Predicate]:
-    """Put an engine's predicate into the table, beside what it is in words and who says so."""
-
-    def kept(fails: _Predicate) -> _Predicate:
+    def register(fails: _Predicate) -> _Predicate:
         _RULES.append(EngineRule(name, rule, source, fails))
         return fails
 
-    return kept
+    return register
 
 
 @_rule(
@@ -191,10 +182,7 @@ TRINO, STANDARD = ENGINES[:2]
 
 
 def verdicts_of(trace: Trace) -> tuple[Verdict, ...] | None:
-    """Return for each engine whether the traced MERGE would run there, as far as duplicates go; None where that is not known.
-
-    An UPDATE or DELETE has no source rows, so there is nothing to judge.
-    """
+    """Return for each engine whether its duplicate rule accepts the traced MERGE; None for other statements or unknown matches."""
     if trace.kind != "MERGE" or trace.multiple_matches is None:
         return None
     clauses = MatchedClauses.of(trace.clauses)

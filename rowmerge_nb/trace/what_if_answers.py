@@ -1,4 +1,4 @@
-"""What a statement's rows would have become under other options, as plain data beside the trace of its run."""
+"""Derived outcomes of a statement under other options, beside the trace of its run."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Variants:
-    """What the same rows would have become under other options.
+    """Outcomes of the same rows under other options.
 
     Args:
-        choices: the options that can be set otherwise, each with its values: ``paradigm``, ``era``, ``duplicates``.
-        traces: per value of ``choices``, in that order, what would have come of it; the run's own is not among them. It has pages, writers
-            and an outcome, and neither calls nor fragments: nothing was run.
-        why: a sentence about options that cannot be set otherwise; ``""`` if all can.
+        choices: the variable options ``paradigm``, ``era`` and ``duplicates``, each with its values.
+        traces: the outcome per combination of ``choices``, except that of the run. Such a trace has pages, writers and an
+            outcome, but no calls or fragments, since nothing ran.
+        why: why an option cannot vary.
     """
 
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""How rows are counted by operation, wherever it is told."""
+"""Formats of row counts by operation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def letters(rows: Mapping[str, int | None]) -> str:
-    """Write counts per operation letter, those that are zero left out.
+    """Return counts per operation letter, without zeros.
 
     >>> letters({"D": 3, "I": 2, "U": 0})
     'D 3, I 2'
@@ -21,7 +21,7 @@ def letters(rows: Mapping[str, int | None]) -> str:
 
 
 def operation_letters(rows: Mapping[int, int]) -> str:
-    """Write rows per operation number as letters: deletes first, as they are in pages.
+    """Return rows per operation number as letters, deletes first.
 
     >>> operation_letters({1: 3, 4: 1, 5: 1})
     'D 1, I 4'

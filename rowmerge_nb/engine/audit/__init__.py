@@ -1,1 +1,1 @@
-"""Auditing what another engine has committed: the statement is evaluated on the table as it was, and compared with the table as it is."""
+"""Audits: another engine's committed statement runs here on the former table, and the results are compared."""

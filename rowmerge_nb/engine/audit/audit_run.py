@@ -1,4 +1,4 @@
-"""An audit from its arguments to its result: evaluate, compare, find the rows that differ, and see which known difference explains them."""
+"""An audit from arguments to result: run the statement, compare, and find known differences that explain the differing rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 MOST_ROWS: Final = 100
-"""So many of the rows that differ are told, if nothing else is asked for."""
+"""The default number of listed rows."""
 _VERSION: Final = "a version's number, a snapshot's id, the name of a tag or a branch, a date or datetime, or a DataFrame"
 REFUSED: Final = {
     "dry_run": "an audit evaluates the statement",
@@ -49,21 +49,20 @@ REFUSED: Final = {
     "verify": "the table is compared with what another engine has committed",
     "duplicates": "repeated matches do not end an audit, and are told",
 }
-"""Options of a statement that an audit has not, and why."""
+"""Statement options that an audit rejects, and the reasons."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be audited, as the user has it.
+    """The arguments of an audit.
 
     Args:
-        statement: the statement's text.
         table: the table's name; None for the statement's target.
-        before: what names the state before, or its rows.
-        after: what names the state afterwards, or its rows; None for the table as it is.
-        source: of sources what names their states, or their rows: of each by its name, or one for all.
-        by: the columns that tell which row is meant; None for those that ON reads.
-        rows: so many of the rows that differ are told.
+        before: the version before, or its rows.
+        after: the version afterwards, or its rows; None for the current one.
+        source: versions or rows of sources: by name, or one for all.
+        by: the key columns; None for those that ON reads.
+        rows: the maximum number of listed rows.
     """
 
     statement: str
@@ -76,13 +75,13 @@ class Request:
 
 
 def audit(runner: StatementRunner, request: Request, options: Options, given: Mapping[str, Any]) -> Audit:
-    """Audit what another engine has committed; see `rowmerge_nb.engine.engine.Engine.audit`.
+    """Audit another engine's commit; see `rowmerge_nb.engine.engine.Engine.audit`.
 
     Args:
         runner: runs the engine's statements.
-        request: what is to be audited.
-        options: how the statement is run.
-        given: the options that the user has written.
+        request: the arguments.
+        options: the statement's options.
+        given: the options that the user set.
     """
     _check_options(given)
     tree = _parsed(request.statement, options)
@@ -97,8 +96,6 @@ def audit(runner: StatementRunner, request: Request, options: Options, given: Ma
 
 
 class _Audit:
-    """One audit on its way."""
-
     def __init__(
         self, tables: Audited, tree: t.Merge | t.Update | t.Delete, request: Request, name: str, by: tuple[str, ...] | None
     ) -> None:
@@ -106,9 +103,8 @@ class _Audit:
         self.seconds: dict[str, float] = {}
 
     def result(self, sources: Mapping[tuple[str, ...], Any]) -> Audit:
-        """Evaluate, compare, and explain."""
         with self._timed("evaluate"):
-            wanted, result = self.tables.run(self.tree.text)
+            expected, result = self.tables.run(self.tree.text)
         if unknown := [name for name in sources if name and name not in self.tables.asked]:
             raise RowMergeError(
                 f"The statement reads no table '{'.'.join(unknown[0])}', of which a state is given",
@@ -117,19 +113,19 @@ class _Audit:
             )
         with self._timed("compare"):
             before, after, committed = self.tables.committed()
-        wrong = wanted - committed
+        wrong = expected - committed
         trace = result.trace
         counts = AuditCounts(
             before,
             after,
             committed.less.total,
             committed.more.total,
-            wanted.less.total,
-            wanted.more.total,
+            expected.less.total,
+            expected.more.total,
             wrong.more.total,
             wrong.less.total,
         )
-        found = Audit(
+        outcome = Audit(
             statement=self.tree.text,
             kind=trace.kind,
             table=self.name,
@@ -137,12 +133,12 @@ class _Audit:
             after=version_in_words(self.request.after),
             counts=counts,
             clauses=tuple(clause for clause in trace.clauses if clause.number >= 0),
-            columns=tuple((name, str(kind)) for name, kind in self.tables.columns),
+            columns=tuple((name, str(sql_type)) for name, sql_type in self.tables.columns),
             repeated=tuple(p for p in trace.multiple_matches or () if p.repeated or p.acting > 1),
             notices=tuple(dict.fromkeys(self._notices(trace))),
             seconds=self.seconds,
         )
-        return self._explained(found, trace, wrong, committed) if wrong.size else found
+        return self._explained(outcome, trace, wrong, committed) if wrong.size else outcome
 
     def _notices(self, trace: Trace) -> Iterator[str]:
         yield from self.tables.notices
@@ -150,7 +146,7 @@ class _Audit:
         if names := momentary(self.tree):
             yield f"The statement asks for {join(names)}, which an audit answers anew: columns with its value differ."
 
-    def _explained(self, found: Audit, trace: Trace, wrong: Bag, committed: Bag) -> Audit:
+    def _explained(self, outcome: Audit, trace: Trace, wrong: Bag, committed: Bag) -> Audit:
         with self._timed("find rows"):
             key = self.by or key_of(trace, self.tables.names)
             evidence = Evidence(self.tables, self.tree, trace, wrong, key, self.request.rows)
@@ -158,47 +154,47 @@ class _Audit:
         explanations = list(_by_rows(rows))
         with self._timed("explain"):
             explained, rows = self._variants(rows, wrong, committed, evidence)
-        told = sum(len(row.missing) + len(row.unexpected) for row in rows)
-        return replace(found, rows=tuple(rows), told=told, explanations=(*explanations, *explained))
+        listed_rows = sum(len(row.missing) + len(row.unexpected) for row in rows)
+        return replace(outcome, rows=tuple(rows), told=listed_rows, explanations=(*explanations, *explained))
 
     def _variants(
         self, rows: list[AuditedRow], wrong: Bag, committed: Bag, evidence: Evidence
     ) -> tuple[list[Explanation], list[AuditedRow]]:
-        """Evaluate the statement as other engines may have read it; what leaves fewer wrong rows, and none that were right, explains.
+        """Run the statement as other engines may read it; a reading explains rows if it fixes some and breaks none.
 
-        It explains the rows of a key, or it does not: what leaves one of them wrong says nothing of the others.
+        It explains all wrong rows of a key, or none.
         """
-        found: list[tuple[Explanation, Bag]] = []
-        integers = {name.lower(): pa.types.is_integer(kind.arrow) for name, kind in self.tables.columns}
+        explained: list[tuple[Explanation, Bag]] = []
+        integers = {name.lower(): pa.types.is_integer(sql_type.arrow) for name, sql_type in self.tables.columns}
         for variant in variants_of(self.tree, integers):
             if not evidence.speaks_for(variant.cause, rows):
                 continue
-            left, text = self._left(variant, committed)
-            if left is None or left.size >= wrong.size or (wrong - left).size != wrong.size - left.size:
+            rest, text = self._left(variant, committed)
+            if rest is None or rest.size >= wrong.size or (wrong - rest).size != wrong.size - rest.size:
                 continue
-            if evidence.is_explained(rows, left):
-                found.append((Explanation(variant.cause, variant.sentence, wrong.size - left.size, wrong.size, text), left))
-            if not left.size:
-                # What explains all of them leaves nothing to what explains some.
-                found = found[-1:]
+            if evidence.is_explained(rows, rest):
+                explained.append((Explanation(variant.cause, variant.sentence, wrong.size - rest.size, wrong.size, text), rest))
+            if not rest.size:
+                # A reading that explains all rows leaves none for other readings.
+                explained = explained[-1:]
                 break
-        for one, left in found:
-            rows = evidence.with_cause(rows, left, one.cause)
-        return sorted((one for one, _ in found), key=lambda one: -one.rows), rows
+        for one, rest in explained:
+            rows = evidence.with_cause(rows, rest, one.cause)
+        return sorted((one for one, _ in explained), key=lambda one: -one.rows), rows
 
     def _left(self, variant: Variant, committed: Bag) -> tuple[Bag | None, str]:
-        """Return the rows that would still differ, and the statement; None where it cannot be said that way."""
-        chosen = variant
+        """Return the rows that would still differ, and the statement; None if the reading cannot be expressed."""
+        reading = variant
         if len(variant.changes) > 1 and variant.cause is not Cause.ORDER and not self._can_be_said(variant.statement):
-            said = [part.changes[0] for part in variant.parts if self._can_be_said(part.statement)]
-            chosen = replace(variant, changes=tuple(said))
-        if not chosen.changes:
+            changes = [part.changes[0] for part in variant.parts if self._can_be_said(part.statement)]
+            reading = replace(variant, changes=tuple(changes))
+        if not reading.changes:
             return None, ""
         try:
-            wanted, _ = self.tables.run(chosen.statement, trace=TraceLevel.OFF)
+            expected, _ = self.tables.run(reading.statement, trace=TraceLevel.OFF)
         except RowMergeError:
             return None, ""
-        return wanted - committed, chosen.statement
+        return expected - committed, reading.statement
 
     def _can_be_said(self, sql: str) -> bool:
         try:
@@ -215,8 +211,7 @@ class _Audit:
 
 
 def _by_rows(rows: Sequence[AuditedRow]) -> Iterator[Explanation]:
-    """Yield what the rows say by themselves: of the rows that are told alone."""
-    told = sum(len(row.missing) + len(row.unexpected) for row in rows)
+    listed_rows = sum(len(row.missing) + len(row.unexpected) for row in rows)
     sentences = {
         Cause.DUPLICATES: "several source rows change one target row, and the table holds what one of them makes of it",
         Cause.TIME_ZONE: "moments are shifted by the same hours in all columns of a row",
@@ -225,8 +220,8 @@ def _by_rows(rows: Sequence[AuditedRow]) -> Iterator[Explanation]:
         explained = [row for row in rows if cause in row.causes]
         if explained:
             remarks = sorted({row.remark for row in explained if row.remark})
-            said = f"{sentence}: {join(remarks)}" if remarks else sentence
-            yield Explanation(cause, said, sum(len(r.missing) + len(r.unexpected) for r in explained), told)
+            text = f"{sentence}: {join(remarks)}" if remarks else sentence
+            yield Explanation(cause, text, sum(len(r.missing) + len(r.unexpected) for r in explained), listed_rows)
 
 
 # -- arguments ------------------------------------------------------------------------------------------------------------
@@ -245,16 +240,16 @@ def _parsed(statement: Any, options: Options) -> t.Merge | t.Update | t.Delete:
     checked(
         statement,
         "statement",
-        lambda given: isinstance(given, str) and bool(given.strip()),
+        lambda text_value: isinstance(text_value, str) and bool(text_value.strip()),
         "the text of a MERGE, UPDATE or DELETE",
     )
-    found = split_statements(statement)
-    if len(found) != 1:
+    statements = split_statements(statement)
+    if len(statements) != 1:
         raise ParseError(
-            f"An audit takes one statement; this text has {len(found)}",
+            f"An audit takes one statement; this text has {len(statements)}",
             hint="Audit the statements one by one, each between two states.",
         )
-    text, offset = found[0]
+    text, offset = statements[0]
     with placed_in(statement, text, offset):
         tree = parse(text, dialect=options.dialect)
     if not isinstance(tree, t.Merge | t.Update | t.Delete):
@@ -272,20 +267,19 @@ def _parsed(statement: Any, options: Options) -> t.Merge | t.Update | t.Delete:
 
 
 def _target(runner: StatementRunner, tree: t.Merge | t.Update | t.Delete, table: Any) -> TableName:
-    """Return the full name of the audited table, which is the statement's target."""
     target = _full(runner, [part.value for part in tree.target.parts])
     if table is None:
         return target
     checked(
         table,
         "table",
-        lambda given: isinstance(given, str) and bool(given),
+        lambda name: isinstance(name, str) and bool(name),
         "the name of a table, as 'accounts' or 'lake.default.accounts'",
     )
-    named = runner.catalogs.full_name(table)
-    if named != target:
+    full_name = runner.catalogs.full_name(table)
+    if full_name != target:
         raise RowMergeError(
-            f"The statement changes {'.'.join(target)}, and not {'.'.join(named)}",
+            f"The statement changes {'.'.join(target)}, and not {'.'.join(full_name)}",
             code="INVALID_ARGUMENTS",
             hint=f"Give '{'.'.join(target)}' as table, or the statement that changes the other one.",
         )
@@ -297,19 +291,19 @@ def _full(runner: StatementRunner, parts: Sequence[str]) -> TableName:
     return catalog, schema, table
 
 
-def _is_point(given: Any) -> bool:
-    return (isinstance(given, int | str | dt.date) and not isinstance(given, bool) and given != "") or is_frame(given)
+def _is_point(value: Any) -> bool:
+    return (isinstance(value, int | str | dt.date) and not isinstance(value, bool) and value != "") or is_frame(value)
 
 
 def _states(runner: StatementRunner, name: TableName, request: Request, options: Options) -> tuple[TableState, TableState]:
     checked(request.before, "before", _is_point, _VERSION)
     checked(
-        request.after, "after", lambda given: given is None or _is_point(given), f"{_VERSION}, or None for the table as it is"
+        request.after, "after", lambda value: value is None or _is_point(value), f"{_VERSION}, or None for the table as it is"
     )
     checked(
         request.rows,
         "rows",
-        lambda given: isinstance(given, int) and not isinstance(given, bool) and given > 0,
+        lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
         "how many rows are told, from 1",
     )
     before, after = request.before, request.after
@@ -328,17 +322,17 @@ def _states(runner: StatementRunner, name: TableName, request: Request, options:
 def _sources(
     runner: StatementRunner, tree: t.Merge | t.Update | t.Delete, source: Any
 ) -> dict[tuple[str, ...], Point | TableState]:
-    """Return the states of sources that the user has given, by the tables' full names; one for all under ``()``."""
+    """Return the user's states of sources by full table names; one for all has the key ``()``."""
     if source is None:
         return {}
     if isinstance(source, Mapping):
-        found: dict[tuple[str, ...], Point | TableState] = {}
+        states: dict[tuple[str, ...], Point | TableState] = {}
         for table, point in source.items():
             checked(table, "source", str, "names of tables, each with its state")
             checked(point, f"source[{table!r}]", _is_point, _VERSION)
             name = runner.catalogs.full_name(table)
-            found[name] = given_state(name, point) if is_frame(point) else point
-        return found
+            states[name] = given_state(name, point) if is_frame(point) else point
+        return states
     checked(source, "source", _is_point, f"{_VERSION}; or a dictionary of them by the names of tables")
     if not is_frame(source):
         return {(): source}
@@ -356,19 +350,21 @@ def _sources(
 
 
 def _columns(by: Any, names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the columns that tell which row is meant, as the table has them."""
     if by is None:
         return None
-    given = [by] if isinstance(by, str) else by
+    requested_names = [by] if isinstance(by, str) else by
     checked(
-        given, "by", lambda them: isinstance(them, list | tuple) and len(them) > 0, "the name of a column, or a list of names"
+        requested_names,
+        "by",
+        lambda them: isinstance(them, list | tuple) and len(them) > 0,
+        "the name of a column, or a list of names",
     )
-    known = {name.lower(): name for name in names}
-    for name in given:
-        if str(name).lower() not in known:
+    column_names = {name.lower(): name for name in names}
+    for name in requested_names:
+        if str(name).lower() not in column_names:
             raise RowMergeError(
                 f"The table has no column '{name}'",
                 code="INVALID_ARGUMENTS",
                 hint=did_you_mean(str(name), list(names)) or f"There are: {', '.join(names)}.",
             )
-    return tuple(known[str(name).lower()] for name in given)
+    return tuple(column_names[str(name).lower()] for name in requested_names)

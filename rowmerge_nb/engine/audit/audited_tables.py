@@ -1,4 +1,4 @@
-"""The tables of an audit: the audited one before and after, the sources as they were, and what is read of them."""
+"""The tables of an audit: the audited one before and after, and the sources at that time."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
 
 Point = int | str | dt.date
-"""What names a state of a table: a number, the name of a tag or a branch, or a moment."""
+"""A version of a table: a number, the name of a tag or branch, or a time."""
 
 _BEFORE: Final = SchemaTableName("$before", "rows")
 _AFTER: Final = SchemaTableName("$after", "rows")
 LOCAL_ROWS: Final = 200_000
-"""Tables of so many rows together are compared where the audit is made: Spark would take longer to begin."""
+"""Up to this many rows in both states are compared on the driver, where Spark's startup would take longer."""
 _PART_ROWS: Final = 4_000_000
 
 
 def version_in_words(point: Any) -> str:
-    """Name a state for readers.
+    """Return a state's name for readers.
 
     >>> version_in_words(3), version_in_words("end-of-may"), version_in_words(None)
     ('version 3', "'end-of-may'", 'the table as it is now')
@@ -69,18 +69,13 @@ def version_in_words(point: Any) -> str:
 
 
 def version_of(point: Point) -> ConnectorTableVersion:
-    """Return what names a state as connectors have it."""
+    """Return a state as a connector's version."""
     temporal = isinstance(point, dt.date)
     return ConnectorTableVersion(point, PointerType.TEMPORAL if temporal else PointerType.TARGET_ID)
 
 
 def state_of(runner: StatementRunner, name: TableName, point: Any) -> TableState:
-    """Return a state of a table that its store has.
-
-    Args:
-        runner: runs the engine's statements.
-        name: the table.
-        point: what names the state; None for the table as it is.
+    """Return a stored state of a table; None means the current one.
 
     Raises:
         ConnectorError: CATALOG_NOT_FOUND.
@@ -96,32 +91,26 @@ def state_of(runner: StatementRunner, name: TableName, point: Any) -> TableState
 
 
 def given_state(name: TableName, frame: Any, columns: tuple[ColumnMetadata, ...] | None = None) -> TableState:
-    """Return the rows of a frame as a state of a table.
+    """Return a frame's rows as a state of a table.
 
     Args:
         name: the table.
         frame: the rows.
-        columns: the table's columns, if these are known; None for those that the frame has.
+        columns: the table's columns; None for the frame's.
 
     Raises:
-        RowMergeError: the frame has other columns, or values that no column holds.
+        RowMergeError: the frame has other columns, or values that no column can hold.
     """
-    found = whole_frame(name[2], frame)
-    data = found.table if columns is None else _like(found.table, columns)
-    columns = found.columns if columns is None else columns
+    frame_table = whole_frame(name[2], frame)
+    data = frame_table.table if columns is None else _like(frame_table.table, columns)
+    columns = frame_table.columns if columns is None else columns
     memory, own_name = MemoryConnector(), SchemaTableName(*name[1:])
     memory.put(ConnectorTableMetadata(own_name, columns, {}), data)
     return TableState(memory, own_name)
 
 
 def columns_in(runner: StatementRunner, state: TableState, options: Options) -> tuple[ColumnMetadata, ...] | None:
-    """Return the columns that a table has in a state; None if there is no such table.
-
-    Args:
-        runner: runs the engine's statements.
-        state: the state.
-        options: how statements are run.
-    """
+    """Return a table's columns in a state; None if the table does not exist."""
     transaction, session = state.connector.begin_transaction(), runner.catalogs.transaction(options).session
     try:
         metadata = state.connector.get_metadata(transaction)
@@ -133,16 +122,12 @@ def columns_in(runner: StatementRunner, state: TableState, options: Options) -> 
 
 @dataclass
 class _Instead(Mapping["TableName", "TableName"]):
-    """The tables that are read in place of those that a statement names: the target as it was before, sources as they were then.
+    """The tables read in place of those in a statement: the target and the sources as they were.
 
     Args:
         audited: the audit's tables; sources are added when the statement names them.
-        target: the audited table's name.
-        sources: versions or rows that the user has given of tables, by their full names; of all others under ``()``.
-        moment: when the other engine committed; None where that is not known.
-        runner: looks tables up.
-        options: how statements are run.
-        notices: is told what is read.
+        sources: the user's versions or rows by full names; ``()`` for all others.
+        moment: the time of the other engine's commit, if known.
     """
 
     audited: AuditedTables
@@ -159,10 +144,10 @@ class _Instead(Mapping["TableName", "TableName"]):
             raise KeyError(name)
         if name not in self.known:
             self.known[name] = _BEFORE if name == self.target else self._source(name)
-        found = self.known[name]
-        if found is None:
+        replacement = self.known[name]
+        if replacement is None:
             raise KeyError(name)
-        return AUDITED, found.schema, found.table
+        return AUDITED, replacement.schema, replacement.table
 
     def __iter__(self) -> Iterator[TableName]:
         return iter(self.known)
@@ -171,12 +156,11 @@ class _Instead(Mapping["TableName", "TableName"]):
         return len(self.known)
 
     def _source(self, name: TableName) -> SchemaTableName | None:
-        """Return the name under which a source is read; None for the source as it is now."""
-        connector, shown = self.runner.catalogs.connectors[name[0]], ".".join(name)
+        connector, full_name = self.runner.catalogs.connectors[name[0]], ".".join(name)
         own_name, here = SchemaTableName(*name[1:]), SchemaTableName(f"{name[0]}.{name[1]}", name[2])
-        given = self.sources.get(name, self.sources.get(()))
-        if isinstance(given, TableState):
-            self.audited.tables[here] = given
+        point = self.sources.get(name, self.sources.get(()))
+        if isinstance(point, TableState):
+            self.audited.tables[here] = point
             return here
         transaction = connector.begin_transaction()
         try:
@@ -185,17 +169,17 @@ class _Instead(Mapping["TableName", "TableName"]):
             now = metadata.get_table_handle(session, own_name)
             if now is None:
                 return None
-            if given is not None:
-                self.audited.tables[here] = TableState(connector, own_name, version_of(given))
+            if point is not None:
+                self.audited.tables[here] = TableState(connector, own_name, version_of(point))
                 return here
             if not metadata.keeps_versions:
                 self.notices.append(
-                    f"{shown} is read as it is now: its store keeps no versions, so that nobody knows whether it has changed since."
+                    f"{full_name} is read as it is now: its store keeps no versions, so that nobody knows whether it has changed since."
                 )
                 return None
             committed = metadata.get_version_time(session, now)
             if self.moment is None or committed is None:
-                self.notices.append(f"{shown} is read as it is now: when the other engine read it is not known.")
+                self.notices.append(f"{full_name} is read as it is now: when the other engine read it is not known.")
                 return None
             if committed <= self.moment:
                 return None
@@ -203,12 +187,12 @@ class _Instead(Mapping["TableName", "TableName"]):
             try:
                 metadata.get_versioned_table_handle(session, own_name, then)
             except ConnectorError as error:
-                self.notices.append(f"{shown} has changed since, and is read as it is now: {error.message}.")
+                self.notices.append(f"{full_name} has changed since, and is read as it is now: {error.message}.")
                 return None
             self.audited.tables[here] = TableState(connector, own_name, then)
             moment = self.moment.astimezone(dt.UTC)
             self.notices.append(
-                f"{shown} has changed since, and is read as it was at {moment:%Y-%m-%d %H:%M:%S} UTC, when the other engine committed."
+                f"{full_name} has changed since, and is read as it was at {moment:%Y-%m-%d %H:%M:%S} UTC, when the other engine committed."
             )
             return here
         finally:
@@ -219,15 +203,10 @@ class Audited:
     """The audited table before and after, and its sources.
 
     Args:
-        runner: runs the engine's statements.
-        name: the table's full name.
-        before: its state before the statement.
-        after: its state afterwards.
-        sources: versions or rows of sources, by full names; under ``()`` of all others.
-        options: how statements are run.
+        sources: versions or rows of sources by full names; ``()`` for all others.
 
     Raises:
-        RowMergeError: a state is not there, or the two do not go together.
+        RowMergeError: a state is unavailable, or the two do not fit.
     """
 
     def __init__(
@@ -255,24 +234,24 @@ class Audited:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the table's columns."""
+        """The table's column names."""
         return tuple(name for name, _ in self.columns)
 
     @property
     def asked(self) -> frozenset[tuple[str, ...]]:
-        """The full names of the tables that statements have asked for."""
+        """The full names of the tables that statements have read."""
         return frozenset(self._instead.known)
 
     # -- the two states -------------------------------------------------------------------------------------------
 
     def _check(self, transaction: StatementTransaction, bindings: Mapping[SchemaTableName, TableBinding]) -> dt.datetime | None:
-        """Check that both states are of one table, in their order; give when the later one was committed."""
+        """Check that the states belong to one table in this order, and return the later commit's time."""
         before, after = bindings[_BEFORE], bindings[_AFTER]
         columns = [[(c.name.lower(), c.type) for c in binding.columns] for binding in (before, after)]
         if columns[0] != columns[1]:
-            shown = ["; ".join(f"{name} {kind}" for name, kind in found) for found in columns]
+            column_texts = ["; ".join(f"{name} {sql_type}" for name, sql_type in side) for side in columns]
             raise ConnectorError(
-                f"Table '{self._name}' has other columns before ({shown[0]}) than after ({shown[1]})",
+                f"Table '{self._name}' has other columns before ({column_texts[0]}) than after ({column_texts[1]})",
                 code="INVALID_ARGUMENTS",
                 hint="An audit is about one statement: give states between which the table was not altered.",
             )
@@ -282,8 +261,8 @@ class Audited:
         numbers = [state.version.version for state in states if state.version is not None]
         same = states[0].connector is states[1].connector
         backwards = then is not None and now is not None and now < then
-        counted = same and len(numbers) == 2 and all(isinstance(n, int) for n in numbers) and then is None
-        if same and (backwards or (counted and numbers[1] < numbers[0])):  # type: ignore[operator]
+        are_numbered = same and len(numbers) == 2 and all(isinstance(n, int) for n in numbers) and then is None
+        if same and (backwards or (are_numbered and numbers[1] < numbers[0])):  # type: ignore[operator]
             raise ConnectorError(
                 f"The state after ({numbers[1] if len(numbers) > 1 else 'now'}) is older than the state before ({numbers[0]})",
                 code="INVALID_ARGUMENTS",
@@ -293,7 +272,6 @@ class Audited:
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[StatementTransaction, dict[SchemaTableName, TableBinding]]]:
-        """Look both states up in a transaction, which ends without having changed anything."""
         catalogs = self._runner.catalogs
         transaction = catalogs.transaction(self._options)
         tables = catalogs.tables(transaction, {})
@@ -308,35 +286,35 @@ class Audited:
                 transaction.rollback()
 
     def _binding(self, tables: StatementTables, name: SchemaTableName) -> TableBinding:
-        found = tables.resolve((AUDITED, name.schema, name.table))
-        if found is None:
+        binding = tables.resolve((AUDITED, name.schema, name.table))
+        if binding is None:
             raise ConnectorError(
                 f"Table '{self._name}' does not exist",
                 code="TABLE_NOT_FOUND",
                 hint="Give frames as before and after, or name a table of the engine.",
             )
-        return found
+        return binding
 
     # -- what is asked --------------------------------------------------------------------------------------------
 
     @property
     def is_small(self) -> bool:
-        """Whether both states are so small that they are read where the audit is made."""
+        """Whether both states are small enough to be read on the driver."""
         return None not in self._rows and sum(rows or 0 for rows in self._rows) <= LOCAL_ROWS
 
     def run(self, sql: str, **options: Any) -> tuple[Bag, Result]:
-        """Evaluate a statement on the table as it was; give the difference that it makes.
+        """Run a statement on the former table, and return its changes.
 
         Args:
             sql: the statement.
-            options: fields of its options that are to be otherwise.
+            options: changed options.
         """
         self.audited.change = Bag.none()
         result = self._runner.run(sql, replace(self._options, **options))
         return self.audited.change, result
 
     def ask(self, sql: str, frames: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """Return the rows that a query answers.
+        """Return a query's rows.
 
         Args:
             sql: the query.
@@ -347,20 +325,20 @@ class Audited:
         return [] if table is None else list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
     def committed(self) -> tuple[int, int, Bag]:
-        """Return how many rows there were before and after, and the difference that the other engine has made."""
+        """Return the row counts before and after, and the other engine's changes."""
         with self._reading() as (transaction, bindings):
             scans = {side: transaction.scans.whole_table(bindings[name]) for name, side in ((_BEFORE, -1), (_AFTER, 1))}
             if self.is_small:
                 blobs = [blob for side, scan in scans.items() for blob in HashPass(scan, side, 1).blobs(_read(scan))]
-                found = pa.Table.from_batches(NetPass()(blobs), NET)
+                net_rows = pa.Table.from_batches(NetPass()(blobs), NET)
             else:
-                found = self._net(transaction, scans)
-        bags = [Bag.from_bytes(cell.as_py()) for cell in found.column("bag")]
+                net_rows = self._net(transaction, scans)
+        bags = [Bag.from_bytes(cell.as_py()) for cell in net_rows.column("bag")]
         whole = Bag.of(
             np.concatenate([np.zeros(0, np.uint64), *(bag.hashes for bag in bags)]),
             np.concatenate([np.zeros(0, np.int64), *(bag.counts for bag in bags)]),
         )
-        return sum(found.column("minus").to_pylist()), sum(found.column("plus").to_pylist()), whole
+        return sum(net_rows.column("minus").to_pylist()), sum(net_rows.column("plus").to_pylist()), whole
 
     def _net(self, transaction: StatementTransaction, scans: Mapping[int, ScanPass]) -> pa.Table:
         from pyspark.sql import functions as F  # noqa: N812
@@ -380,32 +358,34 @@ class Audited:
     def find(
         self, *, after: bool, most: int, hashes: Hashes | None = None, keys: Hashes | None = None, key: Sequence[str] = ()
     ) -> pa.Table:
-        """Return rows of one of the two states.
+        """Return rows of one state.
 
         Args:
-            after: of the later one.
-            most: no more than so many.
-            hashes: rows with one of these hashes; None for any.
-            keys: rows whose keys have one of these hashes; None for any.
-            key: the columns that are the key.
+            after: select the later state.
+            most: the maximum number of rows.
+            hashes: row hashes to select; None for all.
+            keys: key hashes to select; None for all.
+            key: the key columns.
         """
         places = tuple(self.names.index(name) for name in key)
         with self._reading() as (transaction, bindings):
             scan = transaction.scans.whole_table(bindings[_AFTER if after else _BEFORE])
-            schema = pa.schema([pa.field(f"c{i}", for_spark(kind.arrow)) for i, (_, kind) in enumerate(self.columns)])
+            schema = pa.schema([pa.field(f"c{i}", for_spark(sql_type.arrow)) for i, (_, sql_type) in enumerate(self.columns)])
             task = FindPass(scan, schema, hashes, keys, places, most)
-            wanted = pa.schema([pa.field(name, kind.arrow) for name, kind in self.columns])
+            target_schema = pa.schema([pa.field(name, sql_type.arrow) for name, sql_type in self.columns])
             if self.is_small:
-                pages = [pa.RecordBatch.from_arrays(page.columns, schema=wanted) for page in task.matching_rows(_read(scan))]
-                return pa.Table.from_batches(pages, wanted)
+                pages = [
+                    pa.RecordBatch.from_arrays(page.columns, schema=target_schema) for page in task.matching_rows(_read(scan))
+                ]
+                return pa.Table.from_batches(pages, target_schema)
             spark, tables = self._runner.session.spark, transaction.scans
             with interrupts_afterwards():
                 rows = tables.in_tasks(tables.splits_in_tasks(len(scan.splits)), task, schema)
-            found = collect(spark, rows, transaction.session.query_id, transaction.cancelled)[:most].combine_chunks()
-        if not found.num_rows:
-            return wanted.empty_table()
-        arrays = [conform(column.combine_chunks(), f.type) for column, f in zip(found.columns, wanted, strict=True)]
-        return pa.Table.from_arrays(arrays, schema=wanted)
+            rows_found = collect(spark, rows, transaction.session.query_id, transaction.cancelled)[:most].combine_chunks()
+        if not rows_found.num_rows:
+            return target_schema.empty_table()
+        arrays = [conform(column.combine_chunks(), f.type) for column, f in zip(rows_found.columns, target_schema, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=target_schema)
 
 
 def _read(scan: ScanPass) -> Iterator[pa.RecordBatch]:
@@ -413,16 +393,15 @@ def _read(scan: ScanPass) -> Iterator[pa.RecordBatch]:
 
 
 def _like(rows: pa.Table, columns: tuple[ColumnMetadata, ...]) -> pa.Table:
-    """Convert rows into the columns of a table: by name, with values of their types."""
-    given = {column.lower(): column for column in rows.column_names}
-    known = [column.name for column in columns]
-    if set(given) != {column.lower() for column in known}:
+    columns_by_name = {column.lower(): column for column in rows.column_names}
+    column_names = [column.name for column in columns]
+    if set(columns_by_name) != {column.lower() for column in column_names}:
         raise ConnectorError(
-            f"The rows that were given have the columns {', '.join(rows.column_names)}; the table has {', '.join(known)}",
+            f"The rows that were given have the columns {', '.join(rows.column_names)}; the table has {', '.join(column_names)}",
             code="INVALID_ARGUMENTS",
             hint="Give rows with all columns of the table, and no others.",
         )
-    ordered = rows.select([given[column.lower()] for column in known]).rename_columns(known)
+    ordered = rows.select([columns_by_name[column.lower()] for column in column_names]).rename_columns(column_names)
     try:
         return ordered.cast(schema_of(columns))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

@@ -1,4 +1,4 @@
-"""The tables of an audit: those of stores as they were at some version, whose change is noted and never written."""
+"""A read-only connector over stores' tables at some version; a statement's change is recorded, not written."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import Constraint
 
 AUDITED: Final = "$audited"
-"""The catalog of audited tables; no statement can name it."""
+"""The catalog of audited tables, a name that statements cannot contain."""
 
 
 @dataclass(frozen=True)
 class TableState:
-    """A table as it is or was.
+    """A table in a version.
 
     Args:
-        connector: what has it.
+        connector: its connector.
         name: its name there.
-        version: which version is meant; None for the table as it is.
+        version: None for the current version.
     """
 
     connector: Connector
@@ -57,14 +57,14 @@ class TableState:
     version: ConnectorTableVersion | None = None
 
     def handle(self, metadata: ConnectorMetadata, session: ConnectorSession) -> ConnectorTableHandle | None:
-        """Look it up; None if there is no such table.
+        """Return the table's handle; None if it does not exist.
 
         Args:
-            metadata: the metadata of its connector.
+            metadata: its connector's metadata.
             session: the session.
 
         Raises:
-            ConnectorError: the version is not kept.
+            ConnectorError: the version is unavailable.
         """
         if self.version is None:
             return metadata.get_table_handle(session, self.name)
@@ -73,20 +73,20 @@ class TableState:
 
 @dataclass
 class _Opened:
-    """The transactions of the stores that take part, by the connectors' identities."""
+    """The stores' transactions, by the connectors' identities."""
 
     stores: dict[int, tuple[Connector, ConnectorTransactionHandle, ConnectorMetadata]] = field(default_factory=dict)
 
 
 class AuditedTables(Connector):
-    """Tables as they were. No statement begins anything in the stores that have them, and nothing is written.
+    """Tables as they were, read without beginning a statement in their stores.
 
     Args:
-        kind: the kind of store that the audited table is in.
+        kind: the type of store of the audited table.
 
     Attributes:
-        tables: the tables, by the names that they have here.
-        change: what the last statement would have changed.
+        tables: the tables, by their names here.
+        change: the change of the last statement.
     """
 
     get_page_source_provider = always(AuditingSourceProvider())
@@ -99,17 +99,17 @@ class AuditedTables(Connector):
         self._open = Transactions[_Opened]("audit")
 
     def begin_transaction(self) -> NumberedTransactionHandle:
-        """Begin a transaction; those of the stores begin when a table of theirs is looked up."""
+        """Begin a transaction; those of the stores begin at the first look-up."""
         return self._open.begin(lambda _: _Opened())
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """End the transaction; nothing was changed in it."""
+        """End the transaction, which has changed nothing."""
         self.rollback(transaction_handle)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """End the transactions of the stores, which have only read."""
-        opened = self._open.pop(self._open.number(transaction_handle), _Opened())
-        for connector, handle, _ in opened.stores.values():
+        """End the read-only transactions of the stores."""
+        stores_in_use = self._open.pop(self._open.number(transaction_handle), _Opened())
+        for connector, handle, _ in stores_in_use.stores.values():
             connector.rollback(handle)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorMetadata:
@@ -117,11 +117,11 @@ class AuditedTables(Connector):
         return _AuditedMetadata(self, self._open.of(transaction_handle))
 
     def get_split_manager(self) -> ConnectorSplitManager:
-        """Return what asks the stores for splits."""
+        """Return a split manager that delegates to the stores."""
         return _AuditedSplits(self)
 
     def store(self, opened: _Opened, connector: Connector) -> tuple[Connector, ConnectorTransactionHandle, ConnectorMetadata]:
-        """Return a store with its transaction, which begins with the first call."""
+        """Return a store with its transaction, begun by the first call."""
         if id(connector) not in opened.stores:
             handle = connector.begin_transaction()
             try:
@@ -132,10 +132,10 @@ class AuditedTables(Connector):
         return opened.stores[id(connector)]
 
     def splits(self, handle: AuditedTableHandle, session: ConnectorSession, constraint: Constraint) -> list[AuditedSplit]:
-        """Ask the store of a table for its splits."""
+        """Return the splits of a table's store."""
         manager = self.tables[handle.name].connector.get_split_manager()
-        found = manager.get_splits(handle.transaction, session, handle.table, constraint)
-        return [AuditedSplit(split, number) for number, split in enumerate(found)]
+        splits = manager.get_splits(handle.transaction, session, handle.table, constraint)
+        return [AuditedSplit(split, number) for number, split in enumerate(splits)]
 
 
 class _AuditedSplits(ConnectorSplitManager):
@@ -149,19 +149,17 @@ class _AuditedSplits(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[AuditedSplit]:
-        """Return the store's splits."""
         return self._connector.splits(own(table_handle, AuditedTableHandle), session, constraint)
 
 
 class _AuditedMetadata(ConnectorMetadata):
-    """The stores' metadata of the audited tables; a statement may go up to its finish call, which notes the change."""
+    """The stores' metadata, with MERGE calls that only record the change."""
 
     def __init__(self, connector: AuditedTables, opened: _Opened) -> None:
         self._connector = connector
         self._opened = opened
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> AuditedTableHandle | None:
-        """Look a table up where it is, as it was."""
         state = self._connector.tables.get(name)
         if state is None:
             return None
@@ -173,31 +171,24 @@ class _AuditedMetadata(ConnectorMetadata):
         return AuditedTableHandle(name, handle, transaction, connector.get_page_source_provider(), columns)
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
-        """Return what the store says of the table."""
         return self._metadata(table_handle).get_table_metadata(session, own(table_handle, AuditedTableHandle).table)
 
     def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
-        """Return the store's own handles."""
         return own(table_handle, AuditedTableHandle).columns
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
-        """Return what the store says."""
         return self._metadata(table_handle).row_count(session, own(table_handle, AuditedTableHandle).table)
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Return what the store says."""
         return self._metadata(table_handle).get_table_statistics(session, own(table_handle, AuditedTableHandle).table)
 
     def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
-        """Return what the store says."""
         return self._metadata(table_handle).get_version_time(session, own(table_handle, AuditedTableHandle).table)
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
-        """Return the paradigm by which old and new rows come apart."""
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> AuditedColumn:
-        """Return the row id, which says what the row was."""
         return AuditedColumn("$row_id", ROW_ID)
 
     def begin_merge(
@@ -206,14 +197,12 @@ class _AuditedMetadata(ConnectorMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> AuditingMergeHandle:
-        """Begin nothing."""
         handle = own(table_handle, AuditedTableHandle)
         return AuditingMergeHandle(handle, tuple(column.type.arrow for column in handle.columns))
 
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
     ) -> None:
-        """Note what the statement would have changed."""
         self._connector.change = reduce(add, map(Bag.from_bytes, fragments), Bag.none())
 
     def _metadata(self, table_handle: ConnectorTableHandle) -> ConnectorMetadata:

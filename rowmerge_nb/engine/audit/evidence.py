@@ -1,4 +1,4 @@
-"""The rows that differ, put together by their keys: what was, what ought to be, what is, and the ways of the rows that make it."""
+"""The differing rows by key: the former, expected and actual rows, with the journeys that lead to them."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ Row = Mapping[str, Any]
 Key = tuple[str, ...]
 
 MOST_JOURNEYS: Final = 5
-"""Of one key the ways of so many joined rows are told."""
+"""The maximum number of journeys per key."""
 _CROWD: Final = 10
-"""Of the keys that are told, so many times as many rows are read at most."""
+"""The maximum number of rows read per listed key."""
 _QUARTER: Final = dt.timedelta(minutes=15)
 _FARTHEST: Final = dt.timedelta(hours=26)
 _ASKED: Final = "audited_rows_before"
 
 
 def key_of(trace: Trace, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that tell which row is meant: of a MERGE those that ON reads, of an UPDATE those that it leaves, or all.
+    """Return the key columns: those that ON reads for a MERGE, those that an UPDATE does not assign, or all.
 
     Args:
         trace: the statement's trace.
@@ -59,57 +59,66 @@ def _reads(on: Term | None, side: str) -> list[tuple[str, str]]:
 
 
 class Evidence:
-    """What is known of the rows that differ.
+    """The facts about the differing rows.
 
     Args:
         tables: the audited table.
         tree: the statement.
-        trace: what it has done to the table as it was.
-        wrong: the rows that differ: above zero those that are missing.
-        key: the columns that tell which row is meant.
-        most: so many of them are told, of either kind.
+        trace: its run on the former table.
+        wrong: the differing rows; positive counts are missing rows.
+        key: the key columns.
+        most: the maximum number of listed rows of each sort.
     """
 
     def __init__(
         self, tables: Audited, tree: t.Merge | t.Update | t.Delete, trace: Trace, wrong: Bag, key: Sequence[str], most: int
     ) -> None:
         self.tables, self.tree, self.wrong, self.key, self.most = tables, tree, wrong, tuple(key), most
-        self._types = [kind.arrow for _, kind in tables.columns]
+        self._types = [sql_type.arrow for _, sql_type in tables.columns]
         self._trace = trace
         self._hashes: dict[Key, Hashes] = {}
 
     def rows(self) -> list[AuditedRow]:
-        """Return the rows that differ, by their keys."""
+        """Return the differing rows by key."""
         missing, unexpected = self.wrong.more, self.wrong.less
-        there = self.tables.find(after=True, most=self.most, hashes=unexpected.first(self.most))
-        gone = self.tables.find(after=False, most=self.most, hashes=missing.first(self.most))
-        keys = np.unique(np.concatenate([self._keys(there), self._keys(gone)]))
+        unexpected_rows = self.tables.find(after=True, most=self.most, hashes=unexpected.first(self.most))
+        missing_rows = self.tables.find(after=False, most=self.most, hashes=missing.first(self.most))
+        keys = np.unique(np.concatenate([self._keys(unexpected_rows), self._keys(missing_rows)]))
         if not self._is_complete:
             self._trace = self._chosen(keys)
-        made = self._made(missing)
-        gone = self._once(pa.concat_tables([gone, made]))[: self.most]
+        new_rows = self._made(missing)
+        missing_rows = self._once(pa.concat_tables([missing_rows, new_rows]))[: self.most]
         pairs = self.tables.find(
-            after=True, most=self.most, hashes=unexpected.hashes, keys=np.unique(self._keys(gone)), key=self.key
+            after=True, most=self.most, hashes=unexpected.hashes, keys=np.unique(self._keys(missing_rows)), key=self.key
         )
-        there = self._once(pa.concat_tables([pairs, there]))[: self.most]
-        # Of a key that is told all rows are told that differ, or nobody could say what became of it.
-        keys = np.unique(self._keys(there))
-        kept = self.tables.find(after=False, most=self.most, hashes=missing.hashes, keys=keys, key=self.key)
-        new = made.filter(pa.array(among(self._keys(made), keys)))
-        gone = self._once(pa.concat_tables([gone, kept, new]))
-        keys = np.union1d(self._keys(gone), self._keys(there))
+        unexpected_rows = self._once(pa.concat_tables([pairs, unexpected_rows]))[: self.most]
+        # All differing rows of a listed key are listed, since its outcome depends on all of them.
+        keys = np.unique(self._keys(unexpected_rows))
+        related_rows = self.tables.find(after=False, most=self.most, hashes=missing.hashes, keys=keys, key=self.key)
+        related_new_rows = new_rows.filter(pa.array(among(self._keys(new_rows), keys)))
+        missing_rows = self._once(pa.concat_tables([missing_rows, related_rows, related_new_rows]))
+        keys = np.union1d(self._keys(missing_rows), self._keys(unexpected_rows))
         sides = [self.tables.find(after=side, most=self.most * _CROWD, keys=keys, key=self.key) for side in (False, True)]
         before, now = (self._by_key(side) for side in sides)
-        lost, extra = (self._by_key(rows, bag) for rows, bag in ((gone, missing), (there, unexpected)))
+        missing_by_key, unexpected_by_key = (
+            self._by_key(rows, bag) for rows, bag in ((missing_rows, missing), (unexpected_rows, unexpected))
+        )
         journeys = self._journeys()
-        found = [
-            self._row(key, before.get(key, []), lost.get(key, []), extra.get(key, []), now.get(key, []), journeys.get(key, []))
-            for key in dict.fromkeys([*lost, *extra])
+        audited_rows = [
+            self._row(
+                key,
+                before.get(key, []),
+                missing_by_key.get(key, []),
+                unexpected_by_key.get(key, []),
+                now.get(key, []),
+                journeys.get(key, []),
+            )
+            for key in dict.fromkeys([*missing_by_key, *unexpected_by_key])
         ]
-        return self._with_where(found)
+        return self._with_where(audited_rows)
 
     def speaks_for(self, cause: Cause, rows: Sequence[AuditedRow]) -> bool:
-        """Return whether the rows that are told have what a difference is about: only then it is tried."""
+        """Return whether the listed rows have the traits of a known difference, which is a condition for testing it."""
         if cause in {Cause.NULL_KEYS, Cause.CASE, Cause.PADDING}:
             keys = list(self._all_keys(rows))
             if cause is Cause.NULL_KEYS:
@@ -118,7 +127,9 @@ class Evidence:
             alike = {_texts(form(v) if isinstance(v, str) else v for v in key) for key in keys}
             return len(alike) < len(set(map(_texts, keys)))
         if cause is Cause.FRACTIONS:
-            return any(self._is_beside(name, rows) for name, kind in self.tables.columns if pa.types.is_integer(kind.arrow))
+            return any(
+                self._is_beside(name, rows) for name, sql_type in self.tables.columns if pa.types.is_integer(sql_type.arrow)
+            )
         conditions = [verdict for row in rows for journey in row.journeys for verdict in journey.verdicts]
         fates = {verdict.fate for verdict in conditions} | {_FATES.get(row.where.answer) for row in rows if row.where is not None}
         if cause is Cause.UNKNOWN:
@@ -128,21 +139,21 @@ class Evidence:
         return True
 
     def _is_beside(self, name: str, rows: Sequence[AuditedRow]) -> bool:
-        """Return whether a column of integers has a number that is one away from one that ought to be there."""
+        """Return whether an integer column has a number one away from an expected one."""
         missing = {values[name] for row in rows for values in row.missing}
         unexpected = {values[name] for row in rows for values in row.unexpected} - {None}
         return any(number + 1 in missing or number - 1 in missing for number in unexpected)
 
-    def is_explained(self, rows: Sequence[AuditedRow], left: Bag) -> bool:
-        """Return whether of the keys that are told one at least has no row any more that would differ, and none has some of them."""
-        still = [left.holds(self._hashes[_texts(row.key.values())]) for row in rows]
-        return any(not found.any() for found in still) and all(found.all() or not found.any() for found in still)
+    def is_explained(self, rows: Sequence[AuditedRow], rest: Bag) -> bool:
+        """Return whether at least one listed key is fully explained, and no key partially."""
+        masks = [rest.holds(self._hashes[_texts(row.key.values())]) for row in rows]
+        return any(not mask.any() for mask in masks) and all(mask.all() or not mask.any() for mask in masks)
 
-    def with_cause(self, rows: list[AuditedRow], left: Bag, cause: Cause) -> list[AuditedRow]:
-        """Add a cause to the rows that it explains: none of theirs is among those that would differ still."""
+    def with_cause(self, rows: list[AuditedRow], rest: Bag, cause: Cause) -> list[AuditedRow]:
+        """Add a cause to the rows that it explains, those without rows in ``left``."""
         return [
             row
-            if cause in row.causes or left.holds(self._hashes[_texts(row.key.values())]).any()
+            if cause in row.causes or rest.holds(self._hashes[_texts(row.key.values())]).any()
             else replace(row, causes=(*row.causes, cause))
             for row in rows
         ]
@@ -151,15 +162,13 @@ class Evidence:
 
     @property
     def _is_complete(self) -> bool:
-        """Whether the trace has all joined rows, with the values of both sides."""
         pages = self._trace.pages
         return not self._trace.joined if pages is None else pages.complete and pages.witness is not None
 
     def _chosen(self, keys: Hashes) -> Trace:
-        """Evaluate the statement once more; the joined rows are kept that have to do with rows that differ."""
         some = np.union1d(self.wrong.more.first(self.most), self.wrong.less.first(self.most))
         source = tuple(self._partners.get(name, "") for name in self.key)
-        types = tuple(kind.arrow for name, kind in self.tables.columns if name in self.key)
+        types = tuple(sql_type.arrow for name, sql_type in self.tables.columns if name in self.key)
         ordered = tuple(name for name in self.tables.names if name in self.key)
         source = () if "" in source else tuple(self._partners[name] for name in ordered)
         chooser = RowChooser(some, keys, ordered, source, types, self.most * _CROWD)
@@ -167,37 +176,34 @@ class Evidence:
 
     @cached_property
     def _partners(self) -> Mapping[str, str]:
-        """The columns of the source that are compared with single ones of the target."""
-        found = {}
+        partners = {}
         for term in () if self._trace.on is None else self._trace.on.walk():
             sides = dict(term.reads)
             if len(term.reads) == 2 and set(sides) == {"source", "target"}:
-                found[sides["target"]] = sides["source"]
-        return found
+                partners[sides["target"]] = sides["source"]
+        return partners
 
     def _made(self, missing: Bag) -> pa.Table:
-        """Return the new rows that are missing."""
-        schema = pa.schema([pa.field(name, kind.arrow) for name, kind in self.tables.columns])
+        schema = pa.schema([pa.field(name, sql_type.arrow) for name, sql_type in self.tables.columns])
         pages = self._trace.pages
         if pages is None:
             return schema.empty_table()
         operations = pages.after.column(pages.layout.after.operation).to_numpy(zero_copy_only=False)
-        wanted = operations == int(Operation.INSERT)
-        page = pages.after.select(range(len(schema))).filter(pa.array(wanted))
+        inserted_rows = operations == int(Operation.INSERT)
+        page = pages.after.select(range(len(schema))).filter(pa.array(inserted_rows))
         page = page.filter(pa.array(missing.holds(page_hashes(page, self._types))))
         return pa.Table.from_arrays(page.columns, schema=schema)
 
     def _journeys(self) -> Mapping[Key, list[Journey]]:
-        """Return the ways of joined rows by the keys that they have to do with."""
-        found: dict[Key, list[Journey]] = defaultdict(list)
+        by_key: dict[Key, list[Journey]] = defaultdict(list)
         for journey in journeys_of(self._trace) or ():
             keys = {self._key(row) for row in (journey.target, journey.made) if row is not None and set(self.key) <= set(row)}
             names = [self._partners.get(name, "") for name in self.key]
             if journey.source is not None and set(names) <= set(journey.source):
                 keys.add(_texts(journey.source[name] for name in names))
             for key in keys:
-                found[key].append(journey)
-        return found
+                by_key[key].append(journey)
+        return by_key
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
@@ -205,47 +211,48 @@ class Evidence:
         self,
         key: Key,
         before: Sequence[Row],
-        lost: Sequence[Row],
-        extra: Sequence[Row],
+        missing: Sequence[Row],
+        unexpected: Sequence[Row],
         now: Sequence[Row],
         journeys: Sequence[Journey],
     ) -> AuditedRow:
-        values = {name: next(iter([*lost, *extra]))[name] for name in self.key}
-        both = [*_unique(lost), *_unique(extra)]
-        columns = [pa.array([row[name] for row in both], kind.arrow) for name, kind in self.tables.columns]
+        values = {name: next(iter([*missing, *unexpected]))[name] for name in self.key}
+        both = [*_unique(missing), *_unique(unexpected)]
+        columns = [pa.array([row[name] for row in both], sql_type.arrow) for name, sql_type in self.tables.columns]
         self._hashes[key] = row_hashes(columns, len(both))
-        made = AuditedRow(
+        audited_row = AuditedRow(
             key=values,
-            fate=_fate(before, lost, extra, now, journeys),
+            fate=_fate(before, missing, unexpected, now, journeys),
             before=tuple(before),
-            missing=tuple(lost),
-            unexpected=tuple(extra),
+            missing=tuple(missing),
+            unexpected=tuple(unexpected),
             journeys=tuple(journeys[:MOST_JOURNEYS]),
         )
-        cause, remark = _cause(made, now)
-        return made if cause is None else replace(made, causes=(cause,), remark=remark)
+        cause, remark = _cause(audited_row, now)
+        return audited_row if cause is None else replace(audited_row, causes=(cause,), remark=remark)
 
     def _with_where(self, rows: list[AuditedRow]) -> list[AuditedRow]:
-        """Add what WHERE comes to for rows that an UPDATE or DELETE does not choose."""
         condition = next((clause.condition for clause in self._trace.clauses if clause.condition is not None), None)
-        left = [row for row in rows if not row.journeys and row.before]
-        if isinstance(self.tree, t.Merge) or condition is None or not left:
+        unselected_rows = [row for row in rows if not row.journeys and row.before]
+        if isinstance(self.tree, t.Merge) or condition is None or not unselected_rows:
             return rows
         terms = list(condition.walk())
-        schema = pa.schema([pa.field(name, kind.arrow) for name, kind in self.tables.columns])
-        frame = pa.Table.from_pylist([dict(row.before[0]) for row in left], schema)
-        asked = ", ".join(f"CAST(({term.text}) AS boolean) AS c{place}" for place, term in enumerate(terms))
+        schema = pa.schema([pa.field(name, sql_type.arrow) for name, sql_type in self.tables.columns])
+        frame = pa.Table.from_pylist([dict(row.before[0]) for row in unselected_rows], schema)
+        columns = ", ".join(f"CAST(({term.text}) AS boolean) AS c{index}" for index, term in enumerate(terms))
         alias = self.tree.target.parts[-1].text
         try:
-            answers = self.tables.ask(f'SELECT {asked} FROM {_ASKED} AS "{alias}"', {_ASKED: frame})
+            answers = self.tables.ask(f'SELECT {columns} FROM {_ASKED} AS "{alias}"', {_ASKED: frame})
         except RowMergeError:
-            # It cannot be asked alone, as of a name with a schema before it, or fails for one of the rows.
+            # The condition is not valid by itself, for example with a qualified name, or fails for a row.
             return rows
-        truths = {id(row): _truth(condition, iter(answer), row.before[0]) for row, answer in zip(left, answers, strict=True)}
+        truths = {
+            id(row): _truth(condition, iter(answer), row.before[0]) for row, answer in zip(unselected_rows, answers, strict=True)
+        }
         return [replace(row, where=truths[id(row)]) if id(row) in truths else row for row in rows]
 
     def _all_keys(self, rows: Sequence[AuditedRow]) -> Iterator[Sequence[Any]]:
-        """Yield the keys of the rows that differ, and those of the source that nothing was equal to."""
+        """Yield the keys of the differing rows, and unmatched keys of the source."""
         names = [self._partners.get(name, "") for name in self.key]
         for row in rows:
             yield tuple(row.key.values())
@@ -254,14 +261,13 @@ class Evidence:
                 yield tuple(journey.source[name] for name in names)
 
     def _by_key(self, rows: pa.Table, bag: Bag | None = None) -> dict[Key, list[Row]]:
-        """Return rows by their keys, each as often as a bag has it."""
         hashes = self._row_hashes(rows)
         columns = [python_values(column) for column in rows.columns]
-        found: dict[Key, list[Row]] = defaultdict(list)
+        by_key: dict[Key, list[Row]] = defaultdict(list)
         for hashed, *values in zip(hashes.tolist(), *columns, strict=True):
             row = dict(zip(rows.column_names, values, strict=True))
-            found[self._key(row)] += [row] * (1 if bag is None else min(bag.count_of(hashed), self.most))
-        return found
+            by_key[self._key(row)] += [row] * (1 if bag is None else min(bag.count_of(hashed), self.most))
+        return by_key
 
     def _key(self, row: Row) -> Key:
         return _texts(row[name] for name in self.key)
@@ -293,22 +299,23 @@ def _unique(rows: Sequence[Row]) -> list[Row]:
 
 
 def _fate(
-    before: Sequence[Row], lost: Sequence[Row], extra: Sequence[Row], now: Sequence[Row], journeys: Sequence[Journey]
+    before: Sequence[Row], missing: Sequence[Row], unexpected: Sequence[Row], now: Sequence[Row], journeys: Sequence[Journey]
 ) -> RowFate:
-    # By their texts: a NaN is not equal to itself.
-    was, wanted, got, there = (list(map(repr, rows)) for rows in (before, lost, extra, now))
-    if wanted and got:
-        return RowFate.NOT_CHANGED if set(got) <= set(was) else RowFate.OTHER_VALUES
-    if wanted:
-        return RowFate.TOO_RARE if wanted[0] in there else RowFate.NOT_THERE
-    if there.count(got[0]) > got.count(got[0]):
+    # Compare text, since NaN is not equal to itself.
+    before_texts, missing_texts, unexpected_texts, now_texts = (
+        list(map(repr, rows)) for rows in (before, missing, unexpected, now)
+    )
+    if missing_texts and unexpected_texts:
+        return RowFate.NOT_CHANGED if set(unexpected_texts) <= set(before_texts) else RowFate.OTHER_VALUES
+    if missing_texts:
+        return RowFate.TOO_RARE if missing_texts[0] in now_texts else RowFate.NOT_THERE
+    if now_texts.count(unexpected_texts[0]) > unexpected_texts.count(unexpected_texts[0]):
         return RowFate.TOO_OFTEN
     deleted = any(journey.operation is Operation.DELETE for journey in journeys)
-    return RowFate.STILL_THERE if deleted or got[0] in was else RowFate.NOT_ASKED_FOR
+    return RowFate.STILL_THERE if deleted or unexpected_texts[0] in before_texts else RowFate.NOT_ASKED_FOR
 
 
 def _cause(row: AuditedRow, now: Sequence[Row]) -> tuple[Cause | None, str]:
-    """Return the difference that a row shows by itself."""
     if (shift := _shift(row)) is not None:
         hours = shift / dt.timedelta(hours=1)
         return Cause.TIME_ZONE, f"by {'+' if hours > 0 else ''}{hours:g} hours"
@@ -317,33 +324,36 @@ def _cause(row: AuditedRow, now: Sequence[Row]) -> tuple[Cause | None, str]:
         if journey.target is not None and journey.operation in {Operation.UPDATE, Operation.DELETE}:
             groups[repr(journey.target)].append(journey)
     for acting in groups.values():
-        if len(acting) < 2 or row.unexpected or not all(any(lost == j.made for j in acting) for lost in row.missing):
+        if (
+            len(acting) < 2
+            or row.unexpected
+            or not all(any(missing_row == j.made for j in acting) for missing_row in row.missing)
+        ):
             continue
-        taken = [place for place, j in enumerate(acting) if (j.made in now if j.made is not None else not now)]
-        if taken:
-            which = {0: "the first one", len(acting) - 1: "the last one"}.get(taken[0], "one in between")
-            return Cause.DUPLICATES, f"{which} wins" if len(taken) == 1 else ""
+        winners = [index for index, j in enumerate(acting) if (j.made in now if j.made is not None else not now)]
+        if winners:
+            which = {0: "the first one", len(acting) - 1: "the last one"}.get(winners[0], "one in between")
+            return Cause.DUPLICATES, f"{which} wins" if len(winners) == 1 else ""
     return None, ""
 
 
 def _shift(row: AuditedRow) -> dt.timedelta | None:
-    """Return by how much all moments of a row are shifted that is otherwise as it ought to be; None if they are not."""
+    """Return the offset by which every timestamp of the row is shifted, if it is right otherwise; else None."""
     if len(row.missing) != 1 or len(row.unexpected) != 1:
         return None
-    wanted, got = row.missing[0], row.unexpected[0]
+    expected, actual = row.missing[0], row.unexpected[0]
     shifts = set()
-    for name, value in wanted.items():
-        if repr(value) == repr(got[name]):
+    for name, value in expected.items():
+        if repr(value) == repr(actual[name]):
             continue
-        if not isinstance(value, dt.datetime) or not isinstance(got[name], dt.datetime):
+        if not isinstance(value, dt.datetime) or not isinstance(actual[name], dt.datetime):
             return None
-        shifts.add(got[name] - value)
+        shifts.add(actual[name] - value)
     [shift, *others] = shifts or {dt.timedelta()}
     return None if others or not shift or shift % _QUARTER or abs(shift) > _FARTHEST else shift
 
 
 def _truth(term: Term, answers: Iterator[bool | None], row: Row) -> TermTruth:
-    """Put what a condition and its parts come to together."""
     answer = {True: Answer.TRUE, False: Answer.FALSE, None: Answer.UNKNOWN}[next(answers)]
     values = tuple((side, name, row.get(name)) for side, name in term.reads)
     return TermTruth(term, answer, values, tuple(_truth(part, answers, row) for part in term.terms))

@@ -1,7 +1,7 @@
-"""What another engine may have made of a statement: the statement, written as that engine seems to have read it.
+"""Variants of a statement, each written as another engine may have read it.
 
-A known difference is no guess where the statement that says it leaves the rows that the table holds. Only text changes here, by the places of
-the statement's tree; whether a variant means anything is found out when it is analyzed.
+A known difference explains rows if the variant leaves the rows that the table holds. Variants only replace text at the spans of
+the tree; analysis shows whether one is valid.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NO_COLUMNS: Final[Mapping[str, bool]] = MappingProxyType({})
 MOST_PAIRS: Final = 10
-"""So many pairs of clauses are looked at in the other order."""
+"""The maximum number of clause pairs to swap."""
 _INTEGERS: Final = frozenset({"tinyint", "smallint", "integer", "int", "bigint"})
 _MOMENTARY: Final = frozenset({"random", "rand", "uuid", "now", "shuffle", "current_timestamp", "localtimestamp", "current_date"})
 
@@ -32,9 +32,9 @@ class Variant:
 
     Args:
         cause: the known difference.
-        sentence: what that engine does then.
-        text: the statement as it was written.
-        changes: the places that are written otherwise.
+        sentence: that engine's behavior.
+        text: the original statement.
+        changes: replaced spans.
     """
 
     cause: Cause
@@ -52,16 +52,16 @@ class Variant:
 
     @property
     def parts(self) -> tuple[Variant, ...]:
-        """The same with one change each."""
+        """Variants with one change each."""
         return tuple(replace(self, changes=(change,)) for change in self.changes)
 
 
 def variants_of(statement: t.Merge | t.Update | t.Delete, integers: Mapping[str, bool] = NO_COLUMNS) -> Iterator[Variant]:
-    """Yield what can be said otherwise, each difference alone, the more likely ones first.
+    """Yield a variant per known difference, the likelier ones first.
 
     Args:
         statement: the statement.
-        integers: the target's columns in their order, by their names in lower case, and whether each is one of integers.
+        integers: whether each target column is an integer, by lower-case name in table order.
     """
     text = statement.text
     joining = [statement.on] if isinstance(statement, t.Merge) else [statement.where] if statement.where is not None else []
@@ -79,7 +79,7 @@ def variants_of(statement: t.Merge | t.Update | t.Delete, integers: Mapping[str,
 
 
 def momentary(statement: t.Statement) -> list[str]:
-    """Name the functions of a statement whose values are those of the moment, or of chance."""
+    """Return the names of functions that depend on the time or on chance."""
     found = []
     for node in _walk(statement):
         name = node.name if isinstance(node, s.Call) else node.word if isinstance(node, s.Special) else ""
@@ -89,7 +89,6 @@ def momentary(statement: t.Statement) -> list[str]:
 
 
 def _keys(text: str, equalities: Sequence[s.Binary]) -> Iterator[Variant]:
-    """Yield the ways in which keys are equal elsewhere."""
     forms = (
         (Cause.NULL_KEYS, "NULL was taken as equal to NULL", "({left} IS NOT DISTINCT FROM {right})"),
         (Cause.CASE, "texts were compared without regard to case", "(lower({left}) = lower({right}))"),
@@ -103,7 +102,6 @@ def _keys(text: str, equalities: Sequence[s.Binary]) -> Iterator[Variant]:
 
 
 def _fractions(statement: t.Merge | t.Update | t.Delete, integers: Mapping[str, bool]) -> Iterator[Variant]:
-    """Yield the ways in which fractions become integers elsewhere: where a column takes a value, and where CAST makes one."""
     text = statement.text
     # It is rounded where it is stored, also what is one already: then the change says nothing.
     stored = {
@@ -125,7 +123,6 @@ def _fractions(statement: t.Merge | t.Update | t.Delete, integers: Mapping[str, 
 
 
 def _assigned(statement: t.Merge | t.Update | t.Delete, columns: Mapping[str, bool]) -> Iterator[tuple[str, s.Expression]]:
-    """Yield the values that columns of the target take."""
     if isinstance(statement, t.Delete):
         return
     for clause in statement.clauses if isinstance(statement, t.Merge) else (statement,):
@@ -138,7 +135,6 @@ def _within(inner: Span, outer: Span) -> bool:
 
 
 def _equalities(condition: s.Expression) -> Iterator[s.Binary]:
-    """Yield the comparisons by ``=`` that a condition is made of."""
     if isinstance(condition, s.Logical):
         for term in condition.terms:
             yield from _equalities(term)
@@ -156,7 +152,6 @@ def _conditions(statement: t.Merge | t.Update | t.Delete) -> Iterator[tuple[str,
 
 
 def _orders(statement: t.Merge) -> Iterator[Variant]:
-    """Yield the statement with two clauses about the same rows in the other order."""
     pairs = [
         (one, other)
         for one, other in itertools.combinations(statement.clauses, 2)
@@ -169,7 +164,6 @@ def _orders(statement: t.Merge) -> Iterator[Variant]:
 
 
 def _walk(node: Any) -> Iterator[Any]:
-    """Yield a tree's nodes."""
     if isinstance(node, tuple):
         for part in node:
             yield from _walk(part)

@@ -1,1 +1,1 @@
-"""What a statement knows of the world: names, connectors' transactions, DataFrames, views."""
+"""The surroundings of a statement: names, connectors' transactions, DataFrames, views."""

@@ -1,4 +1,4 @@
-"""The log of the contract's calls, in their order."""
+"""The log of contract calls."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ T = TypeVar("T")
 
 @dataclass
 class CallLog:
-    """The coordinator's calls of the contract, in order.
+    """The coordinator's contract calls, in order.
 
     Attributes:
-        raised: what the connector's code has raised in them.
-        handle: the handle that they are about.
+        raised: errors of the connector's code.
+        handle: the handle of the calls.
     """
 
     started: float = field(default_factory=time.perf_counter)
@@ -43,18 +43,18 @@ class CallLog:
         gave: Callable[[T], str] = lambda _: "",
         size: int | None = None,
     ) -> T:
-        """Make a call and note it, whether it succeeds or not.
+        """Make a call and log it, whether it succeeds or fails.
 
         Args:
             method: its name.
             function: makes it.
-            given: what it is called with, in a few words.
-            gave: says what came back.
-            size: the size of the fragments that are handed over; None where there are none.
+            given: a description of the arguments.
+            gave: describes the result.
+            size: the size of the fragments, if any.
         """
         began = time.perf_counter()
 
-        def note(told: str, error: str | None, injected: str = "") -> None:
+        def note(result: str, error: str | None, injected: str = "") -> None:
             seconds = time.perf_counter() - began
             self.calls.append(
                 Call(
@@ -62,7 +62,7 @@ class CallLog:
                     "coordinator",
                     method,
                     given,
-                    told,
+                    result,
                     bytes=size,
                     seconds=seconds,
                     started=began - self.started,
@@ -87,7 +87,7 @@ class CallLog:
 
 
 def layout_text(layout: ConnectorTableLayout | None) -> str:
-    """Describe in a few words what a layout is."""
+    """Return a short description of a layout."""
     if layout is None:
         return "none"
     columns = ", ".join(layout.partition_columns) or "row_id"

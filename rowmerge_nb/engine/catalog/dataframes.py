@@ -1,4 +1,4 @@
-"""DataFrames of the notebook as tables: pandas, Arrow, Spark, and whatever offers the Arrow stream interface."""
+"""DataFrames of the notebook as tables: pandas, Arrow, Spark, and the Arrow stream interface."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import UNKNOWN, Type
 
 _Column: TypeAlias = "tuple[str, Callable[[], tuple[Type, pa.ChunkedArray]]]"
-"""The name of a column, and what reads its values."""
+"""The name of a column, and the reader of its values."""
 _LONGEST_VALUE: Final = 80
 _HINT: Final = "Cast or drop the column."
 _FAILURES: Final = (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError)
@@ -33,12 +33,12 @@ _FAILURES: Final = (pa.ArrowException, TypeError, ValueError, OverflowError, Not
 
 @dataclass(frozen=True)
 class FrameTable:
-    """A frame as a table of SQL.
+    """A frame as a SQL table.
 
     Args:
-        columns: its columns; one that is refused is of type unknown.
-        table: their values in the Arrow types that carry them; NULL of a column that is refused.
-        refused: the error of each column that is refused, by its name: raised when a statement names the column.
+        columns: its columns; unsupported ones have the type unknown.
+        table: their Arrow values; NULL in unsupported columns.
+        refused: the errors of unsupported columns by name, raised when a statement uses them.
     """
 
     columns: tuple[ColumnMetadata, ...] = ()
@@ -46,26 +46,26 @@ class FrameTable:
     refused: Mapping[str, AnalysisError] = field(default_factory=dict)
 
     def whole(self) -> FrameTable:
-        """Return the table itself, whose columns are all needed.
+        """Return the table if all columns are supported.
 
         Raises:
-            AnalysisError: that of the first column that is refused.
+            AnalysisError: the error of the first unsupported column.
         """
         for error in self.refused.values():
             raise error
         return self
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the values as Arrow's stream, which makes a frame of it."""
+        """Return the values as an Arrow stream."""
         assert self.table is not None
         return self.table.__arrow_c_stream__(requested_schema)
 
 
 def collected(frame: Any) -> pa.Table:
-    """Compute the rows of one of Spark's frames.
+    """Compute the rows of a Spark frame.
 
     Raises:
-        ExecutionError: what Spark raised, under Trino's name.
+        ExecutionError: Spark's error under Trino's name.
     """
     try:
         return collect(frame.sparkSession, frame, f"rowmerge-{uuid.uuid4().hex[:12]}", threading.Event())
@@ -74,14 +74,14 @@ def collected(frame: Any) -> pa.Table:
 
 
 def read_frame(name: str, frame: Any) -> FrameTable:
-    """Return a frame (not one of Spark) as a table of types that SQL knows.
+    """Return a frame, except one of Spark, as a SQL table.
 
     Args:
-        name: what the frame is called.
+        name: its name.
         frame: the frame.
 
     Raises:
-        AnalysisError: NOT_SUPPORTED for what is no frame, or has no columns.
+        AnalysisError: NOT_SUPPORTED if it is not a frame, or has no columns.
 
     >>> import pandas as pd
     >>> found = read_frame("f", pd.DataFrame({"a": [1, 2], "b": ["x", None], "c": [1j, 2j]}))
@@ -100,58 +100,51 @@ def read_frame(name: str, frame: Any) -> FrameTable:
 
 
 def whole_frame(name: str, frame: Any) -> FrameTable:
-    """Return a frame, one of Spark too, as a table of which every column is needed.
+    """Return a frame, also one of Spark, as a table whose columns are all supported.
 
     Args:
-        name: what the frame is called.
+        name: its name.
         frame: the frame.
 
     Raises:
-        AnalysisError: NOT_SUPPORTED, naming the column, for values that no SQL type holds; DUPLICATE_COLUMN_NAME.
-        ExecutionError: what Spark raised.
+        AnalysisError: NOT_SUPPORTED for a column whose values have no SQL type; DUPLICATE_COLUMN_NAME.
+        ExecutionError: Spark's error.
     """
     return read_frame(name, collected(frame) if is_spark_frame(frame) else frame).whole()
 
 
 def spark_columns(name: str, frame: Any) -> FrameTable:
-    """Return the columns of one of Spark's frames with their SQL types; no row is computed."""
+    """Return the columns of a Spark frame with SQL types, without computing rows."""
     from rowmerge_nb.engine.spark.spark_types import from_spark_type
 
-    def column(label: str, kind: Any) -> tuple[Type, None] | AnalysisError:
+    def column(label: str, spark_type: Any) -> tuple[Type, None] | AnalysisError:
         try:
-            return from_spark_type(kind), None
+            return from_spark_type(spark_type), None
         except _FAILURES as error:
             return _untyped(name, label, error)
 
     with interrupts_afterwards():
         fields = [(field.name, field.dataType) for field in frame.schema.fields]
-    return _table(name, [(label, partial(column, label, kind)) for label, kind in fields], None)
+    return _table(name, [(label, partial(column, label, spark_type)) for label, spark_type in fields], None)
 
 
 def _table(name: str, columns: list[tuple[str, Callable[[], Any]]], rows: int | None) -> FrameTable:
-    """Put columns together; of several of one name none can be meant.
-
-    Args:
-        name: what the frame is called.
-        columns: their names, and what gives the type and values of each, or its error.
-        rows: how many rows there are; None where they are not read.
-    """
     counts = Counter(column.lower() for column, _ in columns)
-    found: dict[str, ColumnMetadata] = {}
+    metadata: dict[str, ColumnMetadata] = {}
     values: list[Any] = []
-    refused: dict[str, AnalysisError] = {}
+    errors: dict[str, AnalysisError] = {}
     for column, read in columns:
-        if column.lower() in found:
+        if column.lower() in metadata:
             continue
-        given = _repeated(name, column) if counts[column.lower()] > 1 else read()
-        if isinstance(given, AnalysisError):
-            refused[column], given = given, (UNKNOWN, pa.chunked_array([pa.nulls(rows or 0)]))
-        kind, array = given
-        comment = refused[column].message if column in refused else None
-        found[column.lower()] = ColumnMetadata(column, kind, comment=comment)
+        result = _repeated(name, column) if counts[column.lower()] > 1 else read()
+        if isinstance(result, AnalysisError):
+            errors[column], result = result, (UNKNOWN, pa.chunked_array([pa.nulls(rows or 0)]))
+        sql_type, array = result
+        comment = errors[column].message if column in errors else None
+        metadata[column.lower()] = ColumnMetadata(column, sql_type, comment=comment)
         values.append(array)
-    table = None if rows is None else pa.table(values, names=[column.name for column in found.values()])
-    return FrameTable(tuple(found.values()), table, refused)
+    table = None if rows is None else pa.table(values, names=[column.name for column in metadata.values()])
+    return FrameTable(tuple(metadata.values()), table, errors)
 
 
 def _repeated(name: str, column: str) -> AnalysisError:
@@ -163,14 +156,13 @@ def _repeated(name: str, column: str) -> AnalysisError:
 
 
 def _column(name: str, column: str, read: Callable[[], tuple[Type, pa.ChunkedArray]]) -> Any:
-    """Return the type and the values of a column, or the error that refuses it."""
     try:
         return read()
     except RefusedValueError as error:
-        shown = repr(error.value)
-        shown = shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}…"
+        display_value = repr(error.value)
+        display_value = display_value if len(display_value) <= _LONGEST_VALUE else f"{display_value[:_LONGEST_VALUE]}…"
         return AnalysisError(
-            f"Row {error.row} of column '{column}' of DataFrame '{name}' has {shown}, which is not taken: {error.reason}",
+            f"Row {error.row} of column '{column}' of DataFrame '{name}' has {display_value}, which is not taken: {error.reason}",
             code="NOT_SUPPORTED",
             hint="Rows are counted from 0. Change the value, or cast or drop the column.",
         )
@@ -185,7 +177,6 @@ def _untyped(name: str, column: str, error: Exception) -> AnalysisError:
 
 
 def _reason(error: Exception) -> str:
-    """Return what an error says; the arguments of an error of encoding have the very characters that cannot be written."""
     return str(error) if isinstance(error, UnicodeError) else " ".join(map(str, error.args))
 
 
@@ -201,7 +192,6 @@ def _refuse_frame(name: str, error: Exception) -> NoReturn:
 
 
 def _sources(frame: Any) -> tuple[list[_Column], int]:
-    """Return what reads each column of a frame, and how many rows it has."""
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(frame, pandas.DataFrame):
         labels = enumerate(frame.columns)
@@ -240,7 +230,6 @@ def _pandas_values(series: Any) -> tuple[Type, pa.ChunkedArray]:
 
 
 def _categories(categories: Any, codes: Any) -> tuple[Type, pa.ChunkedArray]:
-    """Return the values of a column of categories that are Python objects."""
     try:
         kind, values = exact_objects(categories, pandas=True)
     except RefusedValueError as error:
@@ -251,7 +240,7 @@ def _categories(categories: Any, codes: Any) -> tuple[Type, pa.ChunkedArray]:
 
 def _polars_values(series: Any) -> tuple[Type, pa.ChunkedArray]:
     if str(series.dtype) == "Object":
-        # Polars hands on the addresses of such values as bytes.
+        # Polars would export the addresses of such values as bytes.
         raise TypeError("it is of Polars' type Object")
     return exact_values(pa.chunked_array(series))
 
@@ -263,12 +252,10 @@ def _listed_values(values: Any) -> tuple[Type, pa.ChunkedArray]:
 
 
 def _text(label: Any) -> str:
-    """Return the name of a column as text; half of a surrogate pair is written as an escape."""
     return str(label).encode("utf-8", "backslashreplace").decode()
 
 
 def _is_object(kind: Any) -> bool:
-    """Return whether values of one of NumPy's types are Python objects."""
     return isinstance(kind, np.dtype) and kind.kind == "O"
 
 

@@ -1,4 +1,4 @@
-"""An engine's catalogs: the connectors by name, the tables in memory and what they were made of, views, and copies."""
+"""An engine's catalogs: connectors by name, tables in memory, views, and copies."""
 
 from __future__ import annotations
 
@@ -38,18 +38,10 @@ TableName = tuple[str, str, str]
 
 
 class Catalogs:
-    """The catalogs of one engine; ``memory`` is always there.
+    """The catalogs of one engine, always including ``memory``.
 
     Args:
-        catalog: the default catalog.
-        schema: the default schema.
-        spark: gives the Spark session; not called before rows are needed.
-
-    Attributes:
-        connectors: the connectors by their catalogs' names.
-        memory: the connector of the catalog ``memory``.
-        views: the views of all catalogs.
-        default: the default catalog and schema.
+        spark: returns the Spark session; called only when rows are needed.
     """
 
     def __init__(self, catalog: str, schema: str, spark: Callable[[], Any]) -> None:
@@ -69,14 +61,14 @@ class Catalogs:
         """Add a catalog.
 
         Raises:
-            ConnectorError: ALREADY_EXISTS if there is a catalog of that name.
-            RowMergeError: INVALID_ARGUMENTS if that is no name, or no connector.
+            ConnectorError: ALREADY_EXISTS if the name is taken.
+            RowMergeError: INVALID_ARGUMENTS for an invalid name or connector.
         """
-        checked(name, "name", lambda given: isinstance(given, str) and bool(given), "the name of a catalog")
+        checked(name, "name", lambda argument: isinstance(argument, str) and bool(argument), "the name of a catalog")
         checked(
             connector,
             "connector",
-            lambda given: hasattr(given, "begin_transaction") and not isinstance(given, type),
+            lambda argument: hasattr(argument, "begin_transaction") and not isinstance(argument, type),
             "a connector, as IcebergConnector('warehouse')",
         )
         if name.lower() in self.connectors:
@@ -88,11 +80,11 @@ class Catalogs:
         self.connectors[name.lower()] = connector
 
     def with_copies(self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]) -> Catalogs:
-        """Return the same catalogs and further ones, with tables in whose place others are read and changed.
+        """Return these catalogs with further ones, and with tables replaced by copies.
 
         Args:
             connectors: the further catalogs.
-            copies: full names of tables, and of those that are taken instead.
+            copies: full names of tables, to those of their copies.
         """
         twin = copy.copy(self)
         twin.connectors = {**self.connectors, **connectors}
@@ -102,11 +94,11 @@ class Catalogs:
 
     @property
     def time_zone(self) -> str:
-        """The time zone of the session, by its canonical name."""
+        """The session's time zone by its canonical name."""
         return self.settings.get(TIME_ZONE, "UTC")
 
     def close(self) -> dict[str, Exception]:
-        """Free what the connectors hold; give what went wrong, by what could not be closed."""
+        """Close the connectors, and return the errors by what could not be closed."""
         failures: dict[str, Exception] = {}
         for name, connector in self.connectors.items():
             try:
@@ -128,7 +120,7 @@ class Catalogs:
         not_null: Sequence[str],
         check_constraints: Sequence[str],
     ) -> None:
-        """Make a table in memory out of a DataFrame, or replace one; see `rowmerge_nb.engine.engine.Engine.register`."""
+        """Create or replace a table in memory from a DataFrame; see `rowmerge_nb.engine.engine.Engine.register`."""
         checked(name, "name", str, "'table' or 'schema.table'")
         checked(bucket_count, "bucket_count", (int, type(None)), "a whole number")
         schema, table = self._memory_name(name)
@@ -166,7 +158,6 @@ class Catalogs:
         self._registered[f"memory.{schema}.{table}"] = identity
 
     def _check_constraints(self, metadata: ConnectorTableMetadata) -> None:
-        """Read the CHECK constraints of a table in memory that is to be made: each must be a condition over its columns."""
         checks = tuple(metadata.properties["check_constraints"])
         if not checks:
             return
@@ -182,7 +173,6 @@ class Catalogs:
             transaction.rollback()
 
     def _memory_name(self, name: str) -> tuple[str, str]:
-        """Split the name of a table in memory into schema and table."""
         parts = str(name).lower().split(".")
         if len(parts) == 3 and parts[0] == "memory":
             parts = parts[1:]
@@ -196,7 +186,7 @@ class Catalogs:
         """Complete a name of one to three parts by the default catalog and schema.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS for more parts, and for what is no name.
+            RowMergeError: INVALID_ARGUMENTS for an invalid name.
         """
         parts = checked_name(name, "name", "table").lower().split(".")
         if len(parts) > 3:
@@ -211,12 +201,12 @@ class Catalogs:
     def transaction(
         self, options: Options, changes: str = "", explicit: ExplicitTransaction | None = None
     ) -> StatementTransaction:
-        """Begin a statement's dealings with connectors.
+        """Begin a statement's transaction.
 
         Args:
-            options: how the statement is run.
-            changes: the catalog that it changes, whose calls are those that a fault counts; ``""`` for all.
-            explicit: the transaction of several statements in which it reads; None for one of its own.
+            options: the statement's options.
+            changes: the changed catalog, whose calls a fault counts; ``""`` for all.
+            explicit: the surrounding explicit transaction, if any.
         """
         properties: dict[str, Any] = {"era": str(options.era)}
         if options.paradigm is not None:
@@ -231,12 +221,12 @@ class Catalogs:
         namespace: Mapping[str, Any],
         versions: Mapping[TableName, ConnectorTableVersion] | None = None,
     ) -> StatementTables:
-        """Return what looks tables up for one statement.
+        """Return the table resolver of one statement.
 
         Args:
             transaction: the statement's transaction.
             namespace: DataFrames that the statement may name.
-            versions: the versions of tables that are meant where the statement names none.
+            versions: the versions of tables without one in the statement.
         """
         return StatementTables(
             transaction,
@@ -252,18 +242,18 @@ class Catalogs:
         )
 
     def store(self, name: TableName | None) -> str:
-        """Return the kind of store that a table is in; ``""`` for no table, and for a DataFrame of the notebook."""
+        """Return the type of a table's store; ``""`` for DataFrames and missing tables."""
         return self.connectors[name[0]].name if name and name[0] in self.connectors else ""
 
     def metadata(self, name: TableName, options: Options) -> ConnectorTableMetadata | None:
-        """Return a table's columns and properties; None if there is no such table.
+        """Return a table's columns and properties; None if it does not exist.
 
         Args:
             name: the table.
-            options: those of the transaction in which it is looked up.
+            options: the transaction's options.
 
         Raises:
-            ConnectorError: CATALOG_NOT_FOUND if there is no such catalog.
+            ConnectorError: CATALOG_NOT_FOUND.
         """
         if name[0] not in self.connectors:
             raise ConnectorError(
@@ -278,7 +268,7 @@ class Catalogs:
             transaction.rollback()
 
     def rows(self, name: TableName | None, options: Options, version: ConnectorTableVersion | None, most: int) -> pa.Table | None:
-        """Read a table as any reader would after the commit; None if it has more rows than are wanted. See `row_count`."""
+        """Read a table like any reader after the commit; None above the row limit. See `row_count`."""
         if name is None:
             return None
         transaction = self.transaction(options)
@@ -309,15 +299,15 @@ class Catalogs:
         return handle
 
     def row_count(self, name: TableName | None, options: Options, version: ConnectorTableVersion | None) -> int | None:
-        """Ask for a table's rows in a transaction of its own, as any reader would after the commit.
+        """Count a table's rows in a new transaction, like any reader after the commit.
 
         Args:
             name: the table.
-            options: those of the transaction.
-            version: the version that was committed, others may have come since; None where the connector keeps no versions.
+            options: the transaction's options.
+            version: the committed version, since others may follow; None without versions.
 
         Raises:
-            ConnectorError: TABLE_NOT_FOUND, the version is not there; and whatever else the connector raises.
+            ConnectorError: TABLE_NOT_FOUND if the version does not exist; and other errors of the connector.
         """
         if name is None:
             return None

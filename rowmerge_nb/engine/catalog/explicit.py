@@ -1,7 +1,7 @@
-"""What START TRANSACTION begins: catalogs that stay open from statement to statement until COMMIT or ROLLBACK, so that reads see one version.
+"""Explicit transactions: catalogs stay open from START TRANSACTION to COMMIT or ROLLBACK, so that reads see one version.
 
-A table is that of its first look-up, and so is a view: the connector is asked once, and its handle names the version. No statement
-writes meanwhile. As in Trino, one that fails ends the transaction for all that follows but ROLLBACK and COMMIT.
+Tables and views are those of the first look-up: the connector is called once, and its handle names the version. No statement
+writes. As in Trino, a failed statement aborts the transaction: only ROLLBACK and COMMIT may follow.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _AFTERWARDS: Final = (
 
 
 class _RepeatableMetadata:
-    """A catalog's metadata that gives a table or view as it was at the first look-up."""
+    """A catalog's metadata that caches the first look-up of tables and views."""
 
     def __init__(self, metadata: ConnectorMetadata) -> None:
         self._metadata = metadata
@@ -37,13 +37,11 @@ class _RepeatableMetadata:
         return getattr(self._metadata, name)
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorTableHandle | None:
-        """Return a table's handle, which names the version."""
         if name not in self._tables:
             self._tables[name] = self._metadata.get_table_handle(session, name)
         return self._tables[name]
 
     def get_view(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorViewDefinition | None:
-        """Return a view."""
         if name not in self._views:
             self._views[name] = self._metadata.get_view(session, name)
         return self._views[name]
@@ -54,11 +52,11 @@ class ExplicitTransaction:
     """One transaction of several statements.
 
     Args:
-        read_only: READ ONLY was said.
-        isolation: the level that was asked for; ``""`` for none.
+        read_only: READ ONLY.
+        isolation: the requested level, or ``""``.
 
     Attributes:
-        aborted: a statement has failed in it.
+        aborted: a statement in it has failed.
     """
 
     read_only: bool = False
@@ -67,7 +65,7 @@ class ExplicitTransaction:
     _open: dict[str, OpenCatalog] = field(default_factory=dict)
 
     def opened(self, catalog: str, connector: Connector) -> OpenCatalog:
-        """Return a catalog, opened with the first statement that names it."""
+        """Return a catalog, opened at first use."""
         if catalog not in self._open:
             if self.isolation == "SERIALIZABLE":
                 raise ConnectorError(
@@ -85,7 +83,7 @@ class ExplicitTransaction:
         return self._open[catalog]
 
     def check_open(self) -> None:
-        """Refuse a statement where one before it has failed."""
+        """Reject a statement in an aborted transaction."""
         if self.aborted:
             raise ConnectorError(
                 "Current transaction is aborted, commands ignored until end of transaction block",
@@ -94,7 +92,7 @@ class ExplicitTransaction:
             )
 
     def refuse_write(self, kind: str, catalog: str, connector: Connector) -> NoReturn:
-        """Refuse a statement that writes, by the error that its connector has for it."""
+        """Raise the connector's error for a writing statement."""
         if self.read_only:
             raise ConnectorError("Cannot execute write in a read-only transaction", code="READ_ONLY_VIOLATION", hint=_AFTERWARDS)
         error = connector.refused_in_transaction(catalog, kind)
@@ -102,7 +100,7 @@ class ExplicitTransaction:
         raise error
 
     def abort(self) -> None:
-        """Release what is open, after a failure; an interrupt waits until it is."""
+        """Release open catalogs after a failure; interrupts are deferred meanwhile."""
         self.aborted = True
         to_its_end(self._roll_back)
 
@@ -113,18 +111,18 @@ class ExplicitTransaction:
                 opened.connector.rollback(opened.handle)
 
     def commit(self) -> None:
-        """End all catalogs' transactions; what is raised first is raised when all have been ended."""
+        """End all catalogs' transactions, then raise the first error."""
         failures: list[tuple[str, Exception]] = []
         try:
-            for catalog, opened in list(self._open.items()):
+            for catalog, open_catalog in list(self._open.items()):
                 try:
-                    opened.connector.commit(opened.handle)
+                    open_catalog.connector.commit(open_catalog.handle)
                 except Exception as error:  # noqa: BLE001 - the others are ended all the same; it is raised below
                     failures.append((catalog, error))
                 else:
                     del self._open[catalog]
         finally:
-            # What could not be committed, or was not before an interrupt came.
+            # Catalogs that failed to commit, or were not reached before an interrupt.
             to_its_end(self._roll_back)
         if failures:
             catalog, first = failures[0]
@@ -137,30 +135,30 @@ class ExplicitTransaction:
 
 @dataclass
 class TransactionManager:
-    """The transaction of several statements that an engine is in.
+    """An engine's explicit transaction.
 
     Attributes:
-        current: that transaction; None where every statement has one of its own.
+        current: the transaction, if any.
     """
 
     current: ExplicitTransaction | None = None
 
     def start(self, statement: StartTransaction) -> None:
-        """Begin one.
+        """Begin a transaction.
 
         Raises:
-            ConnectorError: NOT_SUPPORTED within one.
+            ConnectorError: NOT_SUPPORTED within a transaction.
         """
         if self.current is not None:
             raise ConnectorError("Nested transactions not supported", code="NOT_SUPPORTED", hint="COMMIT or ROLLBACK first.")
         self.current = ExplicitTransaction(statement.read_only, statement.isolation)
 
     def commit(self) -> None:
-        """End it.
+        """End the transaction in any case.
 
         Raises:
-            ConnectorError: NOT_IN_TRANSACTION, TRANSACTION_ALREADY_ABORTED if a statement has failed in it, TRANSACTION_CONFLICT if a store that
-                keeps no versions was changed meanwhile. It is ended in any case.
+            ConnectorError: NOT_IN_TRANSACTION, TRANSACTION_ALREADY_ABORTED, or TRANSACTION_CONFLICT if a store without versions
+                has changed meanwhile.
         """
         ended = self._ended()
         if ended.aborted:
@@ -172,16 +170,16 @@ class TransactionManager:
         ended.commit()
 
     def rollback(self) -> None:
-        """End it, whatever has happened in it; NOT_IN_TRANSACTION where there is none."""
+        """End the transaction; raises NOT_IN_TRANSACTION without one."""
         self._ended().abort()
 
     def close(self) -> None:
-        """End it, if there is one."""
+        """End the transaction, if any."""
         if self.current is not None:
             self.rollback()
 
     def failed(self) -> None:
-        """End it for all that follows: a statement has failed."""
+        """Abort the transaction after a failed statement."""
         if self.current is not None:
             self.current.abort()
 

@@ -1,6 +1,6 @@
-"""A connector around any other: it keeps a diary of the contract's calls, and fails where it is told to.
+"""A connector wrapper that records contract calls and injects faults.
 
-What travels to tasks is wrapped too (`rowmerge_nb.engine.tasks.task_faults`), so a fault can strike in a worker.
+Objects for tasks are wrapped too (`rowmerge_nb.engine.tasks.task_faults`), so that faults can occur in workers.
 """
 
 from __future__ import annotations
@@ -31,14 +31,11 @@ if TYPE_CHECKING:
 
 
 class FaultyConnector(Connector):
-    """Any connector, watched, with a fault to come.
+    """A connector with an injected fault.
 
     Args:
-        connector: the connector; whatever it has beyond the contract is reached through this one.
-        fault: what goes wrong; None for nothing. May be assigned anew between statements.
-
-    Attributes:
-        fault: as above.
+        connector: the wrapped connector, whose other attributes are delegated.
+        fault: the fault; None for none. May be reassigned between statements.
 
     >>> from rowmerge_nb.connectors.memory.connector import MemoryConnector
     >>> connector = FaultyConnector(MemoryConnector(), Fault("begin_transaction"))
@@ -66,27 +63,27 @@ class FaultyConnector(Connector):
 
     @property
     def checked_after_commit(self) -> bool:  # type: ignore[override]
-        """What the connector says."""
+        """The wrapped connector's value."""
         return self.connector.checked_after_commit
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The name of the connector that is wrapped."""
+        """The wrapped connector's name."""
         return self.connector.name
 
     @property
     def calls(self) -> list[str]:
-        """The names of all calls so far, in the order in which they were made, those of tasks included."""
+        """The names of all calls, in order, including those of tasks."""
         return self._diary.read_text().split()
 
     def forget(self) -> None:
-        """Begin a new diary."""
+        """Clear the recorded calls."""
         self._diary.write_text("")
         self._watch.strikes.write_text("")
 
     @property
     def strikes(self) -> int:
-        """How often the fault has come into play since the diary was begun, in tasks too."""
+        """How often the fault has occurred since the last `forget`, including in tasks."""
         return len(self._watch.strikes.read_text().split())
 
     @property
@@ -109,17 +106,17 @@ class FaultyConnector(Connector):
         return handle
 
     def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
-        """Return the error of the connector that is wrapped."""
+        """Return the wrapped connector's error."""
         return self.connector.refused_in_transaction(catalog, kind)
 
     @property
     def commits_in_finish(self) -> bool:  # type: ignore[override]
-        """As the connector that is wrapped says."""
+        """The wrapped connector's value."""
         return self.connector.commits_in_finish
 
     @property
     def commits_in_thread(self) -> bool:  # type: ignore[override]
-        """As the connector that is wrapped says."""
+        """The wrapped connector's value."""
         return self.connector.commits_in_thread
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
@@ -157,36 +154,36 @@ class FaultyConnector(Connector):
         return provider
 
     def get_table_properties(self) -> Mapping[str, Any]:
-        """Return the table properties of the connector that is wrapped."""
+        """Return the wrapped connector's table properties."""
         return self.connector.get_table_properties()
 
     @property
     def shared_directory(self) -> Path | None:
-        """The directory of the connector that is wrapped."""
+        """The wrapped connector's directory."""
         return self.connector.shared_directory
 
     def get_procedures(self) -> Sequence[Procedure]:
-        """Return the procedures of the connector that is wrapped."""
+        """Return the wrapped connector's procedures."""
         return self.connector.get_procedures()
 
     def get_table_procedures(self) -> Sequence[TableProcedure]:
-        """Return the procedures of tables of the connector that is wrapped."""
+        """Return the wrapped connector's table procedures."""
         return self.connector.get_table_procedures()
 
     def orphans(self) -> Sequence[Orphan]:
-        """List what the connector that is wrapped lists."""
+        """List the wrapped connector's orphans."""
         return self.connector.orphans()
 
     def remove_orphans(self) -> Sequence[Orphan]:
-        """Let the wrapped connector remove it."""
+        """Remove the wrapped connector's orphans."""
         return self.connector.remove_orphans()
 
     def orphan_problems(self) -> Sequence[str]:
-        """Return what the connector that is wrapped has left out."""
+        """Return the wrapped connector's problems."""
         return self.connector.orphan_problems()
 
     def close(self) -> None:
-        """Close the connector that is wrapped."""
+        """Close the wrapped connector."""
         self.connector.close()
 
 
@@ -196,11 +193,11 @@ def _lost(message: str) -> RowMergeError:
 
 @dataclass
 class StatementFault:
-    """The fault that one statement is given, and what came of it.
+    """One statement's fault, and its effect.
 
     Args:
-        fault: what goes wrong, and when.
-        catalog: whose calls are counted: the catalog that the statement changes; ``""`` for all, of a statement that changes none.
+        fault: the fault and its condition.
+        catalog: the changed catalog, whose calls are counted; ``""`` for all.
     """
 
     fault: Fault
@@ -208,7 +205,7 @@ class StatementFault:
     _around: dict[str, FaultyConnector] = field(default_factory=dict)
 
     def around(self, catalog: str, connector: Connector) -> Connector:
-        """Return the connector that is used in place of a catalog's own."""
+        """Return the wrapper of a catalog's connector."""
         if self.catalog not in {"", catalog}:
             return connector
         if catalog not in self._around:
@@ -216,14 +213,14 @@ class StatementFault:
         return self._around[catalog]
 
     def _as_it_strikes(self, connector: Connector) -> Fault:
-        """Return the fault: once the call that makes the change last has done its work, an error of it is a lost answer."""
+        """Return the fault as a lost answer if it follows a committing call."""
         fault = self.fault
         lasting = fault.step.startswith("finish_") if connector.commits_in_finish else fault.step == "commit"
         return replace(fault, error=_lost) if lasting and fault.after and fault.error is InjectedFault else fault
 
     @property
     def told(self) -> str:
-        """What came of it, as a sentence."""
+        """The effect, as a sentence."""
         if strikes := sum(connector.strikes for connector in self._around.values()):
             often = f", {plural(strikes, 'time')}" if strikes > 1 else ""
             return f"Injected fault ({self.fault.text}): {self.fault.what}{often}"

@@ -1,4 +1,4 @@
-"""Arrow arrays of any type as the arrays that carry SQL's types: every value exactly, or an error."""
+"""Conversion of Arrow arrays to SQL's Arrow types: every value exactly, or an error."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class RefusedValueError(Exception):
     """A value that no SQL type holds exactly.
 
     Args:
-        row: the row of the value, counted from 0.
+        row: its row, from 0.
         value: the value.
-        reason: why it is refused: the second half of a sentence.
+        reason: the second half of a sentence.
     """
 
     def __init__(self, row: int, value: object, reason: str) -> None:
@@ -34,119 +34,108 @@ class RefusedValueError(Exception):
 
 
 def exact_values(column: pa.ChunkedArray) -> tuple[Type, pa.ChunkedArray]:
-    """Return the SQL type of a column, and its values in the Arrow type that carries it.
+    """Return a column's SQL type, and its values in that type's Arrow type.
 
-    A chunk that fails is halved until the value remains that is refused; so a chunk too large for 32-bit offsets becomes smaller ones.
+    A failing chunk is halved until one value remains, which also makes chunks small enough for 32-bit offsets.
 
     Raises:
-        TypeError: no SQL type holds the column.
+        TypeError: no SQL type fits the column.
         RefusedValueError: the first value that the type does not hold exactly.
 
     >>> kind, values = exact_values(pa.chunked_array([pa.array([1, 2], pa.uint8())]))
     >>> str(kind), str(values.type)
     ('smallint', 'int16')
     """
-    kind = from_arrow(column.type)
+    sql_type = from_arrow(column.type)
     _check_names(column.type)
-    if column.type.equals(kind.arrow) and not pa.types.is_nested(column.type) and not pa.types.is_time(column.type):
-        return kind, column
+    if column.type.equals(sql_type.arrow) and not pa.types.is_nested(column.type) and not pa.types.is_time(column.type):
+        return sql_type, column
     chunks: list[pa.Array] = []
     row = 0
     for chunk in column.chunks:
-        chunks += _exact_chunks(chunk, kind.arrow, row)
+        chunks += _exact_chunks(chunk, sql_type.arrow, row)
         row += len(chunk)
-    return kind, pa.chunked_array(chunks, type=kind.arrow)
+    return sql_type, pa.chunked_array(chunks, type=sql_type.arrow)
 
 
-def _exact_chunks(array: pa.Array, wanted: pa.DataType, row: int) -> list[pa.Array]:
+def _exact_chunks(array: pa.Array, target: pa.DataType, row: int) -> list[pa.Array]:
     try:
-        return [_exact(array, wanted)]
+        return [_exact(array, target)]
     except (pa.ArrowInvalid, pa.ArrowCapacityError, OverflowError) as error:
         if len(array) <= 1:
             raise RefusedValueError(row, _shown(array), str(error)) from error
     half = len(array) // 2
-    return [*_exact_chunks(array[:half], wanted, row), *_exact_chunks(array[half:], wanted, row + half)]
+    return [*_exact_chunks(array[:half], target, row), *_exact_chunks(array[half:], target, row + half)]
 
 
 def _shown(array: pa.Array) -> object:
-    """Return the one value of an array as Python has it; as text where Python has none."""
     try:
         return array[0].as_py()
     except (ValueError, OverflowError, pa.ArrowException):
         return array[0]
 
 
-def _exact(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Convert an array into a type, structs field by field in order; names of fields do not matter.
-
-    Raises:
-        pyarrow.ArrowInvalid: a value does not fit.
-    """
-    kind = array.type
-    if isinstance(kind, pa.BaseExtensionType):
-        return _exact_extension(array, wanted)
-    if pa.types.is_dictionary(kind):
-        return _exact_dictionary(array, wanted)
-    if pa.types.is_run_end_encoded(kind):
-        return _exact_runs(array, wanted)
-    if pa.types.is_struct(wanted):
-        # Flattened fields are NULL where their row is: what is hidden there is no value.
-        fields = [_exact(field, wanted.field(index).type) for index, field in enumerate(array.flatten())]
-        return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=array.is_null())
-    if pa.types.is_map(wanted):
-        return _exact_map(array, wanted)
-    if pa.types.is_list(wanted):
-        elements = _exact(pc.list_flatten(array), wanted.value_type)
+def _exact(array: pa.Array, target: pa.DataType) -> pa.Array:
+    source = array.type
+    if isinstance(source, pa.BaseExtensionType):
+        return _exact_extension(array, target)
+    if pa.types.is_dictionary(source):
+        return _exact_dictionary(array, target)
+    if pa.types.is_run_end_encoded(source):
+        return _exact_runs(array, target)
+    if pa.types.is_struct(target):
+        # Flattening makes fields of NULL rows NULL, which hides invalid values.
+        fields = [_exact(field, target.field(index).type) for index, field in enumerate(array.flatten())]
+        return pa.StructArray.from_arrays(fields, fields=list(target), mask=array.is_null())
+    if pa.types.is_map(target):
+        return _exact_map(array, target)
+    if pa.types.is_list(target):
+        elements = _exact(pc.list_flatten(array), target.value_type)
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
-        return pa.ListArray.from_arrays(_offsets(lengths), elements, type=wanted, mask=array.is_null())
-    if pa.types.is_time(wanted):
+        return pa.ListArray.from_arrays(_offsets(lengths), elements, type=target, mask=array.is_null())
+    if pa.types.is_time(target):
         _check_clocks(array)
-    return array.cast(wanted)
+    return array.cast(target)
 
 
-def _exact_dictionary(array: pa.DictionaryArray, wanted: pa.DataType) -> pa.Array:
+def _exact_dictionary(array: pa.DictionaryArray, target: pa.DataType) -> pa.Array:
     try:
         decoded = array.dictionary_decode()
     except pa.ArrowNotImplementedError:
-        # Arrow does not pick views, as categories of Polars are: these are made texts before.
-        return _exact(array.dictionary, wanted).take(array.indices)
-    return _exact(decoded, wanted)
+        # Arrow cannot take from views, such as Polars' categories: convert them to strings first.
+        return _exact(array.dictionary, target).take(array.indices)
+    return _exact(decoded, target)
 
 
-def _exact_runs(array: pa.RunEndEncodedArray, wanted: pa.DataType) -> pa.Array:
+def _exact_runs(array: pa.RunEndEncodedArray, target: pa.DataType) -> pa.Array:
     rows = np.arange(array.offset, array.offset + len(array))
     runs = np.searchsorted(array.run_ends.to_numpy(), rows, side="right")
     first, behind = (int(runs[0]), int(runs[-1]) + 1) if len(runs) else (0, 0)
-    return _exact(array.values[first:behind], wanted).take(pa.array(runs - first))
+    return _exact(array.values[first:behind], target).take(pa.array(runs - first))
 
 
-def _exact_extension(array: pa.ExtensionArray, wanted: pa.DataType) -> pa.Array:
+def _exact_extension(array: pa.ExtensionArray, target: pa.DataType) -> pa.Array:
     if array.type.extension_name == "arrow.uuid":
         return uuid_texts(array.storage)
     if array.type.extension_name == "arrow.bool8":
         return pc.not_equal(array.storage, 0)
-    return _exact(array.storage, wanted)
+    return _exact(array.storage, target)
 
 
-def _exact_map(array: pa.MapArray, wanted: pa.DataType) -> pa.Array:
+def _exact_map(array: pa.MapArray, target: pa.DataType) -> pa.Array:
     offsets = array.offsets.to_numpy()
     entries = slice(int(offsets[0]), int(offsets[-1])) if len(offsets) else slice(0, 0)
-    keys, items = _exact(array.keys[entries], wanted.key_type), _exact(array.items[entries], wanted.item_type)
+    keys, items = _exact(array.keys[entries], target.key_type), _exact(array.items[entries], target.item_type)
     places = pa.array(offsets - entries.start, pa.int32())
-    return pa.MapArray.from_arrays(places, keys, items, type=wanted, mask=array.is_null())
+    return pa.MapArray.from_arrays(places, keys, items, type=target, mask=array.is_null())
 
 
 def _offsets(lengths: np.ndarray) -> pa.Array:
-    """Return the offsets of lists that follow each other.
-
-    Raises:
-        pyarrow.ArrowInvalid: there are more elements than 32-bit offsets count.
-    """
     return pa.array(np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))).cast(pa.int32())
 
 
 def _check_clocks(array: pa.Array) -> None:
-    """Refuse a time of day that no clock shows: Arrow's times are numbers, whatever these are."""
+    """Reject times outside of a day, which Arrow permits."""
     unit = array.type.unit
     ticks = array.cast(pa.int32() if unit in {"s", "ms"} else pa.int64())
     bounds = pc.min_max(ticks)
@@ -155,10 +144,9 @@ def _check_clocks(array: pa.Array) -> None:
         raise pa.ArrowInvalid("no clock shows that time")
 
 
-def _check_names(kind: pa.DataType) -> None:
-    """Refuse rows that have two fields of one name, at any depth."""
-    names = [field.name.lower() for field in kind if field.name] if pa.types.is_struct(kind) else []
+def _check_names(arrow_type: pa.DataType) -> None:
+    names = [field.name.lower() for field in arrow_type if field.name] if pa.types.is_struct(arrow_type) else []
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise TypeError(f"its rows have two fields named '{repeated}' (names are compared without case)")
-    for index in range(kind.num_fields):
-        _check_names(kind.field(index).type)
+    for index in range(arrow_type.num_fields):
+        _check_names(arrow_type.field(index).type)

@@ -1,4 +1,4 @@
-"""The rows of a catalog's ``information_schema``: what the connector tells of its schemas, tables, columns and views."""
+"""The rows of ``information_schema``, computed from a connector's schemas, tables, columns and views."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Row = tuple[Any, ...]
 
 
 def information_rows(table: str, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, views: Views) -> pa.Table:
-    """Return the rows of one of its tables, as the statement's transaction sees the catalog.
+    """Return the rows of a table, as the statement's transaction sees the catalog.
 
     Args:
-        table: which: a name of `rowmerge_nb.spi.information_schema.TABLES`.
-        catalog: the catalog that it tells of.
-        metadata: the catalog's metadata.
+        table: a name of `rowmerge_nb.spi.information_schema.TABLES`.
+        catalog: the catalog.
+        metadata: its metadata.
         session: the statement's session.
         views: the views of all catalogs.
     """
@@ -37,24 +37,13 @@ def information_rows(table: str, catalog: str, metadata: ConnectorMetadata, sess
 
 
 class _CatalogView:
-    """One catalog, as a transaction sees it.
-
-    Args:
-        name: its name.
-        metadata: its metadata.
-        session: the statement's session.
-        views: the views of all catalogs.
-    """
-
     def __init__(self, name: str, metadata: ConnectorMetadata, session: ConnectorSession, views: Views) -> None:
         self.name, self._metadata, self._session, self._views = name, metadata, session, views
 
     def schemas(self) -> Sequence[str]:
-        """Return the names of its schemas, sorted."""
         return sorted({*self._metadata.list_schemas(self._session), INFORMATION_SCHEMA})
 
     def relations(self) -> Iterator[tuple[SchemaTableName, str]]:
-        """Yield all tables and views, each with what ``information_schema`` calls its kind."""
         for table in TABLES:
             yield SchemaTableName(INFORMATION_SCHEMA, table), "BASE TABLE"
         for name in self._metadata.list_tables(self._session):
@@ -62,22 +51,22 @@ class _CatalogView:
         for name in self._views.names(self.name, self._metadata, self._session):
             yield name, "VIEW"
 
-    def columns_of(self, name: SchemaTableName, kind: str) -> Sequence[ColumnMetadata]:
-        """Return the columns of a table or view; none of one that cannot be read."""
+    def columns_of(self, name: SchemaTableName, table_type: str) -> Sequence[ColumnMetadata]:
+        """Return the columns of a table or view; none if it is unreadable."""
         if name.schema == INFORMATION_SCHEMA:
             return TABLES[name.table]
-        if kind == "VIEW":
+        if table_type == "VIEW":
             view = self._views.get(self.name, self._metadata, self._session, name)
             return () if view is None else view.columns
-        known = self._known(name)
-        return () if known is None else known.columns
+        table_metadata = self._known(name)
+        return () if table_metadata is None else table_metadata.columns
 
     def _known(self, name: SchemaTableName) -> ConnectorTableMetadata | None:
         try:
             handle = self._metadata.get_table_handle(self._session, name)
             return None if handle is None else self._metadata.get_table_metadata(self._session, handle)
         except RowMergeError:
-            # The other tables are told all the same, as in Trino; a statement on this one says what is wrong with it.
+            # As in Trino, an unreadable table does not hide the others; a statement on it reports the error.
             return None
 
     def _schemata(self) -> Iterator[Row]:
@@ -103,7 +92,6 @@ class _CatalogView:
 
     @classmethod
     def makers(cls) -> Mapping[str, Callable[[_CatalogView], Iterator[Row]]]:
-        """Return what makes the rows of each table."""
         return {"columns": cls._columns, "schemata": cls._schemata, "tables": cls._tables, "views": cls._definitions}
 
 

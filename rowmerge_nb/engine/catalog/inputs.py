@@ -1,4 +1,4 @@
-"""What the engine's façade is handed, and by whom."""
+"""Validation of the engine's arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def statement_text(sql: object) -> str:
-    """Take the text of a statement; INVALID_ARGUMENTS for anything else, SYNTAX_ERROR for half a character, which no store could keep."""
+    """Return a statement's text; INVALID_ARGUMENTS for other types, SYNTAX_ERROR for lone surrogates, which stores cannot hold."""
     if not isinstance(sql, str):
         raise RowMergeError(
             f"A statement is a text; this is of type {type(sql).__name__}",
@@ -35,19 +35,19 @@ def statement_text(sql: object) -> str:
 def names_of(
     value: Sequence[str] | str | None, argument: str, form: str = "the name of a column, or a list of such names"
 ) -> tuple[str, ...]:
-    """Take one name or several, or other texts; INVALID_ARGUMENTS for anything else.
+    """Return one or several names as a tuple; INVALID_ARGUMENTS for other types.
 
     >>> names_of("id", "primary_key"), names_of(["a", "b"], "not_null"), names_of(None, "not_null")
     (('id',), ('a', 'b'), ())
     """
     if value is None or isinstance(value, str):
         return (value,) if value else ()
-    given = tuple(checked(value, argument, Iterable, form))
-    return tuple(checked(name, argument, str, form) for name in given)
+    names = tuple(checked(value, argument, Iterable, form))
+    return tuple(checked(name, argument, str, form) for name in names)
 
 
 def user_name() -> str:
-    """Return the name of who works here."""
+    """Return the current user's name."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):

@@ -1,4 +1,4 @@
-"""What statements have left behind in the stores of all catalogs."""
+"""Orphans in the stores of all catalogs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CatalogOrphans:
-    """What was found in one catalog.
+    """The orphans of one catalog.
 
     Args:
-        catalog: the catalog's name.
-        store: its kind of store.
-        orphans: what dead processes have left behind, or what of it was removed.
-        problem: why the store, or a part of it, could not be asked; ``""`` if all of it could.
+        orphans: the orphans found or removed.
+        problem: why the store was not, or not fully, searched; ``""`` if it was.
     """
 
     catalog: str
@@ -41,12 +39,12 @@ class CatalogOrphans:
 
 
 def orphans_of(connectors: Mapping[str, Connector], *, remove: bool) -> list[CatalogOrphans]:
-    """Return what every catalog lists or has removed; a catalog that does not answer does not keep the others from it.
+    """List or remove the orphans of every catalog; a failing catalog does not stop the others.
 
-    A removal in one catalog is not interrupted. A second interrupt, ten seconds after the first, ends it all the same.
+    A removal in one catalog is not interrupted, except by a second interrupt, ten seconds after the first.
 
     Raises:
-        StatementInterrupted: an interrupt came; the message says what was removed before.
+        StatementInterrupted: the user interrupted it; the message says what was removed before.
 
     >>> orphans_of({}, remove=False)
     []
@@ -57,8 +55,8 @@ def orphans_of(connectors: Mapping[str, Connector], *, remove: bool) -> list[Cat
     def report(interrupt: BaseException) -> StatementInterrupted:
         if not remove:
             return StatementInterrupted("The search for leftovers was interrupted; nothing was removed", step="orphans")
-        begun = catalogs[len(answers)] if isinstance(interrupt, WaitEndedError) else ""
-        return _interrupted_removal(answers, catalogs, begun)
+        unfinished = catalogs[len(answers)] if isinstance(interrupt, WaitEndedError) else ""
+        return _interrupted_removal(answers, catalogs, unfinished)
 
     with interrupts_reported(report):
         for catalog in catalogs:
@@ -82,24 +80,17 @@ def _orphans_in(catalog: str, connector: Connector, *, remove: bool) -> CatalogO
         return CatalogOrphans(catalog, connector.name, problem=error_text(error))
 
 
-def _interrupted_removal(answers: Sequence[CatalogOrphans], catalogs: Sequence[str], begun: str) -> StatementInterrupted:
-    """Build the error of a removal that an interrupt has ended.
-
-    Args:
-        answers: what was removed, of the catalogs that have finished.
-        catalogs: all catalogs in their order.
-        begun: the catalog whose removal did not come to its end; "" if there is none.
-    """
+def _interrupted_removal(answers: Sequence[CatalogOrphans], catalogs: Sequence[str], unfinished: str) -> StatementInterrupted:
     count = sum(len(answer.orphans) for answer in answers)
     finished = ", ".join(answer.catalog for answer in answers) or "no catalog"
     words = [f"{plural(count, 'leftover')} removed from {finished}"]
-    if begun:
-        words.append(f"some may be removed from {begun}")
-    if rest := [name for name in catalogs[len(answers) :] if name != begun]:
+    if unfinished:
+        words.append(f"some may be removed from {unfinished}")
+    if rest := [name for name in catalogs[len(answers) :] if name != unfinished]:
         words.append(f"nothing was removed from {', '.join(rest)}")
     return StatementInterrupted(
         f"The removal of leftovers was interrupted: {'; '.join(words)}",
         step="orphans",
-        changed=True if count else None if begun else False,
+        changed=True if count else None if unfinished else False,
         hint="Tables are as they were. engine.orphans() lists what is left.",
     )

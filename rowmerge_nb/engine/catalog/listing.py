@@ -1,4 +1,4 @@
-"""All tables and views of all catalogs, for people and for completion."""
+"""The tables and views of all catalogs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class TableInfo(tuple[str, str, tuple[str, ...], int | None, str]):
-    """A line of `Engine.tables`: qualified name, kind of store, columns, rows where known, paradigm."""
+    """A row of `Engine.tables`: qualified name, type of store, columns, rows if known, paradigm."""
 
     __slots__ = ()
 
 
 def list_tables(connectors: Mapping[str, Connector], views: Views, transaction: StatementTransaction) -> list[TableInfo]:
     """Return the tables and views of all catalogs, as a transaction sees them."""
-    found = []
+    infos = []
     session = transaction.session
     for catalog, connector in sorted(connectors.items()):
         metadata = transaction.metadata(catalog)
@@ -30,21 +30,21 @@ def list_tables(connectors: Mapping[str, Connector], views: Views, transaction: 
             try:
                 handle = metadata.get_table_handle(session, name)
             except RowMergeError:
-                # Other tables of the catalog are listed all the same; a statement on this one tells what is wrong with it.
-                found.append(TableInfo((f"{catalog}.{name}", connector.name, (), None, "")))
+                # An unreadable table does not hide the others; a statement on it reports the error.
+                infos.append(TableInfo((f"{catalog}.{name}", connector.name, (), None, "")))
                 continue
             if handle is None:
                 continue
-            known = metadata.get_table_metadata(session, handle)
-            columns = tuple(f"{c.name} {c.type}{'' if c.nullable else ' not null'}" for c in known.columns)
+            table_metadata = metadata.get_table_metadata(session, handle)
+            columns = tuple(f"{c.name} {c.type}{'' if c.nullable else ' not null'}" for c in table_metadata.columns)
             try:
                 paradigm = metadata.get_row_change_paradigm(session, handle).name
             except RowMergeError:
                 paradigm = ""
             rows = metadata.row_count(session, handle)
-            found.append(TableInfo((f"{catalog}.{name}", connector.name, columns, rows, paradigm)))
+            infos.append(TableInfo((f"{catalog}.{name}", connector.name, columns, rows, paradigm)))
         for name in views.names(catalog, metadata, session):
             view = views.get(catalog, metadata, session, name)
             columns = tuple(f"{c.name} {c.type}" for c in view.columns) if view is not None else ()
-            found.append(TableInfo((f"{catalog}.{name}", "view", columns, None, "")))
-    return found
+            infos.append(TableInfo((f"{catalog}.{name}", "view", columns, None, "")))
+    return infos

@@ -1,4 +1,4 @@
-"""Names to tables: catalogs, the default catalog and schema, and the notebook's DataFrames."""
+"""Name resolution: catalogs, defaults, and the notebook's DataFrames."""
 
 from __future__ import annotations
 
@@ -37,19 +37,14 @@ _views = itertools.count(1)
 
 
 class StatementTables:
-    """Looks tables up for one statement (`rowmerge_nb.sql.analyzer.analysis.Tables`).
+    """Resolves names for one statement (`rowmerge_nb.sql.analyzer.analysis.Tables`).
 
     Args:
-        transaction: the statement's transaction, in which tables are looked up.
-        connectors: the engine's catalogs.
-        default: the default catalog and schema.
-        namespace: DataFrames by name; a table of the same name wins.
-        spark: gives the Spark session.
-        registered: per table the identity of the DataFrame that it was made from: of that one no notice is needed.
-        views: the views of all catalogs.
-        copies: tables that are read and changed in place of others, full names to full names.
-        versions: the versions of tables that are meant where a statement names none.
-        settings: the values of session properties that were set.
+        namespace: DataFrames by name; tables of the same name win.
+        spark: returns the Spark session.
+        registered: the identity of the DataFrame behind each table in memory, for which no notice is needed.
+        copies: full names of tables, to those of their copies.
+        versions: the versions of tables without one in the statement.
     """
 
     def __init__(
@@ -83,54 +78,56 @@ class StatementTables:
 
         Args:
             parts: the name.
-            version: which of its versions is meant; None for the table as it is.
+            version: None for the current version.
         """
         frames = self._frame_names(parts[0]) if len(parts) == 1 else ()
-        # Which of several frames is meant depends on how the name is written.
+        # The spelling decides between several frames.
         name = tuple(part.lower() for part in parts) if len(frames) < 2 else tuple(parts)
         if (name, version) not in self._found:
             self._found[name, version] = self._resolve(name, frames, version)
         return self._found[name, version]
 
     def _resolve(
-        self, written: tuple[str, ...], frames: Sequence[str], version: ConnectorTableVersion | None
+        self, parts: tuple[str, ...], frames: Sequence[str], version: ConnectorTableVersion | None
     ) -> TableBinding | None:
-        named = self._completed(written)
-        former = self._versions.get(named) if version is None else None
-        # A copy has no past: what the statement asks of it is in the table itself.
-        catalog, schema, table = self._copies.get(named, named) if version is None and former is None else named
+        full_name = self._completed(parts)
+        pinned_version = self._versions.get(full_name) if version is None else None
+        # A copy has no former versions; the original table has them.
+        catalog, schema, table = (
+            self._copies.get(full_name, full_name) if version is None and pinned_version is None else full_name
+        )
         if schema == INFORMATION_SCHEMA:
-            return self._information(written, named, version) if table in TABLES else None
-        told = (
+            return self._information(parts, full_name, version) if table in TABLES else None
+        system_table = (
             None
             if "$" not in table
             else self._transaction.metadata(catalog).get_system_table(self._transaction.session, SchemaTableName(schema, table))
         )
-        if told is not None:
-            return self._told(written, named, told, version)
+        if system_table is not None:
+            return self._told(parts, full_name, system_table, version)
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)
         name = SchemaTableName(schema, table)
-        if former is not None:
-            version, handle = former, metadata.get_former_table_handle(session, name, former)
+        if pinned_version is not None:
+            version, handle = pinned_version, metadata.get_former_table_handle(session, name, pinned_version)
         elif version is None:
             handle = metadata.get_table_handle(session, name)
         else:
             handle = metadata.get_versioned_table_handle(session, name, version)
         if handle is None:
-            return self._frame(str(frame_name(written[0], frames)), version) if frames else None
+            return self._frame(str(frame_name(parts[0], frames)), version) if frames else None
         qualified = f"{catalog}.{schema}.{table}"
         if any(self._registered.get(qualified) != id(self._namespace[frame]) for frame in frames):
-            self.notices.append(Notice(f"'{written[0]}' is the table {qualified}; the DataFrame of that name is not read"))
-        known = metadata.get_table_metadata(session, handle)
+            self.notices.append(Notice(f"'{parts[0]}' is the table {qualified}; the DataFrame of that name is not read"))
+        table_metadata = metadata.get_table_metadata(session, handle)
         rows = metadata.row_count(session, handle)
         return TableBinding(
-            display=".".join(written),
+            display=".".join(parts),
             catalog=catalog,
             name=(catalog, schema, table),
-            columns=known.columns,
+            columns=table_metadata.columns,
             view=f"rowmerge_{next(_views)}_view",
             handle=handle,
-            metadata=known,
+            metadata=table_metadata,
             row_count=rows,
             statistics=cache(partial(_statistics, metadata, session, handle)),
             is_read_by_tasks=cache(partial(self._transaction.scans.is_read_by_tasks, catalog, handle)),
@@ -139,35 +136,32 @@ class StatementTables:
         )
 
     def _information(
-        self, written: tuple[str, ...], name: tuple[str, str, str], version: ConnectorTableVersion | None
+        self, parts: tuple[str, ...], name: tuple[str, str, str], version: ConnectorTableVersion | None
     ) -> TableBinding:
-        """Return a table that tells of a catalog."""
         catalog, _, table = name
         transaction = self._transaction
         rows = information_rows(table, catalog, transaction.metadata(catalog), transaction.session, self._views)
-        return self._told(written, name, SystemTable(TABLES[table], rows), version)
+        return self._told(parts, name, SystemTable(TABLES[table], rows), version)
 
     def _told(
-        self, written: tuple[str, ...], name: tuple[str, str, str], told: SystemTable, version: ConnectorTableVersion | None
+        self, parts: tuple[str, ...], name: tuple[str, str, str], system_table: SystemTable, version: ConnectorTableVersion | None
     ) -> TableBinding:
-        """Return a table whose rows are made here, and read as those of a DataFrame are."""
         if version is not None:
-            raise AnalysisError(f"'{'.'.join(written)}' has no versions", code="NOT_SUPPORTED", hint="Leave FOR ... AS OF out.")
+            raise AnalysisError(f"'{'.'.join(parts)}' has no versions", code="NOT_SUPPORTED", hint="Leave FOR ... AS OF out.")
         return TableBinding(
-            display=".".join(written),
+            display=".".join(parts),
             catalog="",
             name=name,
-            columns=told.columns,
+            columns=system_table.columns,
             view=f"rowmerge_{next(_views)}_view",
-            dataframe=told.rows,
-            row_count=told.rows.num_rows,
-            is_read_by_tasks=partial(self._transaction.scans.is_read_by_tasks, "", None, told.rows),
+            dataframe=system_table.rows,
+            row_count=system_table.rows.num_rows,
+            is_read_by_tasks=partial(self._transaction.scans.is_read_by_tasks, "", None, system_table.rows),
         )
 
-    def _frame_names(self, written: str) -> Sequence[str]:
-        """Return the names of the DataFrames that a name may mean, compared without case."""
-        named = (name for name in self._namespace if isinstance(name, str) and name.lower() == written.lower())
-        return tuple(name for name in named if is_frame(self._namespace[name]))
+    def _frame_names(self, frame: str) -> Sequence[str]:
+        matches = (name for name in self._namespace if isinstance(name, str) and name.lower() == frame.lower())
+        return tuple(name for name in matches if is_frame(self._namespace[name]))
 
     def _frame(self, name: str, version: ConnectorTableVersion | None) -> TableBinding:
         if version is not None:
@@ -192,19 +186,19 @@ class StatementTables:
         )
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
-        """Complete a name by the default catalog and schema, and see that there are such."""
+        """Complete a name by the default catalog and schema, and check that they exist."""
         catalog, schema, table = self._completed(parts)
         if not self.has_schema(catalog, schema):
-            known = self.schemas(catalog)
+            schemas = self.schemas(catalog)
             raise AnalysisError(
                 f"Schema '{schema}' does not exist",
                 code="SCHEMA_NOT_FOUND",
-                hint=did_you_mean(schema, known) or f"CREATE SCHEMA makes one. There are: {', '.join(known)}.",
+                hint=did_you_mean(schema, schemas) or f"CREATE SCHEMA makes one. There are: {', '.join(schemas)}.",
             )
         return catalog, schema, table
 
     def columns(self, parts: Sequence[str]) -> Sequence[ColumnMetadata] | None:
-        """Return the columns of a table or view, and ask for nothing else of it; None if there is none of that name."""
+        """Return the columns of a table or view; None if it does not exist."""
         catalog, schema, table = self._completed(parts)
         if schema == INFORMATION_SCHEMA:
             return TABLES.get(table)
@@ -216,10 +210,7 @@ class StatementTables:
         return None if view is None else view.definition.columns
 
     def wait_for_turn(self, parts: Sequence[str], seconds: float) -> bool:
-        """Wait until no statement before this one changes a table; see `rowmerge_nb.spi.ConnectorMetadata.wait_for_turn`.
-
-        A name that no catalog has waits for nothing: the analyzer reports it.
-        """
+        """Call `rowmerge_nb.spi.ConnectorMetadata.wait_for_turn`; unknown names do not wait, since the analyzer reports them."""
         names = tuple(part.lower() for part in parts)
         if len(names) > len(self._default) + 1:
             return True
@@ -231,15 +222,15 @@ class StatementTables:
         return metadata.wait_for_turn(session, SchemaTableName(schema, table), seconds)
 
     def below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
-        """Return the names that may follow the first parts of a table's name, each with ``table``, ``schema`` or ``catalog``.
+        """Return names that may follow the first parts of a table's name, each with ``table``, ``schema`` or ``catalog``.
 
-        One catalog is asked at most, or the default one and that of the name.
+        This calls at most the default catalog and the named one.
         """
         catalog, schema = self._default
-        named = tuple(part.lower() for part in parts)
+        prefix = tuple(part.lower() for part in parts)
         tables: Sequence[str] = ()
         schemas: Sequence[str] = ()
-        match named:
+        match prefix:
             case ():
                 tables, schemas = self.relations(catalog, schema), self.schemas(catalog)
             case (first,):
@@ -247,19 +238,19 @@ class StatementTables:
                 tables = self.relations(catalog, first)
             case (first, second) if first in self._connectors:
                 tables = self.relations(first, second)
-        catalogs = () if named else self.catalogs()
-        kinds = (("table", tables), ("schema", schemas), ("catalog", catalogs))
-        return [(name, kind) for kind, names in kinds for name in names]
+        catalogs = () if prefix else self.catalogs()
+        groups = (("table", tables), ("schema", schemas), ("catalog", catalogs))
+        return [(name, object_type) for object_type, names in groups for name in names]
 
     def view(self, parts: Sequence[str]) -> ViewBinding | None:
         """Find a view."""
         catalog, schema, name = self._completed(parts)
         metadata = self._transaction.metadata(catalog)
-        found = self._views.get(catalog, metadata, self._transaction.session, SchemaTableName(schema, name))
-        return None if found is None else ViewBinding((catalog, schema, name), found)
+        definition = self._views.get(catalog, metadata, self._transaction.session, SchemaTableName(schema, name))
+        return None if definition is None else ViewBinding((catalog, schema, name), definition)
 
     def catalogs(self) -> Sequence[str]:
-        """Return the names of all catalogs, sorted."""
+        """Return the sorted catalog names."""
         return sorted(self._connectors)
 
     def default(self) -> tuple[str, str]:
@@ -267,44 +258,44 @@ class StatementTables:
         return self._default
 
     def settings(self) -> Mapping[str, str]:
-        """Return the values of session properties that were set, by their names."""
+        """Return the session properties that were set."""
         return self._settings
 
     def user(self) -> str:
-        """Return the name of who runs the statement."""
+        """Return the user's name."""
         return self._transaction.session.user
 
     def schemas(self, catalog: str) -> Sequence[str]:
-        """Return the names of a catalog's schemas, sorted, that which the engine adds among them."""
+        """Return a catalog's sorted schema names, including ``information_schema``."""
         return sorted({*self._transaction.metadata(catalog).list_schemas(self._transaction.session), INFORMATION_SCHEMA})
 
     def has_schema(self, catalog: str, schema: str) -> bool:
-        """Return whether a catalog has a schema of this name."""
+        """Return whether a catalog has a schema."""
         return schema == INFORMATION_SCHEMA or self._transaction.metadata(catalog).schema_exists(
             self._transaction.session, schema
         )
 
     def cascades(self, catalog: str) -> bool:
-        """Return whether a schema of a catalog can be dropped with all that it holds."""
+        """Return whether a catalog supports DROP SCHEMA CASCADE."""
         return self._transaction.metadata(catalog).cascades_schemas
 
     def stores_comments(self, catalog: str) -> bool:
-        """Return whether a catalog's tables and columns keep comments."""
+        """Return whether a catalog keeps comments."""
         return self._transaction.metadata(catalog).stores_comments
 
     def alters_fields(self, catalog: str) -> bool:
-        """Return whether fields of rows can be added, dropped and renamed in a catalog's tables."""
+        """Return whether a catalog supports adding, dropping and renaming fields."""
         return self._transaction.metadata(catalog).alters_fields
 
     def evolves_tables(self, catalog: str) -> bool:
-        """Return whether a MERGE can add columns to a catalog's tables."""
+        """Return whether a catalog supports MERGE WITH SCHEMA EVOLUTION."""
         return self._transaction.metadata(catalog).evolves_tables
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
-        """Return a table as it will be with new columns behind its own.
+        """Return a table with additional last columns.
 
         Raises:
-            RowMergeError: the store cannot have them; or GENERIC_INTERNAL_ERROR, if the connector gives other columns.
+            RowMergeError: the store does not support them; GENERIC_INTERNAL_ERROR if the connector returns other columns.
         """
         metadata, session, handle = self._transaction.metadata(table.catalog), self._transaction.session, table.handle
         if handle is None:
@@ -325,11 +316,11 @@ class StatementTables:
         return replace(table, columns=known.columns, handle=given, metadata=known)
 
     def stores_defaults(self, catalog: str) -> bool:
-        """Return whether columns of a catalog's tables keep default values."""
+        """Return whether a catalog keeps default values."""
         return self._transaction.metadata(catalog).stores_defaults
 
     def replaces_tables(self, catalog: str) -> bool:
-        """Return whether CREATE OR REPLACE TABLE works in a catalog."""
+        """Return whether a catalog supports CREATE OR REPLACE TABLE."""
         return self._transaction.metadata(catalog).replaces_tables
 
     def keeps_sizes(self, catalog: str) -> bool:
@@ -337,7 +328,7 @@ class StatementTables:
         return self._transaction.metadata(catalog).keeps_sizes
 
     def hidden(self, table: TableBinding) -> tuple[ColumnHandle, ...]:
-        """Return a table's columns that can be read by their names alone."""
+        """Return a table's hidden columns."""
         if table.handle is None:
             return ()
         found = self._transaction.metadata(table.catalog).get_hidden_column_handles(self._transaction.session, table.handle)
@@ -345,21 +336,21 @@ class StatementTables:
         return tuple(column for column in found if column.name not in names)
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
-        """Return the names of a schema's tables and views, sorted."""
+        """Return the sorted names of a schema's tables and views."""
         if schema == INFORMATION_SCHEMA:
             return sorted(TABLES)
         return sorted(name.table for name in self._listed(catalog) if name.schema == schema)
 
     def procedures(self, catalog: str) -> Sequence[Procedure]:
-        """Return the procedures of a catalog."""
+        """Return a catalog's procedures."""
         return self._connectors[catalog].get_procedures()
 
     def table_procedures(self, catalog: str) -> Sequence[TableProcedure]:
-        """Return the procedures of a catalog's tables."""
+        """Return a catalog's table procedures."""
         return self._connectors[catalog].get_table_procedures()
 
     def procedures_below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
-        """Return the names that may follow the first parts of a procedure's name; below a whole name its arguments with their types."""
+        """Return names that may follow the first parts of a procedure's name; after the whole name, its arguments with types."""
         if not parts:
             return [(name, "catalog") for name in self.catalogs() if self.procedures(name)]
         catalog, *rest = parts
@@ -375,7 +366,7 @@ class StatementTables:
         return []
 
     def table_properties(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
-        """Return the properties that tables of a catalog may have, sorted, and what each means."""
+        """Return a catalog's table properties, sorted, with descriptions."""
         catalog, _, _ = self._completed(parts)
         return sorted((name, str(meaning)) for name, meaning in self._connectors[catalog].get_table_properties().items())
 
@@ -397,11 +388,11 @@ class StatementTables:
         return catalog, schema, table
 
     def names(self) -> Sequence[str]:
-        """Return all names that could have been meant: short where the default catalog and schema complete them."""
+        """Return all candidate names, unqualified in the default catalog and schema."""
         found = [name for name, value in self._namespace.items() if is_frame(value)]
         for catalog in self._connectors:
             listed: Sequence[SchemaTableName] = ()
-            # Names are for hints only: a catalog that does not answer offers none.
+            # Names only serve hints: ignore a failing catalog.
             with suppress(Exception):
                 listed = self._listed(catalog)
             for name in listed:
@@ -412,7 +403,7 @@ class StatementTables:
         return found
 
     def evaluate(self, values: Sequence[Typed]) -> Sequence[Any]:
-        """Compute expressions that read no columns, by Spark."""
+        """Compute expressions without columns on Spark."""
         transaction, spark = self._transaction, self._spark()
         tag, cancelled = transaction.session.query_id, transaction.cancelled
         try:
@@ -422,11 +413,6 @@ class StatementTables:
 
 
 def _statistics(metadata: ConnectorMetadata, session: ConnectorSession, handle: ConnectorTableHandle) -> TableStatistics:
-    """Ask a connector for the size of a table.
-
-    Raises:
-        ConnectorError: GENERIC_INTERNAL_ERROR if it gives something else.
-    """
     given: object = metadata.get_table_statistics(session, handle)
     if not isinstance(given, TableStatistics):
         raise ConnectorError(

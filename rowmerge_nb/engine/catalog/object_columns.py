@@ -1,7 +1,7 @@
-"""Columns of Python objects as Arrow arrays: Arrow infers the type, and values that it would change in silence are refused.
+"""Columns of Python objects as Arrow arrays: Arrow infers the type, and values that it would change silently are rejected.
 
-What it costs: one pass of Arrow's inference, one pass over the classes of the values (some 30 nanoseconds a value), and a loop in Python over
-lists, rows, and moments alone, since Arrow cuts, joins or drops parts of these without an error.
+The cost is Arrow's inference, a pass over the values' classes (some 30 ns a value), and a Python loop over lists, rows and
+timestamps only, whose parts Arrow truncates, merges or drops without an error.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _FAMILIES: Final[tuple[tuple[tuple[type, ...], str], ...]] = (
     ((list, tuple, set, frozenset, np.ndarray), "array"),
 )
 _ABSENT: Final = frozenset({"NoneType", "NaTType", "NAType"})
-"""The classes of values that mean NULL, beside floats that are NaN."""
+"""The classes of values that mean NULL, besides NaN."""
 _FAILURES: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
 def exact_objects(values: Sequence[Any], *, pandas: bool) -> tuple[Type, pa.ChunkedArray]:
-    """Return the SQL type of Python objects, and their values in the Arrow type that carries it.
+    """Return the SQL type of Python objects, and their values in its Arrow type.
 
     Args:
-        values: the objects; a list, or an array of NumPy.
+        values: a list, or a NumPy array.
         pandas: NaN means NULL, as in pandas.
 
     Raises:
         TypeError: no SQL type holds the values.
-        RefusedValueError: the first value that is refused, with its row.
+        RefusedValueError: the first rejected value, with its row.
 
     >>> import datetime as dt
     >>> kind, moments = exact_objects([dt.date(2024, 1, 1), dt.datetime(2024, 1, 1, 12)], pandas=True)
@@ -73,7 +73,7 @@ def exact_objects(values: Sequence[Any], *, pandas: bool) -> tuple[Type, pa.Chun
 
 
 def _first_refused(values: Sequence[Any], convert: Callable[[Sequence[Any]], object]) -> int | None:
-    """Return the last row of the shortest beginning of the values that fails; only a failed conversion pays for it."""
+    """Return the last row of the shortest failing prefix, which costs time only after a failure."""
 
     def fails(count: int) -> bool:
         try:
@@ -94,7 +94,6 @@ def _first_refused(values: Sequence[Any], convert: Callable[[Sequence[Any]], obj
 
 
 def _reason(error: Exception, values: Sequence[Any], convert: Callable[[Sequence[Any]], object]) -> str:
-    """Return what is wrong with the last of the values."""
     try:
         convert(values)
     except (RefusedValueError, *_FAILURES) as found:
@@ -109,10 +108,10 @@ def _reason(error: Exception, values: Sequence[Any], convert: Callable[[Sequence
 
 
 def _inferred(values: Sequence[Any], *, pandas: bool) -> pa.Array | pa.ChunkedArray:
-    """Return what Arrow makes of objects.
+    """Return Arrow's array of the objects.
 
     Raises:
-        TypeError: two of them have nothing in common, or Arrow would change one; and whatever Arrow raises.
+        TypeError: values are incompatible, or Arrow would change one; and Arrow's errors.
     """
     families = _families(values)
     if families == {"date", "timestamp"}:
@@ -129,11 +128,10 @@ def _at_midnight(value: Any) -> Any:
 
 
 def _families(values: Sequence[Any]) -> set[str]:
-    """Return the kinds of values that are among some."""
     classes = set(map(type, values))
     families = {_family(one) for one in classes if one.__name__ not in _ABSENT}
     if len(families) > 1 and "number" in families and all(issubclass(one, float | np.floating) for one in _numbers(classes)):
-        # NaN is what pandas has for NULL in a column of any type.
+        # pandas uses NaN for NULL in columns of any type.
         numbers = (value for value in values if isinstance(value, float | np.floating))
         if all(number != number for number in numbers):  # noqa: PLR0124 - it is NaN
             families.discard("number")
@@ -149,11 +147,6 @@ def _family(one: type) -> str:
 
 
 def _check(values: Sequence[Any], families: set[str]) -> None:
-    """Refuse values that Arrow would change.
-
-    Raises:
-        TypeError: what is wrong, as the second half of a sentence.
-    """
     if len(families) > 1:
         raise TypeError(f"the column has values of several types: {', '.join(sorted(families))}")
     if families <= {"timestamp", "time"} and families:
@@ -172,19 +165,18 @@ def _check_zones(values: Sequence[Any], family: str) -> None:
         raise TypeError("some timestamps of the column have a time zone, and some have none")
 
 
-def _check_inside(values: Sequence[Any], kind: pa.DataType) -> None:
-    """Check what is inside of lists and rows, at any depth."""
-    if pa.types.is_struct(kind):
+def _check_inside(values: Sequence[Any], arrow_type: pa.DataType) -> None:
+    if pa.types.is_struct(arrow_type):
         rows = [value for value in values if isinstance(value, dict)]
-        for field in kind:
+        for field in arrow_type:
             _check_parts([row.get(field.name) for row in rows], field.type)
-    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    elif pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type):
         lists = [value for value in values if isinstance(value, list | tuple | set | frozenset | np.ndarray)]
         if all(isinstance(value, np.ndarray) and value.dtype != object for value in lists):
             return
-        _check_parts(list(chain.from_iterable(lists)), kind.value_type)
+        _check_parts(list(chain.from_iterable(lists)), arrow_type.value_type)
 
 
-def _check_parts(values: Sequence[Any], kind: pa.DataType) -> None:
+def _check_parts(values: Sequence[Any], arrow_type: pa.DataType) -> None:
     _check(values, _families(values))
-    _check_inside(values, kind)
+    _check_inside(values, arrow_type)

@@ -1,4 +1,4 @@
-"""What a statement reads and writes on Spark: tables as DataFrames, the tasks that read and store, and the sinks that these make."""
+"""A statement's input and output on Spark: tables as DataFrames, the reading and writing tasks, and their sinks."""
 
 from __future__ import annotations
 
@@ -46,15 +46,14 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
 
 TASKS_PER_PLACE: Final = 4
-"""So many tasks at most for each that runs at the same time: enough that none waits long for the last."""
+"""The maximum number of tasks per core, enough to balance their durations."""
 
 
 class Scans:
-    """What one statement reads and writes on Spark (`rowmerge_nb.engine.spark.lowering.Tables`).
+    """One statement's input and output on Spark (`rowmerge_nb.engine.spark.lowering.Tables`).
 
     Args:
-        transaction: the statement's transaction, in which it reads and writes.
-        spark: gives the Spark session; not called before rows are needed.
+        spark: returns the Spark session; called only when rows are needed.
     """
 
     def __init__(self, transaction: StatementTransaction, spark: Callable[[], Any]) -> None:
@@ -67,7 +66,7 @@ class Scans:
 
     @property
     def observations(self) -> Scans:
-        """The same scans for what is read to show or to check something: a connector does not count it as read by the statement."""
+        """These scans for display or checks, which a connector does not count as reads of the statement."""
         scans = copy(self)
         scans._session = self._observing  # noqa: SLF001 - of its own copy
         return scans
@@ -77,7 +76,7 @@ class Scans:
         return replace(self._session, is_observation=True)
 
     def close(self) -> None:
-        """Remove what was needed while the statement ran: marks in stores, files of large frames, views."""
+        """Remove temporary resources: marks in stores, files of large frames, views."""
         for mark in self._marks.values():
             if mark is not None:
                 mark.remove()
@@ -90,12 +89,12 @@ class Scans:
     # -- rows -----------------------------------------------------------------------------------------------------
 
     def make_views(self, bindings: Sequence[TableBinding], views: Collection[str], texts: Sequence[str] = ()) -> None:
-        """Make the views of these names; their columns are called ``c0``, ``c1``, ..., in the order of the table's.
+        """Create views with the columns ``c0``, ``c1``, ... in table order.
 
         Args:
-            bindings: the tables of the statement.
-            views: the names of the views.
-            texts: all texts that Spark is given, which say what columns are read; none if that is not to be looked at.
+            bindings: the statement's tables.
+            views: the views' names.
+            texts: all Spark SQL texts, which determine the columns read; empty for all columns.
         """
         for binding in bindings:
             if binding.view in views and binding.view not in self._views:
@@ -107,33 +106,33 @@ class Scans:
                 self._views.add(binding.view)
 
     def scan(self, node: TableScan) -> Any:
-        """Return a table's columns under the node's symbols, and the position of every row as ``$position`` where it has one."""
+        """Return a table's columns under the node's symbols, and each row's position as ``$position`` if it has one."""
         if is_spark_frame(node.table.dataframe):
             return self._spark_rows(node.table, node.columns, [symbol.name for symbol in node.outputs])
         return self._scanned(self._scan_pass(node), node)
 
     def scan_matching(self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]) -> Any:
-        """Scan as `scan` does, without the rows whose keys no row of another table has.
+        """Scan without the rows whose keys do not occur in another table.
 
         Args:
             node: the table to scan.
-            source: the other table; its keys are read here, on the driver.
-            keys: symbols of columns that must be equal: of the table, of the other table.
+            source: the other table, whose keys are read on the driver.
+            keys: pairs of key symbols: of the table, of the other table.
 
         Returns:
-            The rows; None where the other table is Spark's to read. All of them where it may not be the same later.
+            The rows; None if only Spark can read the other table. All rows if the other table may change.
         """
         if is_spark_frame(source.table.dataframe):
             return None
         read = self._keys_scan(source, keys)
         if not read.is_repeatable:
-            # The join reads that table later, and may find keys that are not there yet.
+            # The join reads that table later, and may find new keys.
             return self.scan(node)
-        narrowed, channels, found = self._narrowed(node, read, keys)
-        return self._scanned(replace(self._scan_pass(narrowed), keys=KeyFilter(channels, found)), node)
+        narrowed, channels, source_keys = self._narrowed(node, read, keys)
+        return self._scanned(replace(self._scan_pass(narrowed), keys=KeyFilter(channels, source_keys)), node)
 
     def narrowed_scan(self, node: TableScan, semi: SemiJoin | None) -> ScanPass:
-        """Return what reads the target within tasks, asked for no more than the keys of a semi join; its splits are those of `scan_matching`."""
+        """Return a scan of the target within tasks that reads only a semi join's keys, with the splits of `scan_matching`."""
         if semi is not None and semi.key_columns and isinstance(semi.filtering_source, TableScan):
             read = self._keys_scan(semi.filtering_source, semi.key_columns)
             if read.is_repeatable:
@@ -143,7 +142,6 @@ class Scans:
         return task
 
     def _keys_scan(self, source: TableScan, keys: Sequence[tuple[str, str]]) -> ScanPass:
-        """Return what reads the keys of a table, and no other column."""
         names = [symbol.name for symbol in source.outputs]
         indexes = [names.index(symbol) for _, symbol in keys]
         return self._scan_pass(
@@ -153,44 +151,42 @@ class Scans:
     def _narrowed(
         self, node: TableScan, source: ScanPass, keys: Sequence[tuple[str, str]]
     ) -> tuple[TableScan, tuple[int, ...], tuple[SourceKeys, ...]]:
-        """Return a scan with the keys of another table as its filter, the channels that have keys, and the keys."""
         read = source.rows()
-        found = tuple(SourceKeys.of(read.column(i)) for i in range(len(keys)))
+        source_keys = tuple(SourceKeys.of(read.column(i)) for i in range(len(keys)))
         channels = tuple([symbol.name for symbol in node.outputs].index(symbol) for symbol, _ in keys)
         domains = dict(node.constraint.domains)
-        for channel, known in zip(channels, found, strict=True):
+        for channel, key_set in zip(channels, source_keys, strict=True):
             if not compares_by_value(node.columns[channel].type):
-                # Stores do not share an order of such values. The filter and the join compare them.
+                # Stores order such values differently, so only the filter and the join compare them.
                 continue
-            name, domain = node.columns[channel].name, known.domain
+            name, domain = node.columns[channel].name, key_set.domain
             domains[name] = intersect(domains[name], domain) if name in domains else domain
-        return replace(node, constraint=Constraint(domains)), channels, found
+        return replace(node, constraint=Constraint(domains)), channels, source_keys
 
     def opened_splits(
         self, node: TableScan, handle: Any
     ) -> tuple[Any, ConnectorTransactionHandle, Sequence[Any], list[ColumnHandle]]:
-        """Return what reads a table split by split: the page source provider, the transaction, the splits, the columns; row id last."""
-        opened = self._transaction.opened(node.table.catalog)
+        """Return what is needed to read splits: page source provider, transaction, splits, and columns with the row id last."""
+        open_catalog = self._transaction.opened(node.table.catalog)
         columns = [*self.own_columns(node.table, node.data_columns, node.carried), *node.row_id_columns]
         splits = self._transaction.log.call(
             "get_splits",
-            lambda: _splits(opened, self._session, handle, node.constraint),
-            gave=lambda found: plural(len(found), "split"),
+            lambda: _splits(open_catalog, self._session, handle, node.constraint),
+            gave=lambda splits_found: plural(len(splits_found), "split"),
         )
-        return opened.connector.get_page_source_provider(), opened.handle, splits, columns
+        return open_catalog.connector.get_page_source_provider(), open_catalog.handle, splits, columns
 
     def own_columns(
         self, binding: TableBinding, columns: Sequence[ColumnHandle], carried: Collection[str] = ()
     ) -> list[ColumnHandle]:
-        """Return the connector's own handles for data columns; ``carried`` are the names of those that no expression reads."""
+        """Return the connector's handles of data columns; no expression reads those in ``carried``."""
         if binding.handle is None:
             return list(columns)
         own = {h.name: h for h in self._transaction.metadata(binding.catalog).get_column_handles(self._session, binding.handle)}
-        found = [own.get(column.name, column) for column in columns]
-        return [column.as_carried() if column.name in carried else column for column in found]
+        handles = [own.get(column.name, column) for column in columns]
+        return [column.as_carried() if column.name in carried else column for column in handles]
 
     def _rows(self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str]) -> Any:
-        """Read columns of a table under symbols, for a view."""
         if is_spark_frame(binding.dataframe):
             return self._spark_rows(binding, columns, symbols)
         return self._read(self._pass(binding, columns, symbols, binding.handle, Constraint()))
@@ -201,10 +197,10 @@ class Scans:
         def read(column: ColumnHandle) -> Any:
             if column.name in binding.refused or column.type == UNKNOWN:
                 return F.lit(None)
-            found = F.col(backquoted(column.name))
+            expression = F.col(backquoted(column.name))
             # Arrow cannot carry parts that have no type and are never NULL, as Spark's array() has them.
             is_typed = UNKNOWN not in parts_of(column.type)
-            return found if is_typed else found.cast(spark_type(without_unknown(column.type)))
+            return expression if is_typed else expression.cast(spark_type(without_unknown(column.type)))
 
         frame: Any = binding.dataframe
         return frame.select(*(read(column).alias(symbol) for column, symbol in zip(columns, symbols, strict=True)))
@@ -217,16 +213,16 @@ class Scans:
         return self._pass(node.table, columns, [symbol.name for symbol in node.outputs], handle, node.constraint)
 
     def page_scan(self, node: TableScan) -> ScanPass | None:
-        """Return what reads a table within a task, in the types of pages; None where its rows are Spark's to read."""
+        """Return a scan within tasks, in page types; None if only Spark can read the rows."""
         if is_spark_frame(node.table.dataframe):
             return None
         return self._in_page_types(self._scan_pass(node), [symbol.type for symbol in node.outputs])
 
     def page_rows(self, node: TableScan) -> tuple[ScanPass | None, Any]:
-        """Return what reads a table within tasks; or None and its pages in cells, if executors cannot read the table where it is.
+        """Return a scan within tasks; or None and the pages in cells, if executors cannot read the table.
 
         Args:
-            node: the table and its columns; the table is not one of Spark's own.
+            node: the scan of a table that is not a Spark frame.
         """
         task = self._scan_pass(node)
         types = [symbol.type for symbol in node.outputs]
@@ -235,24 +231,20 @@ class Scans:
         return self._in_page_types(task, types), None
 
     def driver_scan(self, node: TableScan) -> ScanPass:
-        """Return what reads a table where it is called, in the types of pages; Spark is not asked for it.
+        """Return a scan on the driver without Spark, in page types.
 
         Args:
-            node: the table and its columns; the table is not one of Spark's own.
+            node: the scan of a table that is not a Spark frame.
         """
         task = self._scan_pass(node)
         return replace(task, schema=_page_schema(task, [symbol.type for symbol in node.outputs]))
 
     def exchange_folder(self) -> str | None:
-        """Return a folder for files that one stage writes and the next one reads, removed at the end of the statement.
-
-        Returns:
-            The folder; None if executors may be on other machines.
-        """
+        """Return a temporary folder for exchanges between stages; None if executors may be on other machines."""
         return None if executors_of(self._spark()).elsewhere else self._splits.folder
 
     def whole_table(self, binding: TableBinding) -> ScanPass:
-        """Return what reads all rows and columns of a table, in the types of pages, within tasks or where it is called."""
+        """Return a scan of all rows and columns, in page types, for tasks or the driver."""
         columns = self.own_columns(binding, binding.readable)
         names = [f"c{index}" for index in range(len(columns))]
         task = self._pass(binding, columns, names, binding.handle, Constraint())
@@ -263,26 +255,26 @@ class Scans:
         return replace(task, schema=_page_schema(task, types), splits=splits)
 
     def is_read_by_tasks(self, catalog: str, handle: Any, frame: Any = None) -> bool:
-        """Return whether every task can read a table, or a DataFrame of the notebook, by itself, and each has the same rows.
+        """Return whether every task can read the table or DataFrame by itself, with the same rows.
 
-        Executors that may be on other machines are left out: nobody knows what these have room for.
+        Executors on other machines are excluded, since their free memory is unknown.
         """
         if is_spark_frame(frame) or executors_of(self._spark()).elsewhere:
             return False
         if handle is None:
             return True
-        # A question about the plan: the scan that follows is what the statement reads.
+        # Only planning; the scan that follows counts as the statement's read.
         splits = _splits(self._transaction.opened(catalog), self._observing, handle, Constraint())
         return all(getattr(split, "is_repeatable", False) for split in splits)
 
     def split_numbers(self, count: int) -> Any:
-        """Return a row for each of some tasks, its number in ``id``, each in a task of its own."""
+        """Return a row per task with its number in ``id``."""
         return self._spark().range(0, count, 1, max(count, 1))
 
     def splits_in_tasks(self, count: int) -> Any:
-        """Return a row for every split, its number in ``id``; neighbours share a task where there are many.
+        """Return a row per split with its number in ``id``; neighboring splits share a task if there are many.
 
-        A task costs tens of milliseconds, however little there is to read: a table of a thousand small files takes no thousand tasks.
+        A task costs tens of milliseconds, so a table of a thousand small files should not take a thousand tasks.
         """
         spark = self._spark()
         return spark.range(0, count, 1, max(1, min(count, TASKS_PER_PLACE * places(spark))))
@@ -297,28 +289,28 @@ class Scans:
         schema = pa.schema([*channels, (POSITION, pa.int64())])
         if binding.dataframe is not None or binding.rows is not None:
             return self._frame_scan(binding, columns, schema)
-        opened = self._transaction.opened(binding.catalog)
-        provider = opened.connector.get_page_source_provider()
-        splits = _splits(opened, self._session, handle, constraint)
-        return ScanPass(provider, opened.handle, self._session, handle, splits, columns, schema)
+        open_catalog = self._transaction.opened(binding.catalog)
+        provider = open_catalog.connector.get_page_source_provider()
+        splits = _splits(open_catalog, self._session, handle, constraint)
+        return ScanPass(provider, open_catalog.handle, self._session, handle, splits, columns, schema)
 
     def _read(self, task: ScanPass) -> Any:
-        """Return what a pass reads: at once where the splits carry the rows, else in tasks."""
+        """Return a pass's rows: at once if the splits carry them, else from tasks."""
         spark = self._spark()
         if task.splits and all(getattr(split, "carries_rows", False) for split in task.splits):
             schema = spark_schema([(f.name, f.type) for f in task.schema])
-            # A split's rows stay in one task, or a few rows of one file would be written into several.
+            # A split's rows stay in one task, so that the rows of one file are not written to several.
             return spark.createDataFrame(task.rows(), schema).coalesce(len(task.splits))
         if self._travel(task.splits) and (pages := task.pages()):
             return self.in_tasks(relation_of(spark, [cell_of(page) for page in pages]), CellPass(), task.schema)
         return self.in_tasks(self.splits_in_tasks(len(task.splits)), task, task.schema)
 
     def _travel(self, splits: Sequence[Any]) -> bool:
-        """Return whether the rows of splits must go to executors that cannot read them where they are."""
+        """Return whether the splits' rows must be sent to executors that cannot read them."""
         return executors_of(self._spark()).elsewhere and not all(getattr(split, "remotely_accessible", True) for split in splits)
 
     def split_rows(self, splits: Sequence[Any]) -> tuple[Any, bool]:
-        """Return a row for every split, its number in ``id``; and whether the split itself, pickled, is in ``cell`` beside it."""
+        """Return a row per split with its number in ``id``, and whether ``cell`` holds the pickled split."""
         spark = self._spark()
         if not self._travel(splits):
             return self.splits_in_tasks(len(splits)), False
@@ -327,13 +319,13 @@ class Scans:
     # -- tasks ----------------------------------------------------------------------------------------------------
 
     def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, tells: bool = False) -> Any:
-        """Return what a pass makes of rows.
+        """Apply a pass to rows.
 
         Args:
             rows: a DataFrame.
-            task: the pass; whatever it needs is sent to executors that may lack it.
-            schema: the channels that it gives, in Spark's types.
-            tells: the last channel can carry a task's record; where it cannot, what goes wrong is raised in the task.
+            task: the pass, sent with its dependencies to executors that lack them.
+            schema: the output in Spark's types.
+            tells: the last channel can carry a task's record; otherwise errors are raised in the task.
         """
         spark = self._spark()
         executors = executors_of(spark)
@@ -347,19 +339,17 @@ class Scans:
         return rows.mapInArrow(task, spark_schema([(f.name, f.type) for f in schema]))
 
     def outcome_of(self, rows: Any, task: Any) -> Any:
-        """Return what the statement's last pass tells the driver of rows: fragments and records."""
+        """Run the statement's last pass, and return its fragments and records."""
         return self.in_tasks(rows, task, OUTCOME, tells=True)
 
     def _put_marks(self) -> list[Mark]:
-        """Put a mark into the directory of every store that takes part, if it has one; give those that are there."""
-        for name, opened in self._transaction.all_opened():
+        for name, open_catalog in self._transaction.all_opened():
             if name not in self._marks:
-                directory = opened.connector.shared_directory
+                directory = open_catalog.connector.shared_directory
                 self._marks[name] = None if directory is None else put_mark(directory, self._session.query_id)
         return [mark for mark in self._marks.values() if mark is not None]
 
     def _frame_scan(self, binding: TableBinding, columns: Sequence[Any], schema: pa.Schema) -> ScanPass:
-        """Read a pandas or Arrow frame, or the rows of VALUES, the way a memory table is read."""
         data = binding.dataframe if binding.rows is None else binding.rows.table()
         name = SchemaTableName("notebook", binding.view)
         handle = MemoryTableHandle(name, 1, ConnectorTableMetadata(name, binding.columns))
@@ -367,28 +357,33 @@ class Scans:
         return ScanPass(MemoryPageSourceProvider(), ConnectorTransactionHandle(), self._session, handle, splits, columns, schema)
 
     def store_frame(self, binding: TableBinding, pages: Iterable[pa.RecordBatch]) -> pa.Table:
-        """Store rows that this statement alone reads, where its tasks read those of a frame; return them as the frame.
+        """Store rows of this statement where tasks read frames, and return them as a frame.
 
         Args:
-            binding: what they are the rows of.
+            binding: the rows' table.
             pages: the rows, in pages of at most `PAGE_ROWS` rows.
 
         Raises:
-            SetupError: the temporary directory cannot hold them.
+            SetupError: the temporary directory has no room.
         """
         schema = pa.schema([(column.name, column.type.arrow) for column in binding.columns])
         return self._splits.store(SchemaTableName("notebook", binding.view), 1, schema, pages)
 
     def rows_up_to(self, catalog: str, handle: Any, columns: Sequence[ColumnHandle], most: int) -> pa.Table | None:
-        """Read columns of a table on the driver, in the types of pages; None if it has more rows than are wanted.
+        """Read columns on the driver, in page types; None above the row limit.
 
-        Channels are called ``0``, ``1``, ...: names of columns need not differ from that of the row id.
+        Channels are called ``0``, ``1``, ..., since the row id may have a column's name.
         """
-        opened = self._transaction.opened(catalog)
+        open_catalog = self._transaction.opened(catalog)
         schema = pa.schema([*((str(index), column.type.arrow) for index, column in enumerate(columns)), (POSITION, pa.int64())])
-        provider, splits = opened.connector.get_page_source_provider(), _splits(opened, self._session, handle, Constraint())
+        provider, splits = (
+            open_catalog.connector.get_page_source_provider(),
+            _splits(open_catalog, self._session, handle, Constraint()),
+        )
         pages, rows = [], 0
-        for page in ScanPass(provider, opened.handle, self._session, handle, splits, columns, schema).read(range(len(splits))):
+        for page in ScanPass(provider, open_catalog.handle, self._session, handle, splits, columns, schema).read(
+            range(len(splits))
+        ):
             pages.append(page)
             rows += page.num_rows
             if rows > most:
@@ -396,86 +391,89 @@ class Scans:
         return pa.Table.from_batches(pages, schema).drop_columns([POSITION])
 
     def rows_now(self, binding: TableBinding) -> pa.Table | None:
-        """Return a table's rows as this transaction would leave them; None where the connector does not show that before the commit."""
-        opened = self._transaction.opened(binding.catalog)
-        handle = None if binding.metadata is None else opened.metadata.get_table_handle(self._session, binding.metadata.name)
-        if not opened.metadata.shows_own_changes or handle is None:
+        """Return a table's rows including this transaction's changes; None if the connector does not show them before the commit."""
+        open_catalog = self._transaction.opened(binding.catalog)
+        handle = (
+            None if binding.metadata is None else open_catalog.metadata.get_table_handle(self._session, binding.metadata.name)
+        )
+        if not open_catalog.metadata.shows_own_changes or handle is None:
             return None
-        columns = list(opened.metadata.get_column_handles(self._session, handle))
+        columns = list(open_catalog.metadata.get_column_handles(self._session, handle))
         channels = [(f"c{index}", for_spark(column.type.arrow)) for index, column in enumerate(columns)]
-        provider, splits = opened.connector.get_page_source_provider(), _splits(opened, self._session, handle, Constraint())
+        provider, splits = (
+            open_catalog.connector.get_page_source_provider(),
+            _splits(open_catalog, self._session, handle, Constraint()),
+        )
         schema_read = pa.schema([*channels, (POSITION, pa.int64())])
-        rows = ScanPass(provider, opened.handle, self._session, handle, splits, columns, schema_read).rows()
+        rows = ScanPass(provider, open_catalog.handle, self._session, handle, splits, columns, schema_read).rows()
         return rows.drop_columns([POSITION]).rename_columns([column.name for column in columns])
 
     def whole_target(self, binding: TableBinding, row_id: ColumnHandle | None, begun: ConnectorTableHandle | None) -> ScanPass:
-        """Return what reads all rows of the table that is changed, in the types of pages; the row id stands behind the columns.
+        """Return a scan of the whole changed table, in page types, with the row id last.
 
         Args:
             binding: the table.
-            row_id: the column of the row id; None where it is not wanted.
-            begun: in the older flow the handle that the begin call gave; its page sources, of which nobody finishes one, change nothing.
+            row_id: the row id column; None to omit it.
+            begun: in the older flow, the handle of the begin call; its page sources change nothing unless finished.
         """
-        opened = self._transaction.opened(binding.catalog)
+        open_catalog = self._transaction.opened(binding.catalog)
         handle: Any = begun or binding.handle
         if self._transaction.merge_handle is not None:
             handle = self._transaction.merge_handle.get_table_handle()
-        wanted = [ColumnHandle(column.name, column.type) for column in binding.columns]
-        columns = [*self.own_columns(binding, wanted), *([row_id] if row_id is not None else [])]
+        handles = [ColumnHandle(column.name, column.type) for column in binding.columns]
+        columns = [*self.own_columns(binding, handles), *([row_id] if row_id is not None else [])]
         schema = pa.schema([*((column.name, column.type.arrow) for column in columns), (POSITION, pa.int64())])
-        splits = _splits(opened, self._session, handle, Constraint())
+        splits = _splits(open_catalog, self._session, handle, Constraint())
         return ScanPass(
-            opened.connector.get_page_source_provider(), opened.handle, self._session, handle, splits, columns, schema
+            open_catalog.connector.get_page_source_provider(), open_catalog.handle, self._session, handle, splits, columns, schema
         )
 
     # -- writing --------------------------------------------------------------------------------------------------
 
     def sinks(self) -> SinkFactory:
-        """Return what makes the merge sinks of the statement."""
-        opened, handle = self._transaction.opened_target(), self._transaction.merge_handle
-        return SinkFactory(opened.connector.get_page_sink_provider(), opened.handle, self._session, handle)
+        """Return the factory of the statement's merge sinks."""
+        open_catalog, handle = self._transaction.opened_target(), self._transaction.merge_handle
+        return SinkFactory(open_catalog.connector.get_page_sink_provider(), open_catalog.handle, self._session, handle)
 
     def page_sinks(self) -> tuple[tuple[int, ...], Callable[[], Any]]:
-        """Return the positions of the target's NOT NULL columns, and what makes the page sinks of the statement."""
-        opened = self._transaction.opened_target()
+        """Return the indices of the target's NOT NULL columns, and the factory of the statement's page sinks."""
+        open_catalog = self._transaction.opened_target()
         columns = self._transaction.target.columns if self._transaction.target is not None else ()
         required = tuple(i for i, column in enumerate(columns) if not column.nullable)
-        provider = opened.connector.get_page_sink_provider()
-        return required, PageSinkFactory(provider, opened.handle, self._session, self._transaction.insert_handle)
+        provider = open_catalog.connector.get_page_sink_provider()
+        return required, PageSinkFactory(provider, open_catalog.handle, self._session, self._transaction.insert_handle)
 
     def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Type, ...]) -> BucketFunction:
-        """Return the bucket function of a layout that names a partitioning; what it returns is checked."""
-        opened = self._transaction.opened_target()
+        """Return the bucket function of a layout's partitioning, with checked results."""
+        open_catalog = self._transaction.opened_target()
         if layout.partitioning is None:
             raise ValueError("A layout without a partitioning has no bucket function")
-        provider = opened.connector.get_node_partitioning_provider()
-        return CheckedBuckets(provider.get_bucket_function(opened.handle, self._session, layout.partitioning, types))
+        provider = open_catalog.connector.get_node_partitioning_provider()
+        return CheckedBuckets(provider.get_bucket_function(open_catalog.handle, self._session, layout.partitioning, types))
 
 
 def _page_schema(task: ScanPass, types: Sequence[Type]) -> pa.Schema:
-    """Return the channels of a scan in the types of pages."""
-    channels = [pa.field(field.name, kind.arrow) for field, kind in zip(task.schema, types, strict=False)]
+    channels = [pa.field(field.name, sql_type.arrow) for field, sql_type in zip(task.schema, types, strict=False)]
     return pa.schema([*channels, (POSITION, pa.int64())])
 
 
 def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
-    """Return rows whose first columns are these with the names of fields that Spark SQL speaks of: pages have rows by position."""
+    """Rename the fields of row columns for Spark SQL, since pages have rows by position."""
     from pyspark.sql import functions as F  # noqa: N812
 
     nested = {index for index, column in enumerate(columns) if any(part.base == "row" for part in parts_of(column.type))}
     if not nested:
         return rows
     kinds = {index: spark_type(without_unknown(columns[index].type)) for index in nested}
-    found = [F.col(backquoted(name)) for name in rows.columns]
+    expressions = [F.col(backquoted(name)) for name in rows.columns]
     return rows.select(
-        *(c.cast(kinds[i]).alias(n) if i in kinds else c for i, (n, c) in enumerate(zip(rows.columns, found, strict=True)))
+        *(c.cast(kinds[i]).alias(n) if i in kinds else c for i, (n, c) in enumerate(zip(rows.columns, expressions, strict=True)))
     )
 
 
-def _splits(opened: OpenCatalog, session: ConnectorSession, handle: Any, constraint: Constraint) -> Sequence[Any]:
-    """Ask for a table's splits; what a connector raises is told as its own."""
+def _splits(open_catalog: OpenCatalog, session: ConnectorSession, handle: Any, constraint: Constraint) -> Sequence[Any]:
     try:
-        return opened.connector.get_split_manager().get_splits(opened.handle, session, handle, constraint)
+        return open_catalog.connector.get_split_manager().get_splits(open_catalog.handle, session, handle, constraint)
     except RowMergeError:
         raise
     except Exception as error:

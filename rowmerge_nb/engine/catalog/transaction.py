@@ -1,7 +1,7 @@
-"""One statement's transactions: begun with the first look into a catalog, committed or rolled back together, with a log of all calls.
+"""One statement's transactions, committed or rolled back together, with a log of all calls.
 
-What went wrong before the commit is undone here: `StatementTransaction.rollback` rolls every connector's transaction back. From the call
-on that makes the change last nothing is undone any more: `StatementTransaction.changed` tells what is known of it.
+Errors before the commit lead to `StatementTransaction.rollback` of every connector's transaction. From the committing call on
+nothing is undone, and `StatementTransaction.changed` has the known state.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class OpenCatalog:
-    """A catalog that takes part in a statement: its connector, the connector's transaction, and the metadata as that sees it."""
+    """A catalog in use: its connector, transaction and metadata."""
 
     connector: Connector
     handle: ConnectorTransactionHandle
@@ -44,17 +44,13 @@ class StatementTransaction:
     """All connectors' transactions of one statement.
 
     Args:
-        connectors: the engine's catalogs.
-        session: the statement's session.
-        spark: gives the Spark session; not called before rows are needed.
-        fault: what is to go wrong in the calls of a connector; None for nothing.
-        explicit: the transaction of several statements in which this one reads: its catalogs stay open. None where the statement has its own.
+        spark: returns the Spark session; called only when rows are needed.
+        fault: a fault to inject, if any.
+        explicit: the surrounding explicit transaction, whose catalogs stay open; None without one.
 
     Attributes:
-        changed: whether the statement's change is in the store: False before the call that makes it last, None while that call has not
-            come back, True from then on.
-        version: the version that the commit has made, where the connector keeps versions.
-        scans: what the statement reads and writes on Spark.
+        changed: whether the change is stored: False before the committing call, None until it returns, then True.
+        version: the committed version, if the connector keeps versions.
     """
 
     def __init__(
@@ -81,18 +77,18 @@ class StatementTransaction:
         self._open: dict[str, OpenCatalog] = {}
 
     def left_to_store(self, analysis: Analysis) -> tuple[str, ...]:
-        """Return the columns that an INSERT leaves out, one of a MERGE too, and its store fills itself: nobody here knows what is in them."""
+        """Return the columns that an INSERT, also one of a MERGE, leaves to the store, so that their values are unknown."""
         if isinstance(analysis, MergeAnalysis):
             inserts = [clause.values for clause in analysis.clauses if clause.operation is Operation.INSERT]
-            known = zip(analysis.target.columns, zip(*inserts, strict=True), strict=True) if inserts else ()
-            return tuple(column.name for column, values in known if column.filled and None in values)
+            assignments = zip(analysis.target.columns, zip(*inserts, strict=True), strict=True) if inserts else ()
+            return tuple(column.name for column, values in assignments if column.filled and None in values)
         if not isinstance(analysis, InsertAnalysis):
             return ()
         omitted = tuple(column.name for column in analysis.target.columns if column.name not in analysis.columns)
         return omitted if omitted and self.metadata(analysis.target.catalog).supports_missing_columns_on_insert else ()
 
     def metadata(self, catalog: str) -> ConnectorMetadata:
-        """Return a catalog's metadata; its transaction begins with the first call."""
+        """Return a catalog's metadata; the first call begins its transaction."""
         if catalog not in self._open and self._explicit is not None:
             self._open[catalog] = self._explicit.opened(catalog, self._connectors[catalog])
         if catalog not in self._open:
@@ -108,23 +104,23 @@ class StatementTransaction:
         return self._open[catalog].metadata
 
     def opened(self, catalog: str) -> OpenCatalog:
-        """Return a catalog with its transaction, which begins with the first call."""
+        """Return a catalog with its transaction, begun by the first call."""
         self.metadata(catalog)
         return self._open[catalog]
 
     def all_opened(self) -> Iterable[tuple[str, OpenCatalog]]:
-        """Return all catalogs that take part, by their names."""
+        """Return all catalogs in use by name."""
         return self._open.items()
 
     def opened_target(self) -> OpenCatalog:
-        """Return the catalog of the table that the statement changes."""
+        """Return the changed table's catalog."""
         if self.target is None:
             raise ValueError("The statement has no target")
         return self.opened(self.target.catalog)
 
     @property
     def commits_in_finish(self) -> bool:
-        """Whether the target's finish call makes the change last."""
+        """Whether the target's finish call commits."""
         return self.target is not None and self.opened_target().connector.commits_in_finish
 
     def lasting(
@@ -138,19 +134,19 @@ class StatementTransaction:
         catalog: str = "",
         whole: bool = True,
     ) -> T:
-        """Make a call that makes a change last; from here on the statement's guard puts signals off.
+        """Make a committing call; from here on signals are deferred.
 
         Args:
             method: its name.
             call: makes it.
-            given: what it is called with, in a few words.
-            gave: says what came back.
-            size: the size of the fragments that are handed over; None where there are none.
-            catalog: the catalog whose connector is called; ``""`` for that of the target.
-            whole: a call that fails has changed nothing; a procedure may have, unless it raises an error of ours that says so.
+            given: a description of the arguments.
+            gave: describes the result.
+            size: the size of the fragments, if any.
+            catalog: the called catalog; ``""`` for the target's.
+            whole: a failed call has changed nothing; otherwise, as for procedures, only a RowMergeError can say so.
 
         Raises:
-            RowMergeError: ``changed`` is what the connector says of it: by default that nothing was changed.
+            RowMergeError: ``changed`` is set by the connector, False by default.
         """
         connector = (self.opened(catalog) if catalog else self.opened_target()).connector
         threaded = connector.commits_in_finish or connector.commits_in_thread
@@ -161,16 +157,16 @@ class StatementTransaction:
         except RowMergeError as error:
             if not whole and getattr(error, "step", "") == method:
                 error.changed = None
-            # A connector that commits in its finish call has done so already when its commit is called.
+            # A connector that commits in its finish call has already committed.
             error.changed = self.changed = before or error.changed
             raise
         self.changed = True
         return answer
 
     def commit(self) -> None:
-        """Commit what the statement changed, then end what it only read.
+        """Commit the changed catalog, then end the catalogs that were only read.
 
-        Once the change is committed nothing can undo it; what goes wrong after that is told in ``notices``.
+        Errors after the commit become ``notices``.
         """
         self._give_back()
         target = self._open.get(self.target.catalog) if self.target is not None else None
@@ -206,18 +202,17 @@ class StatementTransaction:
             )
 
     def _give_back(self) -> None:
-        """Leave open what other statements read in too."""
+        """Leave the explicit transaction's catalogs open."""
         if self._explicit is not None:
             self._open.clear()
 
     def _finished(self) -> bool:
-        """Whether a finish call was made, whatever came of it."""
         return any(call.method.startswith("finish_") for call in self.log.calls)
 
     def rollback(self) -> None:
-        """Roll every connector's transaction back; all of them are tried, whatever one of them raises.
+        """Roll back every connector's transaction, despite errors.
 
-        That of the target stays as it is where its change is there, or may be.
+        The target's transaction is left alone if its change is, or may be, stored.
         """
         self._give_back()
         if self.changed is not False and self.target is not None:
@@ -235,7 +230,7 @@ class StatementTransaction:
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the others must still be rolled back; it is raised below
                 failures.append(error)
                 if name == target and self._finished():
-                    # What the finish call has done is there, or not: nobody has taken it back.
+                    # The finish call's change may be stored, and was not undone.
                     self.changed = None
         self.scans.close()
         if failures:

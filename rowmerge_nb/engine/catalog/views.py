@@ -1,4 +1,4 @@
-"""Views of all catalogs: those that a connector stores, and those that the engine keeps for connectors that store none."""
+"""Views of all catalogs: stored by connectors, or kept by the engine for connectors without views."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ if TYPE_CHECKING:
 
 
 class Views:
-    """Views by catalog. What the engine keeps itself lives as long as the engine, and no transaction guards it."""
+    """Views by catalog. The engine's own views live as long as the engine, outside of transactions."""
 
     def __init__(self) -> None:
-        """Begin without views."""
         self._kept: dict[str, dict[SchemaTableName, ConnectorViewDefinition]] = {}
 
     def get(
         self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, name: SchemaTableName
     ) -> ConnectorViewDefinition | None:
-        """Return the view of that name, or None."""
+        """Return a view, or None."""
         return metadata.get_view(session, name) if metadata.stores_views else self._kept.get(catalog, {}).get(name)
 
     def names(self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession) -> Sequence[SchemaTableName]:
@@ -29,7 +28,7 @@ class Views:
         return metadata.list_views(session) if metadata.stores_views else sorted(self._kept.get(catalog, {}), key=str)
 
     def create(self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, view: ConnectorViewDefinition) -> None:
-        """Store a view, in place of one of the same name."""
+        """Create or replace a view."""
         if metadata.stores_views:
             metadata.create_view(session, view)
         else:
@@ -43,12 +42,12 @@ class Views:
         name: SchemaTableName,
         view: ConnectorViewDefinition,
     ) -> None:
-        """Store a view under its new name, and remove it from the one that it had."""
+        """Store a view under a new name, and drop the old one."""
         self.create(catalog, metadata, session, view)
         self.drop(catalog, metadata, session, name)
 
     def drop(self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, name: SchemaTableName) -> None:
-        """Remove a view."""
+        """Drop a view."""
         if metadata.stores_views:
             metadata.drop_view(session, name)
         else:

@@ -1,1 +1,1 @@
-"""The statement asked of another engine: DuckDB or PostgreSQL run it over the same rows."""
+"""Verification: DuckDB or PostgreSQL run the statement on the same rows."""

@@ -1,8 +1,8 @@
-"""``check=``: after the commit the table is read back, and its rows are compared with those that the statement must have left.
+"""``check=``: the table is read after the commit, and its rows are compared with the expected ones.
 
-What a statement must have left is known without the connector's help: the rows of before with their row ids, read by the handle that the
-statement itself scans, without those that its pages delete or replace, and with those that its pages bring. So it is seen whether a sink,
-the finish call and the commit did what they were given. The statement is committed by then; whatever is found is told, and never raised.
+The expected rows are computed without the connector: the former rows with their row ids, read by the statement's own handle,
+without those that its pages delete or replace, and with those that its pages add. This verifies the sinks, the finish call and
+the commit. Since the statement is committed, differences are reported, not raised.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample
 
 CHECKED_ROWS: Final = 100_000
-"""Tables of so many rows are read back where that is asked for."""
+"""The row limit of a requested check."""
 CHECKED_UNASKED: Final = 10_000
-"""Tables of so many rows are read back without being asked."""
+"""The row limit of a default check."""
 SHOWN: Final = 20
-"""So many wrong rows are told."""
+"""The maximum number of listed rows."""
 _AGREES, _DIFFERS, _NOT_COMPARED = "agrees", "differs", "not compared"
 _GONE: Final = (Operation.DELETE, Operation.UPDATE, Operation.UPDATE_DELETE)
 _NEW: Final = (Operation.INSERT, Operation.UPDATE, Operation.UPDATE_INSERT)
 _MOST_TEXT: Final = 60
 _INSERTED_BYTES: Final = 1 << 26
-"""So much of what an INSERT brings each task keeps for the check."""
+"""The bytes of an INSERT's pages that each task keeps for the check."""
 
 Rows = tuple[Any, ...]
 
 
 def is_checked(run: StatementRun) -> bool:
-    """Return whether a statement's rows are looked at after the commit."""
+    """Return whether a statement's rows are checked after the commit."""
     options = run.options
     if options.dry_run or options.rehearse or options.check is False:
         return False
@@ -66,7 +66,7 @@ def is_checked(run: StatementRun) -> bool:
 
 
 def keeping_of(run: StatementRun) -> Keeping:
-    """Return which pages the tasks of a statement keep: an INSERT that is checked has all that it needs of them there."""
+    """Return which pages tasks keep: for a checked INSERT, those needed for the check."""
     keeping = run.options.keeping
     if not isinstance(run.analysis, InsertAnalysis) or not is_checked(run) or keeping.every > 1:
         return keeping
@@ -74,7 +74,7 @@ def keeping_of(run: StatementRun) -> Keeping:
 
 
 def unacknowledged(writers: Sequence[WriterRecord]) -> str:
-    """Report that sinks have taken rows and given no fragment for them; ``""`` where none has.
+    """Report sinks that stored rows and returned no fragment; ``""`` if there are none.
 
     >>> unacknowledged([WriterRecord(0, {1: 2}, 1, 0, 0, 2), WriterRecord(1, {1: 2}, 1, 1, 9, 2)])
     'finish() of 1 sink gave no fragment for 2 rows.'
@@ -85,27 +85,26 @@ def unacknowledged(writers: Sequence[WriterRecord]) -> str:
 
 
 def begin_check(run: StatementRun, read: Callable[[ConnectorTableVersion | None, int], pa.Table | None]) -> Checking | None:
-    """Read the rows of before, by the handle that the statement scans; None if nothing is to be checked.
+    """Read the former rows by the statement's handle; None if there is nothing to check.
 
     Args:
         run: the statement's run, before its finish call.
-        read: reads the table as any reader would after the commit: in a version, and so many rows at most.
+        read: reads up to a number of rows of a version, like any reader after the commit.
     """
     if not is_checked(run):
         return None
     most = CHECKED_ROWS if run.options.check else CHECKED_UNASKED
-    begun = Checking(run, read, most)
+    checking = Checking(run, read, most)
     try:
         with interruptible("check"), unwatched():
-            return replace(begun, **_before(run, most))
+            return replace(checking, **_before(run, most))
     except StatementInterrupted:
         raise
     except Exception as error:  # noqa: BLE001 - the statement goes on; that nothing can be compared is told
-        return replace(begun, problem=f"the rows of before could not be read: {_text(error)}")
+        return replace(checking, problem=f"the rows of before could not be read: {_text(error)}")
 
 
 def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
-    """Return the rows of before, or why they are not read."""
     pages = run.account.pages if run.account is not None else None
     if unknown := run.transaction.left_to_store(run.analysis):
         return {"problem": f"the store itself fills column '{unknown[0]}', which the INSERT leaves out"}
@@ -117,8 +116,8 @@ def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
         return {"problem": "page sources changed the rows, and no page says what they were given"}
     joined = run.account.joined if run.account is not None else 0
     if joined and (pages is None or not pages.complete):
-        kept = "with trace='off' no page is kept" if run.options.trace == "off" else "not all of its pages were kept"
-        return {"problem": f"{kept}; check=True keeps those of up to {number(CHECKED_ROWS)} rows"}
+        reason = "with trace='off' no page is kept" if run.options.trace == "off" else "not all of its pages were kept"
+        return {"problem": f"{reason}; check=True keeps those of up to {number(CHECKED_ROWS)} rows"}
     session, metadata = run.transaction.session, run.transaction.metadata(target.catalog)
     handle: Any = target.handle
     columns = [*metadata.get_column_handles(session, handle), metadata.get_merge_row_id_column_handle(session, handle)]
@@ -132,19 +131,18 @@ def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
 
 
 def _before_insert(run: StatementRun, analysis: InsertAnalysis, most: int) -> Mapping[str, Any]:
-    """Return the rows before an INSERT and those that its sinks were given, or why they are not read."""
-    handed = run.account.handed if run.account is not None else ()
-    counted = run.account.counted if run.account is not None else 0
+    streams = run.account.handed if run.account is not None else ()
+    row_count = run.account.counted if run.account is not None else 0
     target = analysis.target
     handle: Any = target.handle
     columns = run.transaction.metadata(target.catalog).get_column_handles(run.transaction.session, handle)
-    pages = [(number, page) for number, stream, _ in handed for page in pages_of(stream)]
-    if sum(page.num_rows for _, page in pages) != counted:
+    pages = [(number, page) for number, stream, _ in streams for page in pages_of(stream)]
+    if sum(page.num_rows for _, page in pages) != row_count:
         return {"problem": "not all of the pages that its sinks were given could be kept"}
     rows = run.transaction.scans.observations.rows_up_to(target.catalog, handle, columns, most)
     if rows is None:
         return {"problem": f"the table has more than {number(most)} rows"}
-    # An INSERT names no row, so that nobody asks for row ids.
+    # An INSERT needs no row ids.
     return {"before": rows.append_column(str(len(columns)), pa.nulls(rows.num_rows)), "inserted": tuple(pages)}
 
 
@@ -153,13 +151,11 @@ class Checking:
     """One statement's check.
 
     Args:
-        run: the statement's run.
         read: reads the table in a version.
-        most: how many rows are read.
-        before: the rows before the statement, the row id last; None where they are not known.
-        pages: what the sinks were given; None where no row was.
-        inserted: of an INSERT the pages that its sinks were given, each with its writer.
-        problem: why there is nothing to compare with; ``""`` if there is.
+        before: the former rows with the row id last; None if unknown.
+        pages: the sinks' pages; None without rows.
+        inserted: an INSERT's pages with their writers.
+        problem: why there is nothing to compare with, or ``""``.
     """
 
     run: StatementRun
@@ -171,23 +167,23 @@ class Checking:
     problem: str = ""
 
     def told(self, result: Result) -> Result:
-        """Compare, and add to a result what was found.
+        """Compare, and add the outcome to a result.
 
         Raises:
-            StatementInterrupted: the user has stopped it; the statement itself is done, and the error has its result.
+            StatementInterrupted: the user interrupted the check; the statement is committed, and the error has its result.
         """
         run = self.run
         try:
             with interruptible("check"), interrupts_let_in(), run.timed("check"):
                 run.options.step("check")
-                found = self._on_top()._found()  # noqa: SLF001 - of this class
+                check = self._on_top()._found()  # noqa: SLF001 - of this class
         except StatementInterrupted as interrupt:
-            found = CommitCheck(_NOT_COMPARED, "The rows in the store were not looked at: the check was interrupted.")
-            raise interrupted_too_late(_with_check(result, found, run)) from interrupt
-        return _with_check(result, found, run)
+            check = CommitCheck(_NOT_COMPARED, "The rows in the store were not looked at: the check was interrupted.")
+            raise interrupted_too_late(_with_check(result, check, run)) from interrupt
+        return _with_check(result, check, run)
 
     def _on_top(self) -> Checking:
-        """Return the check with the rows that the commit was put on top of, where others have committed since the statement has read the table."""
+        """Return the check on the base version of the commit, if others have committed since the statement read the table."""
         if not self.run.overtaken or self.before is None:
             return self
         if not self.inserted:
@@ -204,15 +200,15 @@ class Checking:
         if self.problem or self.before is None:
             return CommitCheck(_NOT_COMPARED, f"The rows in the store were not compared: {self.problem}.")
         try:
-            seen = self.read(self.run.transaction.version, self.most + 2 * self.before.num_rows)
+            stored_rows = self.read(self.run.transaction.version, self.most + 2 * self.before.num_rows)
         except Exception as error:  # noqa: BLE001 - the change is there, whatever a reader meets
             return CommitCheck(_NOT_COMPARED, f"The rows in the store could not be read back: {_text(error)}.")
-        if seen is None:
-            wanted = plural(self._wanted.num_rows, "row")
-            return CommitCheck(_DIFFERS, f"The store holds far more rows than it must: {wanted} were to be there.", 1)
-        missing, extra = differing(seen.cast(self._wanted.schema), self._wanted)
+        if stored_rows is None:
+            expected = plural(self._wanted.num_rows, "row")
+            return CommitCheck(_DIFFERS, f"The store holds far more rows than it must: {expected} were to be there.", 1)
+        missing, extra = differing(stored_rows.cast(self._wanted.schema), self._wanted)
         if not missing.num_rows and not extra.num_rows:
-            return CommitCheck(_AGREES, f"Read back: the store holds the {plural(seen.num_rows, 'row')} that it must.")
+            return CommitCheck(_AGREES, f"Read back: the store holds the {plural(stored_rows.num_rows, 'row')} that it must.")
         rows = _Wrong(self._story, missing, extra).rows()
         wrong = max(missing.num_rows, extra.num_rows)
         are, them = ("is", "it") if wrong == 1 else ("are", "them")
@@ -237,41 +233,37 @@ class Checking:
 
     @cached_property
     def _stays(self) -> np.ndarray[Any, Any]:
-        """Which rows of before no page deletes or replaces."""
-        gone = set(self._changes.gone)
-        return np.fromiter((row_id not in gone for row_id in self._ids), bool, len(self._ids))
+        """A mask of the former rows that no page deletes or replaces."""
+        removed_ids = set(self._changes.gone)
+        return np.fromiter((row_id not in removed_ids for row_id in self._ids), bool, len(self._ids))
 
     @cached_property
     def _ids(self) -> list[str]:
-        """What tells each row of before: its row id, and the columns of the insert layout, which a sink gets beside it."""
+        """The identity of each former row: its row id and the insert layout's columns, which the sink gets too."""
         assert self.before is not None
-        beside = [] if self.pages is None else [str(index) for index in self.pages.layout.redistribution_columns]
-        return _texts(self.before.select([*beside, str(self.before.num_columns - 1)]))
+        layout_columns = [] if self.pages is None else [str(index) for index in self.pages.layout.redistribution_columns]
+        return _texts(self.before.select([*layout_columns, str(self.before.num_columns - 1)]))
 
     @cached_property
     def _wanted(self) -> pa.Table:
-        """The rows that the statement must have left."""
         assert self.before is not None
         data = self.before.select(self._columns)
-        kept = data.filter(pa.array(self._stays))
+        retained_rows = data.filter(pa.array(self._stays))
         new = self._changes.new
-        return kept if new is None else pa.concat_tables([kept, new.rename_columns(self._columns).cast(data.schema)])
+        return (
+            retained_rows
+            if new is None
+            else pa.concat_tables([retained_rows, new.rename_columns(self._columns).cast(data.schema)])
+        )
 
     @cached_property
     def _story(self) -> _Story:
-        """What each row is to the statement, by its text."""
         assert self.before is not None
         texts = _texts(self.before.select(self._columns))
         return _Story(dict(zip(self._ids, texts, strict=True)), texts, self._stays, self._changes)
 
 
 class _Changes:
-    """The rows that pages delete, replace and bring.
-
-    Args:
-        pages: what the sinks were given; None where no row was.
-    """
-
     def __init__(self, pages: PageSample | None) -> None:
         self._pages = pages
         self.new: pa.Table | None = None
@@ -283,43 +275,34 @@ class _Changes:
         layout, after = pages.layout.after, pages.after
         self.operations = after.column(layout.operation).to_pylist()
         if pages.transformed:
-            from_before = [pages.before.column(place) for place in pages.layout.before.write_redistribution_columns]
-            beside = [column.take(pa.array(self.joined_rows, pa.int64())) for column in from_before]
+            from_before = [pages.before.column(index) for index in pages.layout.before.write_redistribution_columns]
+            layout_columns = [column.take(pa.array(self.joined_rows, pa.int64())) for column in from_before]
         else:
-            beside = [after.column(place) for place in pages.layout.redistribution_columns]
-        ids = [*beside, after.column(layout.row_id)]
+            layout_columns = [after.column(index) for index in pages.layout.redistribution_columns]
+        ids = [*layout_columns, after.column(layout.row_id)]
         self.ids = _texts(pa.table(ids, [str(index) for index in range(len(ids))]))
         self.gone = [row_id for row_id, operation in zip(self.ids, self.operations, strict=True) if operation in _GONE]
         is_new = pc.is_in(after.column(layout.operation), pa.array([int(one) for one in _NEW], pa.int8()))
         if pages.transformed or pc.any(is_new).as_py():
             rows = after.filter(is_new)
-            values = [rows.column(place) for place in layout.columns]
+            values = [rows.column(index) for index in layout.columns]
             self.new = pa.table(values, [str(index) for index in range(len(values))])
 
     @cached_property
     def joined_rows(self) -> list[int]:
-        """Which joined row each row of the pages comes from."""
         produced = self._pages.produced if self._pages is not None else ()
         return [index for index, count in enumerate(produced) for _ in range(count)]
 
     def is_half(self, index: int) -> bool:
-        """Return whether a row of the pages is one of the two that an update became."""
         joined = self.joined_rows
         return self._pages is not None and index < len(joined) and self._pages.produced[joined[index]] > 1
 
     @property
     def writers(self) -> Sequence[int]:
-        """Which writer got each row of the pages; -1 where that is not known."""
         return self._pages.writers if self._pages is not None else ()
 
 
 class _Inserted(_Changes):
-    """The rows that an INSERT brings.
-
-    Args:
-        pages: what the sinks were given, each with its writer.
-    """
-
     def __init__(self, pages: Sequence[tuple[int, pa.RecordBatch]]) -> None:
         super().__init__(None)
         new = pa.Table.from_batches([page for _, page in pages])
@@ -330,13 +313,12 @@ class _Inserted(_Changes):
 
     @property
     def writers(self) -> Sequence[int]:
-        """Which writer got each row."""
         return self._by
 
 
 @dataclass(frozen=True)
 class _Change:
-    """What a row is to the statement: ``words`` say it, as they continue ``row (...)``."""
+    """A row's role in the statement: ``words`` continue the text ``row (...)``."""
 
     words: str
     writer: int | None
@@ -344,19 +326,10 @@ class _Change:
 
 
 class _Story:
-    """Which row the statement was to delete, to change, to bring or to leave.
-
-    Args:
-        old: the text of every row of before, by its row id.
-        texts: the same, in the table's order.
-        stays: which of them no page speaks of.
-        changes: what the pages do.
-    """
-
     def __init__(self, old: Mapping[str, str], texts: Sequence[str], stays: Any, changes: _Changes) -> None:
         self.gone: dict[str, _Change] = {}
         self.new: dict[str, _Change] = {}
-        self.untouched = {text for text, left in zip(texts, stays, strict=True) if left}
+        self.untouched = {text for text, is_untouched in zip(texts, stays, strict=True) if is_untouched}
         fresh = iter(_texts(changes.new)) if changes.new is not None else iter(())
         joined, writers = changes.joined_rows, changes.writers
         for index, (operation, row_id) in enumerate(zip(changes.operations, changes.ids, strict=True)):
@@ -372,41 +345,32 @@ class _Story:
 
 
 class _Wrong:
-    """Puts into words which rows are wrong.
-
-    Args:
-        story: what each row is to the statement.
-        missing: the rows that are missing.
-        extra: the rows that are there without being wanted.
-    """
-
     def __init__(self, story: _Story, missing: pa.Table, extra: pa.Table) -> None:
         self._story, self._missing, self._extra = story, missing, extra
 
     def rows(self) -> tuple[WrongRow, ...]:
-        """Return the first of them, those that are there before those that are missing."""
-        found = [self._one_too_many(*row) for row in _rows(self._extra)] + [
+        wrong_rows = [self._one_too_many(*row) for row in _rows(self._extra)] + [
             self._one_missing(*row) for row in _rows(self._missing)
         ]
-        return tuple(dict.fromkeys(found))[:SHOWN]
+        return tuple(dict.fromkeys(wrong_rows))[:SHOWN]
 
-    def _one_too_many(self, text: str, shown: str, row: Rows) -> WrongRow:
+    def _one_too_many(self, text: str, display_value: str, row: Rows) -> WrongRow:
         story = self._story
         if text in story.new:
-            return _told(f"Row {shown} is there more often than it must be: it {story.new[text].words}.", story.new[text])
+            return _told(f"Row {display_value} is there more often than it must be: it {story.new[text].words}.", story.new[text])
         if text in story.untouched:
-            return WrongRow(f"Row {shown} is there more often than before; the statement does not touch it.")
+            return WrongRow(f"Row {display_value} is there more often than before; the statement does not touch it.")
         if text in story.gone:
-            return _told(f"Row {shown} {story.gone[text].words} and is there.", story.gone[text])
+            return _told(f"Row {display_value} {story.gone[text].words} and is there.", story.gone[text])
         if all(value is None for value in row):
             return WrongRow("A row of NULLs is there that nobody asked for.")
-        return WrongRow(f"Row {shown} is there, and nobody asked for it.")
+        return WrongRow(f"Row {display_value} is there, and nobody asked for it.")
 
-    def _one_missing(self, text: str, shown: str, _: Rows) -> WrongRow:
+    def _one_missing(self, text: str, display_value: str, _: Rows) -> WrongRow:
         story = self._story
         if text in story.new:
-            return _told(f"Row {shown} {story.new[text].words} and is not there.", story.new[text])
-        return WrongRow(f"Row {shown} is gone; the statement does not touch it.")
+            return _told(f"Row {display_value} {story.new[text].words} and is not there.", story.new[text])
+        return WrongRow(f"Row {display_value} is gone; the statement does not touch it.")
 
 
 def _told(sentence: str, change: _Change) -> WrongRow:
@@ -414,14 +378,12 @@ def _told(sentence: str, change: _Change) -> WrongRow:
 
 
 def _rows(table: pa.Table) -> list[tuple[str, str, Rows]]:
-    """Return the first rows, each with the text by which it is compared and the one that is shown."""
     first = table.slice(0, SHOWN)
     values = [tuple(row.values()) for row in python_rows(first)]
     return [(text, _shown(row), row) for text, row in zip(_texts(first), values, strict=True)]
 
 
 def _texts(table: Any) -> list[str]:
-    """Return a text per row that is the same for the same values."""
     return [repr(row) for row in zip(*(python_values(column) for column in table.columns), strict=True)]
 
 
@@ -438,6 +400,6 @@ def _text(error: BaseException) -> str:
     return (error.message if isinstance(error, RowMergeError) else error_text(error)).rstrip(".")
 
 
-def _with_check(result: Result, found: CommitCheck, run: StatementRun) -> Result:
-    result.trace = replace(result.trace, check=found, seconds=dict(run.seconds))
+def _with_check(result: Result, check: CommitCheck, run: StatementRun) -> Result:
+    result.trace = replace(result.trace, check=check, seconds=dict(run.seconds))
     return result

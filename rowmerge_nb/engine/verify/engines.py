@@ -1,4 +1,4 @@
-"""DuckDB and PostgreSQL as second opinions: tables are loaded, a statement is run, tables are compared, nothing stays behind."""
+"""DuckDB and PostgreSQL for verification, on temporary tables."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _INSTALL: Final = 'Run: pip install "rowmerge-nb[verify]"'
 
 
 class RefusedError(Exception):
-    """The other engine ended the statement with an error; the message is its own."""
+    """The other engine's error, with its own message."""
 
 
 class DuplicateRefusedError(RefusedError):
-    """The error is that of standard SQL for a row that is changed more than once."""
+    """The other engine's error for a row that is changed more than once, as in standard SQL."""
 
 
 class Verifier(Protocol):
-    """Another engine, for the time of one statement.
+    """A session of another engine for one statement.
 
     Attributes:
-        name: its name for people.
+        name: its name for readers.
         dialect: ``duckdb`` or ``postgresql``.
     """
 
@@ -42,39 +42,39 @@ class Verifier(Protocol):
     dialect: str
 
     def load(self, name: str, columns: Sequence[ColumnMetadata], rows: pa.Table) -> None:
-        """Make a table with rows."""
+        """Create a table with rows."""
 
     def change(self, statement: str) -> int:
-        """Run a statement; gives the number of rows that it changed.
+        """Run a statement, and return the number of changed rows.
 
         Raises:
-            RefusedError: it ended with an error.
+            RefusedError: it failed.
         """
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Run a query."""
 
     def close(self) -> None:
-        """Forget everything."""
+        """Drop everything."""
 
 
 def create_table(name: str, columns: Sequence[ColumnMetadata], dialect: str) -> str:
-    """Write the CREATE TABLE of a copy.
+    """Return the CREATE TABLE of a copy.
 
     >>> from rowmerge_nb.spi import ColumnMetadata, parse_type
     >>> create_table("t", [ColumnMetadata("Id", parse_type("bigint"), False)], "duckdb")
     'CREATE TEMPORARY TABLE "t" ("id" bigint NOT NULL)'
     """
-    written = (
+    definitions = (
         f"{quoted(column.name.lower())} {column_type(column.type, dialect)}"
         f"{'' if column.default is None else f' DEFAULT {column.default}'}{'' if column.nullable else ' NOT NULL'}"
         for column in columns
     )
-    return f"CREATE TEMPORARY TABLE {quoted(name)} ({', '.join(written)})"
+    return f"CREATE TEMPORARY TABLE {quoted(name)} ({', '.join(definitions)})"
 
 
 class DuckDBVerifier:
-    """DuckDB within this process; MERGE came with its version 1.4."""
+    """DuckDB in this process; MERGE requires version 1.4."""
 
     name = "DuckDB"
     dialect = "duckdb"
@@ -90,7 +90,7 @@ class DuckDBVerifier:
         self._connection = duckdb.connect()
 
     def load(self, name: str, columns: Sequence[ColumnMetadata], rows: pa.Table) -> None:
-        """Make a table with rows; columns without a type are those of a view, since tables have none."""
+        """Create a table with rows; a view's columns have no types, so they become a view."""
         typed = [column for column in columns if column.type != UNKNOWN] or columns
         table = name if len(typed) == len(columns) else f"{name} without NULLs"
         self._connection.execute(create_table(table, typed, self.dialect))
@@ -98,8 +98,10 @@ class DuckDBVerifier:
         self._connection.execute(f"INSERT INTO {quoted(table)} SELECT * FROM rowmerge_rows")
         self._connection.unregister("rowmerge_rows")
         if table != name:
-            written = (f"{'' if column in typed else 'NULL AS '}{quoted(column.name.lower())}" for column in columns)
-            self._connection.execute(f"CREATE TEMPORARY VIEW {quoted(name)} AS SELECT {', '.join(written)} FROM {quoted(table)}")
+            expressions = (f"{'' if column in typed else 'NULL AS '}{quoted(column.name.lower())}" for column in columns)
+            self._connection.execute(
+                f"CREATE TEMPORARY VIEW {quoted(name)} AS SELECT {', '.join(expressions)} FROM {quoted(table)}"
+            )
 
     def change(self, statement: str) -> int:
         """Run a statement."""
@@ -122,10 +124,10 @@ class DuckDBVerifier:
 
 
 class PostgreSQLVerifier:
-    """A PostgreSQL server; what it is given are temporary tables.
+    """A PostgreSQL server, used with temporary tables.
 
     Args:
-        uri: where it is; ``""`` for what the variable ROWMERGE_POSTGRES says.
+        uri: its address; ``""`` for the variable ROWMERGE_POSTGRES.
     """
 
     name = "PostgreSQL"
@@ -155,7 +157,7 @@ class PostgreSQLVerifier:
             ) from error
 
     def load(self, name: str, columns: Sequence[ColumnMetadata], rows: pa.Table) -> None:
-        """Make a table with rows."""
+        """Create a table with rows."""
         with self._connection.cursor() as cursor:
             cursor.execute(create_table(name, columns, self.dialect))
             if rows.num_rows:
@@ -168,8 +170,8 @@ class PostgreSQLVerifier:
                 cursor.execute(statement)
             except self._errors as error:
                 text = next((line for line in str(error).splitlines() if "ERROR:" in line), str(error)).partition("ERROR:")[2]
-                kind = DuplicateRefusedError if error.sqlstate == "21000" else RefusedError
-                raise kind(text.strip() or str(error)) from error
+                error_class = DuplicateRefusedError if error.sqlstate == "21000" else RefusedError
+                raise error_class(text.strip() or str(error)) from error
             return int(cursor.rowcount)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
@@ -179,18 +181,18 @@ class PostgreSQLVerifier:
             return [tuple(row) for row in cursor.fetchall()]
 
     def close(self) -> None:
-        """Close the connection; its transaction and its tables go with it."""
+        """Close the connection, which drops its temporary tables."""
         self._connection.close()
 
 
 def open_verifier(engine: str) -> Verifier:
-    """Open the engine that an option names.
+    """Open an engine.
 
     Args:
-        engine: ``duckdb``, ``postgresql``, or the address of a server: ``postgresql://...``.
+        engine: ``duckdb``, ``postgresql``, or a server's address: ``postgresql://...``.
 
     Raises:
-        SetupError: it is not there; the hint says how to get it.
+        SetupError: it is unavailable.
     """
     if engine == "duckdb":
         return DuckDBVerifier()

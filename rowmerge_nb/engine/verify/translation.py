@@ -1,4 +1,4 @@
-"""A statement's text and a table's types in the words of another engine, for `rowmerge_nb.engine.verify.verification`."""
+"""Translation of statements and types for `rowmerge_nb.engine.verify.verification`."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ _OWN: Final = {
 
 
 class UntranslatableError(Exception):
-    """The other engine has no way to say it, or says it with another meaning; the message is a sentence."""
+    """The other engine cannot express it with the same meaning; the message is a sentence."""
 
 
-def column_type(kind: Type, engine: str) -> str:
+def column_type(sql_type: Type, engine: str) -> str:
     """Return the other engine's name of a type.
 
     Raises:
-        UntranslatableError: it has none that holds the same values and compares them alike.
+        UntranslatableError: no type holds the same values and compares them alike.
 
     >>> from rowmerge_nb.spi.types import DOUBLE
     >>> column_type(DOUBLE, "postgresql")
     'double precision'
     """
-    if kind.base in _PLAIN:
-        return str(kind)
-    if kind.base not in _OWN[engine]:
-        raise UntranslatableError(f"columns of type {kind} are not compared")
-    return _OWN[engine][kind.base]
+    if sql_type.base in _PLAIN:
+        return str(sql_type)
+    if sql_type.base not in _OWN[engine]:
+        raise UntranslatableError(f"columns of type {sql_type} are not compared")
+    return _OWN[engine][sql_type.base]
 
 
 def translate(text: str, engine: str) -> str:
-    """Translate a statement from Trino's SQL; tables lose their catalog and schema, and all names are in lower case.
+    """Translate a statement from Trino's SQL, with unqualified table names and lower-case names.
 
     Raises:
-        UntranslatableError: it cannot be said there, or would mean something else.
+        UntranslatableError: it cannot be expressed there with the same meaning.
         SetupError: sqlglot is not installed.
 
     >>> translate("UPDATE memory.default.T SET a = strpos(B, C)", "duckdb")
@@ -64,7 +64,7 @@ def translate(text: str, engine: str) -> str:
         ) from error
     try:
         tree = parse_one(text, read="trino")
-        # Tables are compared, and how many rows changed: what RETURNING gives is not, and is said in other words there.
+        # Only tables and row counts are compared, and RETURNING has another syntax there.
         tree.set("returning", None)
         _refuse(tree, engine)
         for table in tree.find_all(exp.Table):
@@ -79,10 +79,10 @@ def translate(text: str, engine: str) -> str:
 
 
 def _refuse(tree: Any, engine: str) -> None:
-    """Refuse what is written alike and means something else."""
+    """Reject constructs with the same syntax and another meaning."""
     from sqlglot import exp
 
-    # Trino rounds decimals to the larger scale and cuts integers; DuckDB gives a double, PostgreSQL more digits.
+    # Trino rounds decimals to the larger scale and truncates integers; DuckDB returns a double, PostgreSQL more digits.
     if tree.find(exp.Div):
         raise UntranslatableError("a division has other digits there")
     if engine == "postgresql" and tree.find(exp.Greatest, exp.Least):
@@ -90,7 +90,7 @@ def _refuse(tree: Any, engine: str) -> None:
 
 
 def _adapted(node: Any, engine: str) -> Any:
-    """Return what the translator leaves as it is though it means something else."""
+    """Rewrite constructs that the translator keeps although their meaning differs."""
     from sqlglot import exp
 
     if isinstance(node, exp.Literal) and node.is_number and "e" in node.name.lower() and not isinstance(node.parent, exp.Cast):

@@ -1,8 +1,7 @@
-"""``verify=``: the statement is run once more by DuckDB or PostgreSQL, over the same input, and the tables are compared.
+"""``verify=``: DuckDB or PostgreSQL run the statement on the same input, and the tables are compared.
 
-What the other engine gets is the text of the statement, translated by sqlglot, and the rows that the target and the sources had
-before. It works on copies of its own; whatever it says, the statement here is committed already. So a disagreement is told as a
-notice, and never an error.
+The other engine gets the text, translated by sqlglot, and copies of the target's and the sources' former rows. Since the
+statement is already committed, a difference is a notice, not an error.
 """
 
 from __future__ import annotations
@@ -38,27 +37,27 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import Analysis, TableBinding
 
 SHOWN: Final = 3
-"""So many rows of a difference are shown on each side."""
+"""How many differing rows are shown per side."""
 AFTERWARDS: Final = "rowmerge_afterwards"
-"""The name that the rows of our target have in the other engine."""
+"""The name of our target's rows in the other engine."""
 DUCKDB_INTERRUPTED: Final = "Query interrupted"
-"""What DuckDB makes of an interrupt that comes while it works: a plain RuntimeError of this text."""
+"""The message of the RuntimeError that DuckDB raises for an interrupt."""
 
 
 def begin_verification(
     options: Options, analysis: Analysis, memory: MemoryConnector, run: Callable[[str], Result], unknown: Sequence[str] = ()
 ) -> Verification | None:
-    """Read the input of a statement; None if nothing is to be verified, as of a query.
+    """Read the input of a statement; None if there is nothing to verify, as for a query.
 
     Args:
         options: the statement's options.
         analysis: the statement.
-        memory: holds the tables in memory, which are read as they are.
+        memory: the connector of tables in memory.
         run: runs a query, to read tables of other stores.
         unknown: the columns that an INSERT leaves to its store.
 
     Raises:
-        StatementInterrupted: the user has stopped it; nothing of the statement has been run.
+        StatementInterrupted: the user interrupted it; nothing has run.
     """
     if options.verify is None or options.dry_run or not isinstance(analysis, RowChangeAnalysis | InsertAnalysis):
         return None
@@ -66,26 +65,25 @@ def begin_verification(
     def read(binding: TableBinding) -> pa.Table:
         return _rows_of(binding, memory, run)
 
-    begun = Verification(options, analysis, read, ())
+    verification = Verification(options, analysis, read, ())
     if unknown:
-        return replace(begun, problem=f"the store itself fills column '{unknown[0]}', which the INSERT leaves out")
+        return replace(verification, problem=f"the store itself fills column '{unknown[0]}', which the INSERT leaves out")
     if any(binding.version is not None for binding in analysis.bindings):
-        return replace(begun, problem="the statement reads a former version of a table, and it has no history")
+        return replace(verification, problem="the statement reads a former version of a table, and it has no history")
     if isinstance(analysis, MergeAnalysis) and analysis.added:
-        return replace(begun, problem="the statement adds columns, for which it has no words")
+        return replace(verification, problem="the statement adds columns, for which it has no words")
     # The rows of VALUES stand in the statement, which the other engine reads as well.
     bindings = {binding.qualified: binding for binding in (analysis.target, *analysis.bindings) if binding.rows is None}
     try:
         with interruptible("verify"):
-            return replace(begun, tables=tuple((binding, read(binding)) for binding in bindings.values()))
+            return replace(verification, tables=tuple((binding, read(binding)) for binding in bindings.values()))
     except StatementInterrupted:
         raise
     except Exception as error:  # noqa: BLE001 - the statement runs all the same, and says itself what is wrong with its tables
-        return replace(begun, problem=f"its input could not be read: {error_text(error)}")
+        return replace(verification, problem=f"its input could not be read: {error_text(error)}")
 
 
 def _rows_of(binding: TableBinding, memory: MemoryConnector, run: Callable[[str], Result]) -> pa.Table:
-    """Return a table's rows as they are now, or those of a DataFrame."""
     if binding.handle is None:
         frame = binding.dataframe
         return collected(frame) if is_spark_frame(frame) else frame
@@ -97,14 +95,12 @@ def _rows_of(binding: TableBinding, memory: MemoryConnector, run: Callable[[str]
 
 @dataclass(frozen=True)
 class Verification:
-    """One statement's second run.
+    """One statement's verification.
 
     Args:
-        options: the statement's options.
-        analysis: the statement.
-        read: gives a table's rows as they are now.
-        tables: the table that it changes, then those that it reads, each with its rows before the statement.
-        problem: why there are none; ``""`` if all is well.
+        read: returns a table's current rows.
+        tables: the target, then the sources, each with its former rows.
+        problem: why there are none, or ``""``.
     """
 
     options: Options
@@ -114,10 +110,10 @@ class Verification:
     problem: str = ""
 
     def told(self, result: Result) -> Result:
-        """Run the statement on the other engine, and add to its result whether that agrees.
+        """Run the statement on the other engine, and add the outcome to its result.
 
         Raises:
-            StatementInterrupted: the user has stopped it; the statement itself is done, and the error has its result.
+            StatementInterrupted: the user interrupted it; the statement is committed, and the error has its result.
         """
         try:
             with interruptible("verify"), interrupts_let_in():
@@ -125,11 +121,11 @@ class Verification:
                 record = self._opinion(result.count)
         except StatementInterrupted as interrupt:
             record = self._record("not compared", f"{self._name} could not compare: the comparison was interrupted")
-            told = _with_opinion(result, record)
+            updated_result = _with_opinion(result, record)
             if not self.options.rehearse:
-                raise interrupted_too_late(told) from interrupt
+                raise interrupted_too_late(updated_result) from interrupt
             error = StatementInterrupted("The comparison of a rehearsed statement was interrupted", step="verify")
-            error.result = told
+            error.result = updated_result
             raise error from interrupt
         return _with_opinion(result, record)
 
@@ -179,14 +175,14 @@ class Verification:
             target = self.analysis.target
             verifier.load(AFTERWARDS, [replace(column, nullable=True) for column in target.columns], _lower(after))
             here, there = quoted(AFTERWARDS), quoted(names[0])
-            told = [
+            differences = [
                 *_only(verifier, here, there, "here", target.columns),
                 *_only(verifier, there, here, f"in {self._name}", target.columns),
             ]
         if count is not None and changed != count:
-            told.append(f"{changed} rows changed there, {count} here")
-        if told:
-            return self._record("differs", f"{self._name} differs: {'; '.join(told)}")
+            differences.append(f"{changed} rows changed there, {count} here")
+        if differences:
+            return self._record("differs", f"{self._name} differs: {'; '.join(differences)}")
         return self._record(
             "agrees",
             f"{self._name} agrees: {plural(changed, 'row')} changed, {plural(after.num_rows, 'row')} in {target.display}",
@@ -199,16 +195,15 @@ def _with_opinion(result: Result, record: VerificationRecord) -> Result:
 
 
 def _only(verifier: Verifier, one: str, other: str, where: str, columns: Sequence[ColumnMetadata]) -> list[str]:
-    """Return which rows one table has more often than the other."""
     rows = f"(SELECT * FROM {one} EXCEPT ALL SELECT * FROM {other}) AS rest"
     total = verifier.rows(f"SELECT count(*) FROM {rows}")[0][0]
     if not total:
         return []
-    # As texts: a driver need not have a Python value for every type.
+    # As text, since a driver may lack a Python value for a type.
     texts = ", ".join(f"CAST({quoted(column.name.lower())} AS varchar)" for column in columns)
     first = verifier.rows(f"SELECT {texts} FROM {rows} LIMIT {SHOWN}")
-    shown = ", ".join(f"({', '.join('NULL' if value is None else str(value) for value in row)})" for row in first)
-    return [f"{plural(total, 'row')} only {where}: {shown}{', ...' if total > SHOWN else ''}"]
+    row_texts = ", ".join(f"({', '.join('NULL' if value is None else str(value) for value in row)})" for row in first)
+    return [f"{plural(total, 'row')} only {where}: {row_texts}{', ...' if total > SHOWN else ''}"]
 
 
 def _lower(rows: pa.Table) -> pa.Table:

@@ -1,1 +1,1 @@
-"""Statements as they were written: the tree that the parser makes; names are not resolved yet."""
+"""Syntax trees of statements; names are not resolved yet."""

@@ -1,4 +1,4 @@
-"""How deeply a statement may be nested, and the room on the stack that reading it takes."""
+"""Limits for nested statements, and the stack that parsing them takes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DEEPEST: Final = 400
-"""How many parentheses, calls, CASEs, types or queries may stand within one another."""
+"""The nesting limit of parentheses, calls, CASEs, types and queries."""
 DEEPEST_TREE: Final = 800
-"""How many nodes may hang below one another: a series of JOINs is a tree as deep as it has relations."""
+"""The depth limit of a tree: a series of JOINs is as deep as it has relations."""
 LONGEST_CHAIN: Final = 20_000
-"""How many terms one AND, OR, ``||``, sum or product may have: they are a list, not a depth."""
+"""The limit of terms in one AND, OR, ``||``, sum or product, which is a list, not a depth."""
 NESTED_CHAIN: Final = 100
-"""Up to so many operators of a chain are nested all the same, so that GROUP BY finds its beginnings as expressions of their own."""
+"""Chains up to this length are nested, so that GROUP BY can match their beginnings."""
 RECURSION: Final = 20_000
 """A level takes up to 25 calls of Python and, measured, up to 1 KiB of the C stack: 800 levels end far within both bounds."""
 
@@ -32,11 +32,10 @@ _inside = {"count": 0, "before": 0, "collecting": False}
 
 @contextmanager
 def room() -> Iterator[None]:
-    """Raise Python's limit of recursion while statements are read; what needs more still is refused with a sentence.
+    """Raise Python's recursion limit while statements are parsed; deeper ones get an error.
 
-    The limit belongs to the whole process: the first to come raises it, the last to go puts it back. So does the search for cycles among
-    objects, which rests meanwhile: trees have none, and looking through a large one again and again while it grows takes as long as
-    reading it.
+    The limit is global: the first user raises it, and the last one restores it. The same holds for garbage collection, which is
+    disabled meanwhile: trees have no cycles, and traversing a large growing tree repeatedly takes as long as parsing it.
     """
     with _lock:
         if not _inside["count"]:
@@ -59,7 +58,7 @@ def room() -> Iterator[None]:
 
 
 def too_deep() -> ParseError:
-    """Return the error of a statement that is nested too deeply; like Trino's, it stands at the beginning."""
+    """Return the error of a statement that is nested too deeply; as in Trino, its position is the beginning."""
     return ParseError(
         "The statement is nested too deeply to be read",
         line=1,
@@ -69,7 +68,7 @@ def too_deep() -> ParseError:
 
 
 def check_tree(statement: Any) -> None:
-    """Refuse a statement whose tree is too deep to be walked by recursion.
+    """Check that a tree is not too deep for recursion.
 
     Raises:
         ParseError: it is deeper than `DEEPEST_TREE`.

@@ -1,4 +1,4 @@
-"""Expressions written as Trino writes them in its messages: every operator in parentheses."""
+"""Expressions in the format of Trino's messages: every operator in parentheses."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def formatted(node: s.Expression, text: str) -> str:
-    """Write an expression as Trino does; forms that messages rarely have stand as they were written.
+    """Format an expression as Trino does; rare forms stay as written.
 
     Args:
         node: the expression.
-        text: the text that it was read from.
+        text: the source text.
 
     >>> from rowmerge_nb.sql.parser.statement_reader import parse_expression
     >>> text = "nationkey<100 and not regionkey between 1 and 2.5 or lower(name) LIKE 'a%' AND id IN (1,2)"
@@ -35,24 +35,24 @@ _UPPER: Final = frozenset({"CURRENT_USER", "CURRENT_CATALOG", "CURRENT_SCHEMA", 
 
 
 def formatted_type(text: str) -> str:
-    """Return a type as Trino writes it.
+    """Format a type as Trino does.
 
     >>> formatted_type("row( a  nosuch,b varchar (10))")
     'ROW(a nosuch, b varchar(10))'
     """
-    spaced = re.sub(r"\s*([(,)])\s*", lambda found: ", " if found[1] == "," else found[1], re.sub(r"\s+", " ", text))
-    # What stands behind a parenthesis has lost its space.
+    spaced = re.sub(r"\s*([(,)])\s*", lambda match: ", " if match[1] == "," else match[1], re.sub(r"\s+", " ", text))
+    # Restore the space after a closing parenthesis.
     return re.sub(r"(?i)\brow\(", "ROW(", re.sub(r"\)(?=\w)", ") ", spaced))
 
 
 class Formatter:
-    """Writes expressions; see `formatted`."""
+    """Formats expressions; see `formatted`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     def write(self, node: s.Expression) -> str:
-        """Write an expression."""
+        """Format an expression."""
         if isinstance(node, s.Literal):
             return self._literal(node)
         if isinstance(node, s.Name):
@@ -63,7 +63,7 @@ class Formatter:
             and isinstance(node.operand, s.Literal)
             and node.operand.kind != "string"
         ):
-            # To Trino it is one literal.
+            # Trino parses it as one literal.
             return self._literal(replace(node.operand, value=f"-{node.operand.value}"))
         if isinstance(node, s.Unary):
             operand = self.write(node.operand)
@@ -71,10 +71,10 @@ class Formatter:
         if isinstance(node, s.Binary):
             return self._operated(self.write(node.left), node.operator, self.write(node.right))
         if isinstance(node, s.Chain):
-            written = self.write(node.first)
+            text = self.write(node.first)
             for step in node.steps:
-                written = self._operated(written, step.operator, self.write(step.operand))
-            return written
+                text = self._operated(text, step.operator, self.write(step.operand))
+            return text
         if isinstance(node, s.Logical):
             return f"({f' {node.operator} '.join(map(self.write, node.terms))})"
         if isinstance(node, s.Not):
@@ -90,7 +90,6 @@ class Formatter:
         return f"concat({left}, {right})" if operator == "||" else f"({left} {operator} {right})"
 
     def _constructed(self, node: s.Expression) -> str:
-        """Write what holds other expressions between words of its own."""
         if isinstance(node, s.Case):
             head = "CASE" if node.operand is None else f"CASE {self.write(node.operand)}"
             whens = "".join(f" WHEN {self.write(when)} THEN {self.write(then)}" for when, then in node.whens)
@@ -118,21 +117,20 @@ class Formatter:
         return self._predicate(node)
 
     def _predicate(self, node: s.Expression) -> str:
-        """Write a predicate; what is none stands as it was written."""
         if isinstance(node, s.IsNull):
             return f"({self.write(node.value)} IS {'NOT ' if node.negated else ''}NULL)"
         if isinstance(node, s.Between):
-            written = f"{self.write(node.value)} BETWEEN {self.write(node.low)} AND {self.write(node.high)}"
+            text = f"{self.write(node.value)} BETWEEN {self.write(node.low)} AND {self.write(node.high)}"
         elif isinstance(node, s.InList):
-            written = f"{self.write(node.value)} IN ({self._listed(node.items)})"
+            text = f"{self.write(node.value)} IN ({self._listed(node.items)})"
         elif isinstance(node, s.Like):
             escape = "" if node.escape is None else f" ESCAPE {self.write(node.escape)}"
-            written = f"{self.write(node.value)} LIKE {self.write(node.pattern)}{escape}"
+            text = f"{self.write(node.value)} LIKE {self.write(node.pattern)}{escape}"
         elif isinstance(node, s.IsDistinct):
-            written = f"{self.write(node.value)} IS DISTINCT FROM {self.write(node.right)}"
+            text = f"{self.write(node.value)} IS DISTINCT FROM {self.write(node.right)}"
         else:
             return " ".join(node.span.of(self.text).split())
-        return f"(NOT ({written}))" if node.negated else f"({written})"
+        return f"(NOT ({text}))" if node.negated else f"({text})"
 
     def _literal(self, node: s.Literal) -> str:
         if node.kind == "string":
@@ -149,14 +147,14 @@ class Formatter:
         return ", ".join(map(self.write, items))
 
     def _called(self, node: s.Call) -> str:
-        """Return a function's name as it was written; of what an operator stands for, the function's; of what is none to Trino, its keyword."""
+        """Return a function's name as written, the function behind an operator, or the keyword of a special form."""
         if node.name in _KEYWORDS and not node.qualifier:
             return node.name.upper()
-        written = self.text[node.span.start :].split("(", 1)[0].strip()
+        text = self.text[node.span.start :].split("(", 1)[0].strip()
         if node.name == "normalize":
             return f'"{node.name}"'
-        # POSITION (a IN b) is a call of another name.
-        return written if written.lower().split(".")[-1].strip('" ') == node.name else node.name
+        # POSITION (a IN b) calls a function of another name.
+        return text if text.lower().split(".")[-1].strip('" ') == node.name else node.name
 
     def _call(self, node: s.Call) -> str:
         if node.name == "grouping":
@@ -164,15 +162,15 @@ class Formatter:
         if node.name in _TRIMS and self.text[node.span.start :].split("(", 1)[0].strip().lower() == "trim":
             value, *letters = map(self.write, node.arguments)
             return f"trim({' '.join([_TRIMS[node.name], *letters, 'FROM', value])})"
-        given = "*" if node.star else f"{'DISTINCT ' if node.distinct else ''}{self._listed(node.arguments)}"
-        written = f"{self._called(node)}({given}{self._ordered(' ', node.order_by)})"
+        arguments = "*" if node.star else f"{'DISTINCT ' if node.distinct else ''}{self._listed(node.arguments)}"
+        text = f"{self._called(node)}({arguments}{self._ordered(' ', node.order_by)})"
         if node.filter is not None:
-            written += f" FILTER (WHERE {self.write(node.filter)})"
+            text += f" FILTER (WHERE {self.write(node.filter)})"
         if node.nulls is not None:
-            written += f" {node.nulls} NULLS"
+            text += f" {node.nulls} NULLS"
         if node.window is not None:
-            written += f" OVER {self._window(node.window)}"
-        return written
+            text += f" OVER {self._window(node.window)}"
+        return text
 
     def _window(self, node: s.Window) -> str:
         name = "" if node.name is None else node.name.span.of(self.text)
@@ -183,10 +181,9 @@ class Formatter:
         return f"({' '.join(filter(None, [name, keys, self._ordered('', node.order_by), frame]))})"
 
     def _ordered(self, before: str, items: Iterable[s.SortItem]) -> str:
-        """Write an ORDER BY: the direction always, where NULL goes only where the statement says it."""
-        written = []
+        sort_items = []
         for item in items:
-            told = self.text[item.value.span.end : item.span.end].upper()
-            nulls = next((f" NULLS {word}" for word in ("FIRST", "LAST") if word in told), "")
-            written.append(f"{self.write(item.value)} {'DESC' if item.descending else 'ASC'}{nulls}")
-        return f"{before}ORDER BY {', '.join(written)}" if written else ""
+            suffix = self.text[item.value.span.end : item.span.end].upper()
+            nulls = next((f" NULLS {word}" for word in ("FIRST", "LAST") if word in suffix), "")
+            sort_items.append(f"{self.write(item.value)} {'DESC' if item.descending else 'ASC'}{nulls}")
+        return f"{before}ORDER BY {', '.join(sort_items)}" if sort_items else ""

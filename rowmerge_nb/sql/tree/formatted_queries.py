@@ -1,4 +1,4 @@
-"""Queries written as Trino writes them where it shows the statement that makes a view."""
+"""Queries in Trino's format, for SHOW CREATE VIEW."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _STEP: Final = "   "
 
 
 class _NoForm(Exception):
-    """The tree does not hold all that was written."""
+    """The tree lacks parts of the written text."""
 
 
 def formatted_query(node: s.QueryNode, text: str) -> str:
-    """Write a query as Trino does; one with ROLLUP, CUBE or GROUPING SETS, of which the tree keeps no more than their sets, stands as it was written.
+    """Format a query as Trino does; one with grouping sets, whose text the tree does not hold, stays as written.
 
     Args:
         node: the query.
-        text: the text that it was read from.
+        text: the source text.
 
     >>> from rowmerge_nb.sql.parser.statement_reader import parse_query
     >>> text = "select a, count(*) c from t where a>1 group by a"
@@ -46,14 +46,13 @@ def formatted_query(node: s.QueryNode, text: str) -> str:
 
 class _Queries(Formatter):
     def write(self, node: s.Expression) -> str:
-        """Write an expression, with the queries in it."""
         if isinstance(node, s.ScalarQuery):
             return self._nested(node.query)
         if isinstance(node, s.Exists):
             return f"(EXISTS {self._nested(node.query)})"
         if isinstance(node, s.InQuery):
-            written = f"({self.write(node.value)} IN {self._nested(node.query)})"
-            return f"(NOT {written})" if node.negated else written
+            text = f"({self.write(node.value)} IN {self._nested(node.query)})"
+            return f"(NOT {text})" if node.negated else text
         if isinstance(node, s.Quantified):
             return f"({self.write(node.value)} {node.operator} {node.quantifier} {self._nested(node.query)})"
         return super().write(node)
@@ -64,19 +63,18 @@ class _Queries(Formatter):
     # -- queries --------------------------------------------------------------------------------------------------
 
     def query(self, node: s.QueryNode, depth: int) -> str:
-        """Write a query; every line begins with as many steps as it is deep."""
         begin, lines = _STEP * depth, []
         if node.named:
-            named = f"\n{begin}, ".join(self._named(one, depth) for one in node.named)
-            lines.append(f"{begin}WITH{' RECURSIVE' if node.recursive else ''}\n  {begin}{named}\n")
+            named_queries = f"\n{begin}, ".join(self._named(one, depth) for one in node.named)
+            lines.append(f"{begin}WITH{' RECURSIVE' if node.recursive else ''}\n  {begin}{named_queries}\n")
         lines.append(self._body(node.body, depth))
         if node.order_by:
             lines.append(f"{begin}{self._ordered('', node.order_by)}\n")
         if node.offset is not None:
             lines.append(f"{begin}OFFSET {node.offset} ROWS\n")
         if node.fetch is not None:
-            counted = re.match(r"(?is)FETCH\s+\w+\s+(\d+)\s", self.text[node.fetch.start :])
-            count = "ROW" if counted is None else f"{counted[1]} ROWS"
+            match = re.match(r"(?is)FETCH\s+\w+\s+(\d+)\s", self.text[node.fetch.start :])
+            count = "ROW" if match is None else f"{match[1]} ROWS"
             lines.append(f"{begin}FETCH FIRST {count} {'WITH TIES' if node.ties else 'ONLY'}\n")
         elif node.limit is not None:
             lines.append(f"{begin}LIMIT {node.limit}\n")
@@ -150,7 +148,6 @@ class _Queries(Formatter):
         return " ".join(node.span.of(self.text).split())
 
     def _inner(self, node: s.Relation, depth: int) -> str:
-        """Write what an alias stands behind."""
         written = self._relation(node, depth)
         return f"( {written}{_STEP * depth})" if isinstance(node, s.Aliased) else written
 

@@ -1,4 +1,4 @@
-"""JSON_EXISTS, JSON_VALUE, JSON_QUERY, JSON_OBJECT and JSON_ARRAY as they were written."""
+"""Syntax trees of JSON_EXISTS, JSON_VALUE, JSON_QUERY, JSON_OBJECT and JSON_ARRAY."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JsonInput:
-    """A value that is read as JSON; ``format`` is JSON, UTF8, UTF16 or UTF32, None where no FORMAT was written."""
+    """A value parsed as JSON; ``format`` is JSON, UTF8, UTF16 or UTF32, or None without FORMAT."""
 
     value: s.Expression
     format: str | None = None
@@ -21,7 +21,7 @@ class JsonInput:
 
 @dataclass(frozen=True)
 class JsonBehavior:
-    """What happens ON EMPTY or ON ERROR: the word (NULL, ERROR, DEFAULT, TRUE, EMPTY ARRAY ...), and the default's value."""
+    """ON EMPTY or ON ERROR: the keyword (NULL, ERROR, DEFAULT, TRUE, EMPTY ARRAY ...), and the default."""
 
     word: str
     default: s.Expression | None = None
@@ -32,16 +32,11 @@ class JsonLookup(s.Expression):
     """JSON_EXISTS, JSON_VALUE or JSON_QUERY.
 
     Args:
-        name: which one, in capitals.
-        input: the document.
-        path: the path, a literal.
-        path_name: the name of the path, which only JSON_TABLE may give.
-        passing: the path's parameters, each with its name.
-        returning: the type wanted, and in which format.
+        path_name: the path's name, valid in JSON_TABLE only.
+        passing: the path's parameters with their names.
+        returning: the result type; ``output_format`` is its FORMAT.
         wrapper: WITHOUT, CONDITIONAL or UNCONDITIONAL.
         quotes: KEEP or OMIT.
-        on_empty: what an empty result gives.
-        on_error: what a failure gives.
     """
 
     name: str
@@ -62,12 +57,9 @@ class JsonConstructor(s.Expression):
     """JSON_OBJECT or JSON_ARRAY.
 
     Args:
-        name: which one, in capitals.
-        keys: the keys of the object's members; none of an array.
-        values: the values.
-        keeps_null: NULL ON NULL.
-        unique: WITH UNIQUE KEYS.
-        returning: the type wanted, and in which format.
+        name: the function, in capitals.
+        keys: the members' keys; empty for an array.
+        returning: the result type; ``output_format`` is its FORMAT.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Paths of SQL/JSON, as they were read."""
+"""Syntax trees of SQL/JSON paths."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from dataclasses import dataclass, fields
 
 
 class Part:
-    """Whatever a path is made of."""
+    """Base of the parts of a path."""
 
 
 @dataclass(frozen=True)
 class Member(Part):
-    """The values of a key; of all keys if it is None."""
+    """The values of a key, or of all keys (None)."""
 
     key: str | None
 
 
 @dataclass(frozen=True)
 class Descendants(Part):
-    """The values of a key at every depth, those of an object before those of what is within it."""
+    """The values of a key at every depth, outer ones first."""
 
     key: str
 
 
 @dataclass(frozen=True)
 class Range(Part):
-    """Elements of an array, both ends included; an end is a number and whether it is added to the last index."""
+    """Elements of an array, both ends included; an end is a number, and whether it is relative to the last index."""
 
     first: tuple[int, bool]
     last: tuple[int, bool]
@@ -34,7 +34,7 @@ class Range(Part):
 
 @dataclass(frozen=True)
 class Subscripts(Part):
-    """Elements of an array; all of them if there are no ranges."""
+    """Elements of an array; all of them without ranges."""
 
     ranges: tuple[Range, ...]
 
@@ -48,7 +48,7 @@ class Filter(Part):
 
 @dataclass(frozen=True)
 class Method(Part):
-    """What a method makes of each item: ``size``, ``type``, ``double`` ..."""
+    """A method applied to each item: ``size``, ``type``, ``double`` ..."""
 
     name: str
 
@@ -60,7 +60,7 @@ class Document(Part):
 
 @dataclass(frozen=True)
 class Current(Part):
-    """``@``: the item that the innermost filter looks at."""
+    """``@``: the current item of the innermost filter."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,14 @@ class Variable(Part):
 
 @dataclass(frozen=True)
 class Literal(Part):
-    """A value written in the path: JSON text, of a string the string itself behind a quotation mark."""
+    """A literal of the path as JSON text; a string as itself after a quotation mark."""
 
     item: str
 
 
 @dataclass(frozen=True)
 class Sign(Part):
-    """Numbers as they are, or negated."""
+    """Numbers, unchanged or negated."""
 
     negative: bool
     operand: Part
@@ -87,7 +87,7 @@ class Sign(Part):
 
 @dataclass(frozen=True)
 class Arithmetic(Part):
-    """Two numbers and ``+``, ``-``, ``*``, ``/`` or ``%``."""
+    """``+``, ``-``, ``*``, ``/`` or ``%`` of two numbers."""
 
     operator: str
     left: Part
@@ -96,7 +96,7 @@ class Arithmetic(Part):
 
 @dataclass(frozen=True)
 class Walk(Part):
-    """Steps from items inwards."""
+    """Steps into items."""
 
     begin: Part
     steps: tuple[Part, ...]
@@ -104,7 +104,7 @@ class Walk(Part):
 
 @dataclass(frozen=True)
 class Comparison(Part):
-    """Whether an item on the left compares with one on the right."""
+    """A comparison that holds for some item on the left and some item on the right."""
 
     operator: str
     left: Part
@@ -113,7 +113,7 @@ class Comparison(Part):
 
 @dataclass(frozen=True)
 class StartsWith(Part):
-    """Whether there is a string that starts with another."""
+    """Whether a string starts with another."""
 
     whole: Part
     initial: Part
@@ -128,21 +128,21 @@ class Exists(Part):
 
 @dataclass(frozen=True)
 class Not(Part):
-    """The contrary."""
+    """The negation."""
 
     predicate: Part
 
 
 @dataclass(frozen=True)
 class IsUnknown(Part):
-    """Whether it is neither true nor false."""
+    """Whether a predicate is unknown."""
 
     predicate: Part
 
 
 @dataclass(frozen=True)
 class Logical(Part):
-    """Two predicates and ``AND`` or ``OR``."""
+    """``AND`` or ``OR`` of two predicates."""
 
     operator: str
     left: Part
@@ -151,14 +151,14 @@ class Logical(Part):
 
 @dataclass(frozen=True)
 class JsonPath:
-    """A path: its mode, and what is sought."""
+    """A path and its mode."""
 
     strict: bool
     root: Part
 
 
 def parts_of_path(part: Part) -> Iterator[Part]:
-    """Yield a part and all parts within it.
+    """Yield a part and its descendants.
 
     >>> [type(part).__name__ for part in parts_of_path(Walk(Document(), (Member("a"),)))]
     ['Walk', 'Document', 'Member']

@@ -1,7 +1,6 @@
-"""Long rows of literals within a statement's text: found, cut and placed without a token for each literal.
+"""Long runs of literals in a statement, processed without a token per literal.
 
-One regular expression takes a whole run, another cuts it into the texts of its literals. Where each of them stands is counted anew
-when somebody asks, which is after an error.
+One regular expression matches a run, another splits it into literals. Their positions are computed only for errors.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from typing import Final
 from rowmerge_nb.sql.tree.statements import Span
 
 _SHORTEST: Final = 64
-"""What has fewer commas is read token by token."""
+"""Runs with fewer commas are read token by token."""
 _COMMENT: Final = r"--[^\r\n]*+\r?\n?|/\*(?:[^*]|\*(?!/)){0,1000}+\*/"
 _BLANK: Final = rf"(?:[ \r\n\t]++|{_COMMENT})*+"
 _DIGITS: Final = r"[0-9](?:_?[0-9])*+"
 _TEXT: Final = r"'[^']*+(?:''[^']*+)*+'"
 _NUMBER: Final = rf"[+-]?+(?:{_DIGITS}(?:\.(?:{_DIGITS})?+)?+|\.{_DIGITS})(?:[eE][+-]?+[0-9]++)?+"
 _MOMENT: Final = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[ ][0-9]{1,2}:[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]{1,6})?+)?+)?+"
-# Typed literals whose values need no look at the rest: a timestamp with a zone, or finer than pages are, is not among them.
+# Typed literals, except timestamps with a zone or with more than microseconds, which need further analysis.
 _TYPED: Final = rf"(?:(?i:DATE|TIME|DECIMAL|BIGINT|INTEGER|VARCHAR|UUID)\s*+{_TEXT}|(?i:TIMESTAMP)\s*+'{_MOMENT}'|[xX]'(?:[0-9A-Fa-f]{{2}})*+')"
 _LITERAL: Final = rf"(?:{_TEXT}|{_NUMBER}|(?i:NULL|TRUE|FALSE)|{_TYPED})(?![\w@:.'])"
 _LIST: Final = rf"{_LITERAL}(?:{_BLANK},{_BLANK}{_LITERAL})*+"
@@ -29,7 +28,7 @@ _LIST: Final = rf"{_LITERAL}(?:{_BLANK},{_BLANK}{_LITERAL})*+"
 _COMMA: Final = re.compile(rf"{_BLANK},{_BLANK}")
 _SPACE: Final = re.compile(_BLANK)
 _ENDED: Final = re.compile(rf"{_BLANK}(?:[,);]|\Z)")
-# What stands behind a literal is taken with it, lest something in a comment is taken for one.
+# Includes what follows a literal, so that text in a comment is not mistaken for a literal.
 _CELL: Final = re.compile(rf"(?:[\s(),]++|{_COMMENT})*+({_LITERAL})(?:[\s(),]++|{_COMMENT})*+")
 _ROW: Final = re.compile(rf"\({_BLANK}{_LIST}{_BLANK}\)")
 _ITEMS: Final = re.compile(_LIST)
@@ -40,21 +39,20 @@ _LONG_INTEGER: Final = re.compile(r"[+-]?+[0-9_]{19,}+")
 
 @cache
 def _rows(width: int) -> re.Pattern[str]:
-    """The pattern of rows of one width."""
     row = rf"\({_BLANK}{_LITERAL}(?:{_BLANK},{_BLANK}{_LITERAL}){{{width - 1}}}+{_BLANK}\)"
     return re.compile(rf"{row}(?:{_BLANK},{_BLANK}{row})*+")
 
 
 def find_run(text: str, start: int, *, rows: bool) -> int:
-    """Find a long run of literals, or of rows of literals, and give the offset behind it.
+    """Find a long run of literals, or of rows of literals.
 
     Args:
         text: a statement's text.
-        start: where the run would begin, blanks and comments before it left out.
-        rows: rows in parentheses may stand here, too.
+        start: the offset of the run, after blanks and comments.
+        rows: allow rows in parentheses.
 
     Returns:
-        The offset behind the run; where there is none, or a short one, the negative of the offset up to which there is none.
+        The offset after the run; or, without a long run, the negated offset up to which there is none.
 
     >>> find_run("VALUES " + ", ".join(["(1, 'a')"] * 50) + " LIMIT 3", 7, rows=True)
     495
@@ -70,7 +68,7 @@ def find_run(text: str, start: int, *, rows: bool) -> int:
         return -start
     end = match.end()
     if _ENDED.match(text, end) is None:
-        # The last part belongs to something longer, such as (1, 2) = (3, 4), or an alias follows it.
+        # The last part belongs to a longer expression, such as (1, 2) = (3, 4), or has an alias.
         match = pattern.match(text, start, end - 1)
         if match is None or _COMMA.match(text, match.end()) is None:
             return -end
@@ -79,7 +77,7 @@ def find_run(text: str, start: int, *, rows: bool) -> int:
 
 
 def run_ends(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the offset behind the first part of a run, and the offset of its last part.
+    """Return the offset after the first part of a run, and the offset of its last part.
 
     >>> run_ends("VALUES (1, 2), (3, 4), (5, 6)", 7, 29)
     (13, 23)
@@ -95,11 +93,7 @@ def run_ends(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 class LiteralRun:
-    """A run of literals, or of rows of them.
-
-    Args:
-        text: the text of the whole statement.
-        span: where the run stands in it.
+    """A run of literals, or of rows of literals.
 
     >>> run = LiteralRun("VALUES (1, 'a'), (2, NULL)", Span.within("VALUES (1, 'a'), (2, NULL)", 7, 26))
     >>> run.width, run.column(1), run.span_of(2).column
@@ -107,18 +101,17 @@ class LiteralRun:
     """
 
     def __init__(self, text: str, span: Span) -> None:
-        """Take a run that `find_run` has found."""
         self._text = text
         self.span = span
 
     @cached_property
     def texts(self) -> list[str]:
-        """The literals as they were written, row by row."""
+        """The literals as written, row by row."""
         return _CELL.findall(self._text, self.span.start, self.span.end)
 
     @cached_property
     def width(self) -> int:
-        """How many literals a row has."""
+        """The literals per row."""
         if self._text[self.span.start] != "(":
             return 1
         first = _ROW.match(self._text, self.span.start)
@@ -127,20 +120,20 @@ class LiteralRun:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.texts) // self.width
 
     def column(self, index: int) -> list[str]:
-        """Return the literals of a column as they were written."""
+        """Return the literals of a column as written."""
         return self.texts[index :: self.width]
 
     def long_integers(self) -> list[int]:
-        """Return the places of the integers with so many digits that a bigint may be too short for them."""
+        """Return the indices of integers that may exceed bigint."""
         if _LONG.search(self._text, self.span.start, self.span.end) is None:
             return []
         return [index for index, text in enumerate(self.texts) if _LONG_INTEGER.fullmatch(text)]
 
     def span_of(self, index: int) -> Span:
-        """Return the place of a literal; they are counted from 0, row by row."""
+        """Return the span of a literal, by its index from 0, row by row."""
         match = next(islice(_CELL.finditer(self._text, self.span.start, self.span.end), index, None))
         return Span.within(self._text, match.start(1), match.end(1))

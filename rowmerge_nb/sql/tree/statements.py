@@ -1,4 +1,4 @@
-"""Statements as they were written: plain frozen data with source spans; names are not resolved yet."""
+"""Syntax trees of statements: frozen data with source spans; names are not resolved yet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_SHOWN: Final = 4_000
 
 
 def excerpt(text: str) -> str:
-    """Return a part of a statement as readers get it: of a very long one the begin and the end.
+    """Return the text for readers; only the beginning and end of a very long one.
 
     >>> excerpt("SELECT 1"), len(excerpt("SELECT " + "1 + " * 10_000 + "1"))
     ('SELECT 1', 4035)
@@ -30,14 +30,14 @@ def excerpt(text: str) -> str:
 
 @dataclass(frozen=True)
 class Span:
-    r"""A stretch of the statement's text.
+    r"""A span of the statement's text.
 
     Args:
         start: offset of the first code point.
-        end: offset behind the last code point.
-        line: line of ``start`` within the statement, from 1.
-        column: column of ``start`` within its line in code points, from 1.
-        about: where the word stands that an error is about, if Trino reports the error elsewhere.
+        end: offset after the last code point.
+        line: line of ``start``, from 1.
+        column: column of ``start`` in code points, from 1.
+        about: the span that an error concerns, if Trino reports the error elsewhere.
 
     >>> Span.within("SELECT 1\nFROM t", 9, 13)
     Span(start=9, end=13, line=2, column=1)
@@ -51,28 +51,28 @@ class Span:
 
     @classmethod
     def within(cls, text: str, start: int, end: int) -> Span:
-        """Make a span from offsets, counting lines and columns."""
+        """Build a span from offsets, counting lines and columns."""
         return cls(start, end, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start))
 
     def of(self, text: str) -> str:
-        """Cut the span out of the statement's text."""
+        """Return the span's text."""
         return text[self.start : self.end]
 
     def shown(self, text: str) -> str:
-        """Cut the span out of the statement's text for readers, who get no more than its begin and its end."""
+        """Return the span's text for readers, shortened by `excerpt`."""
         return excerpt(self.of(text))
 
 
 @dataclass(frozen=True)
 class Identifier:
-    """A name as written (``text``) and as compared (``value``, lower case: Trino compares quoted names so too)."""
+    """A name as written (``text``) and as compared (``value``, lower case, as Trino does even for quoted names)."""
 
     text: str
     span: Span
 
     @property
     def value(self) -> str:
-        """The name as it is compared."""
+        """The lower-case name."""
         return self.text.lower()
 
 
@@ -89,8 +89,7 @@ class Statement:
     """Base of all statements.
 
     Args:
-        text: the statement's text as it stood in the cell, without the closing semicolon; spans count within it.
-        span: the whole statement.
+        text: the statement's text in the cell, without the final semicolon; spans refer to it.
     """
 
     text: str
@@ -105,13 +104,8 @@ class MergeClause:
         number: its case number, from 0 in text order.
         matched: WHEN MATCHED, or WHEN NOT MATCHED.
         operation: INSERT, UPDATE or DELETE; NONE for DO NOTHING.
-        condition: the AND condition, None if there is none.
-        columns: columns that UPDATE SET or the INSERT list names, in the order written; empty for an INSERT without a list.
-        values: the expressions for them.
-        span: from WHEN to the end of the clause.
-        head: from WHEN to the word of the operation.
-        by_source: WHEN NOT MATCHED BY SOURCE.
-        star: the place of the ``*`` of SET * or INSERT *, None otherwise.
+        head: from WHEN to the operation's keyword.
+        star: the span of ``*`` in SET * or INSERT *.
     """
 
     number: int
@@ -130,7 +124,7 @@ class MergeClause:
 class Merge(Statement):
     """``[WITH ...] MERGE [WITH SCHEMA EVOLUTION] INTO target [[AS] alias] USING source ON condition WHEN ... [RETURNING ...]``.
 
-    Both WITH, RETURNING and some clauses exist in the extended dialect alone; ``evolution`` is the place of WITH SCHEMA EVOLUTION.
+    Both WITH, RETURNING and some clauses require the extended dialect; ``evolution`` is the span of WITH SCHEMA EVOLUTION.
     """
 
     target: TableName
@@ -182,7 +176,7 @@ class Insert(Statement):
 
 @dataclass(frozen=True)
 class Comment:
-    """``COMMENT 'text'`` of a table or column that is made, and where it stands."""
+    """``COMMENT 'text'`` of a new table or column."""
 
     text: str
     span: Span
@@ -190,7 +184,7 @@ class Comment:
 
 @dataclass(frozen=True)
 class ColumnDefinition:
-    """A column of CREATE TABLE, or of ADD COLUMN; its default is a literal. In place of a type stands why there is none of that name."""
+    """A column of CREATE TABLE or ADD COLUMN, with an optional literal default; ``type`` is an error if unknown."""
 
     name: Identifier
     type: Type | AnalysisError
@@ -201,7 +195,7 @@ class ColumnDefinition:
 
 @dataclass(frozen=True)
 class LikeTable:
-    """``LIKE name [INCLUDING PROPERTIES]`` among the columns of CREATE TABLE: the columns of another table; ``span`` is that of LIKE."""
+    """``LIKE name [INCLUDING PROPERTIES]`` in CREATE TABLE; ``span`` is that of LIKE."""
 
     span: Span
     name: TableName
@@ -213,13 +207,8 @@ class CreateTable(Statement):
     """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (columns) [WITH (properties)]`` or ``... AS query``.
 
     Args:
-        columns: the columns written, and the tables whose columns they are to be; of CREATE TABLE AS only names may stand there, so
-            their types come from the query.
-        properties: property name (lower case) to a plain value: text, number, boolean, or a tuple of those for ARRAY[...]; in place of what is
-            no constant stands the error that says so.
-        query: the query of CREATE TABLE AS, else None.
+        properties: lower-case name to a text, number, boolean, or tuple of those for ARRAY[...]; an error for other expressions.
         with_data: False for WITH NO DATA.
-        property_spans: where the name of each property stands.
     """
 
     name: TableName
@@ -244,12 +233,7 @@ class DropTable(Statement):
 
 @dataclass(frozen=True)
 class Prepare(Statement):
-    """``PREPARE name FROM statement``.
-
-    Args:
-        name: the name under which it is kept.
-        inner: the statement's text.
-    """
+    """``PREPARE name FROM statement``; ``inner`` is the statement's text."""
 
     name: Identifier
     inner: str
@@ -257,7 +241,7 @@ class Prepare(Statement):
 
 @dataclass(frozen=True)
 class WrittenValue:
-    """A value behind USING: its text, in parentheses if it is no literal, where it was written, and its tree."""
+    """A value after USING: its text (in parentheses unless a literal), span, and tree."""
 
     text: str
     span: Span
@@ -270,9 +254,7 @@ class Execute(Statement):
     """``EXECUTE name [USING value, ...]``, or ``EXECUTE IMMEDIATE 'statement' [USING value, ...]``.
 
     Args:
-        name: the name of what was prepared; None for a statement that stands there.
-        inner: the literal with the statement that stands there.
-        values: the values of its parameters.
+        name: the prepared statement; None for IMMEDIATE.
     """
 
     name: Identifier | None
@@ -282,13 +264,7 @@ class Execute(Statement):
 
 @dataclass(frozen=True)
 class DescribePrepared(Statement):
-    """``DESCRIBE INPUT name``, or ``DESCRIBE OUTPUT name``.
-
-    Args:
-        name: the name of what was prepared.
-        output: OUTPUT: its columns are asked for, and not its parameters.
-        prepared: what was prepared, once it is looked up.
-    """
+    """``DESCRIBE INPUT name``, or ``DESCRIBE OUTPUT name``; ``prepared`` is set once the name is resolved."""
 
     name: Identifier
     output: bool
@@ -297,12 +273,7 @@ class DescribePrepared(Statement):
 
 @dataclass(frozen=True)
 class StartTransaction(Statement):
-    """``START TRANSACTION [mode, ...]``.
-
-    Args:
-        read_only: ``READ ONLY``.
-        isolation: the words of ``ISOLATION LEVEL`` with underscores; ``""`` where none is said.
-    """
+    """``START TRANSACTION [mode, ...]``; ``isolation`` has underscores, and is ``""`` by default."""
 
     read_only: bool
     isolation: str
@@ -335,7 +306,7 @@ class SetTimeZone(Statement):
 
 @dataclass(frozen=True)
 class SetSession(Statement):
-    """``SET SESSION name = value``, or ``RESET SESSION name``, which has no value."""
+    """``SET SESSION name = value``, or ``RESET SESSION name`` without a value."""
 
     name: TableName
     value: Expression | None
@@ -350,7 +321,7 @@ class Deallocate(Statement):
 
 @dataclass(frozen=True)
 class AddColumn:
-    """``ADD COLUMN [IF NOT EXISTS] name type [NOT NULL] [FIRST | LAST | AFTER other]``; ``within`` are the names before that of a new field."""
+    """``ADD COLUMN [IF NOT EXISTS] name type [NOT NULL] [FIRST | LAST | AFTER other]``; ``within`` is the path of a new field."""
 
     column: ColumnDefinition
     if_not_exists: bool
@@ -361,7 +332,7 @@ class AddColumn:
 
 @dataclass(frozen=True)
 class DropColumn:
-    """``DROP COLUMN [IF EXISTS] name``; ``fields`` are the names behind that of a column."""
+    """``DROP COLUMN [IF EXISTS] name``; ``fields`` is the path within the column."""
 
     name: Identifier
     if_exists: bool
@@ -370,7 +341,7 @@ class DropColumn:
 
 @dataclass(frozen=True)
 class RenameColumn:
-    """``RENAME COLUMN [IF EXISTS] name TO other``; ``fields`` are the names behind that of a column."""
+    """``RENAME COLUMN [IF EXISTS] name TO other``; ``fields`` is the path within the column."""
 
     name: Identifier
     to: Identifier
@@ -387,10 +358,7 @@ class RenameTable:
 
 @dataclass(frozen=True)
 class SetColumnType:
-    """``ALTER COLUMN name SET DATA TYPE type``; in place of a type stands why there is none of that name.
-
-    ``fields`` are the names behind that of a column.
-    """
+    """``ALTER COLUMN name SET DATA TYPE type``; ``fields`` is the path within the column, ``type`` an error if unknown."""
 
     name: Identifier
     type: Type | AnalysisError
@@ -421,7 +389,7 @@ class DropDefault:
 
 @dataclass(frozen=True)
 class SetProperties:
-    """``SET PROPERTIES name = value, ...``: values by name as in `CreateTable`, None for DEFAULT, and where each name stands."""
+    """``SET PROPERTIES name = value, ...``: values as in `CreateTable`, None for DEFAULT."""
 
     properties: Mapping[str, Any]
     spans: Mapping[str, Span]
@@ -438,7 +406,7 @@ class TableExecute:
 
 @dataclass(frozen=True)
 class AlterTable(Statement):
-    """``ALTER TABLE [IF EXISTS] name action``; ``word`` is where TABLE stands."""
+    """``ALTER TABLE [IF EXISTS] name action``; ``word`` is the span of TABLE."""
 
     name: TableName
     if_exists: bool
@@ -459,14 +427,7 @@ class AlterTable(Statement):
 
 @dataclass(frozen=True)
 class CommentOn(Statement):
-    """``COMMENT ON TABLE name IS 'text'``, ``ON VIEW name``, ``ON COLUMN name.column``; NULL takes the comment away.
-
-    Args:
-        kind: ``TABLE``, ``VIEW`` or ``COLUMN``.
-        name: the table or view.
-        column: the column; None for the table or view itself.
-        comment: the text; None for NULL.
-    """
+    """``COMMENT ON TABLE name IS 'text'``, ``ON VIEW name``, ``ON COLUMN name.column``; ``comment`` is None for NULL."""
 
     kind: str
     name: TableName
@@ -485,10 +446,7 @@ class Truncate(Statement):
 class CreateView(Statement):
     """``CREATE [OR REPLACE] VIEW name [COMMENT 'text'] [SECURITY DEFINER | INVOKER] AS query``.
 
-    Args:
-        query_span: where the query stands: its text is what is stored.
-        comment: the comment on the view.
-        invoker: ``SECURITY INVOKER``.
+    The text of ``query_span`` is stored.
     """
 
     name: TableName
@@ -517,13 +475,7 @@ class RenameView(Statement):
 
 @dataclass(frozen=True)
 class CreateSchema(Statement):
-    """``CREATE SCHEMA [IF NOT EXISTS] name [WITH (properties)]``.
-
-    Args:
-        name: the schema.
-        if_not_exists: ``IF NOT EXISTS``.
-        property_spans: where the name of each property stands.
-    """
+    """``CREATE SCHEMA [IF NOT EXISTS] name [WITH (properties)]``."""
 
     name: TableName
     if_not_exists: bool
@@ -541,7 +493,7 @@ class DropSchema(Statement):
 
 @dataclass(frozen=True)
 class AnalyzeTable(Statement):
-    """``ANALYZE name [WITH (properties)]``: where the name of each property stands."""
+    """``ANALYZE name [WITH (properties)]``."""
 
     name: TableName
     property_spans: Mapping[str, Span]
@@ -557,7 +509,7 @@ class RenameSchema(Statement):
 
 @dataclass(frozen=True)
 class CallArgument:
-    """An argument of a CALL: ``name => value``, or a value alone."""
+    """An argument of a CALL: ``name => value``, or a value."""
 
     name: Identifier | None
     value: Expression
@@ -577,9 +529,8 @@ class Show(Statement):
     """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | FUNCTIONS | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
 
     Args:
-        kind: the words behind SHOW.
-        name: the catalog, schema, table or view it is about; None for the default one.
-        like: the pattern, if there is one, and the character that takes ``%`` and ``_`` their meaning.
+        kind: the words after SHOW.
+        like: the pattern, and ``escape`` its escape character.
     """
 
     kind: str

@@ -1,7 +1,6 @@
-"""Expressions, relations and queries as they were written.
+"""Syntax trees of expressions, relations and queries.
 
-The tree is our own: errors have to point where Trino points (an operator, the first unfit operand, a clause), and the
-grammar has to refuse exactly what Trino refuses, so the reader that checks the grammar also makes the tree.
+The grammar and the tree are our own, since errors must have Trino's positions, and exactly Trino's statements must be rejected.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Node:
-    """Base of the tree: ``span`` is all of the node's text."""
+    """Base of the tree; ``span`` covers the node's text."""
 
     span: Span
 
     @property
     def error_span(self) -> Span:
-        """Where an error about this node points; most nodes begin there."""
+        """The position of errors about this node; most are at its beginning."""
         return self.span
 
 
 def walk(node: object) -> Iterator[Node]:
-    """Yield a node and all nodes within it, those of queries left out."""
+    """Yield a node and its descendants, except those in queries."""
     if isinstance(node, tuple):
         for part in node:
             yield from walk(part)
@@ -48,14 +47,14 @@ class Expression(Node):
 
 @dataclass(frozen=True)
 class TypeName(Node):
-    """A type as written, in CAST or in a column definition."""
+    """A type in CAST or a column definition."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Name(Expression):
-    """``a``, ``t.a``, ``s.t.a``, ``a.field``: which part is what is decided when the name is resolved."""
+    """``a``, ``t.a``, ``s.t.a``, ``a.field``; resolution decides the meaning of the parts."""
 
     parts: tuple[Identifier, ...]
 
@@ -78,7 +77,7 @@ class Literal(Expression):
 
 @dataclass(frozen=True)
 class Literals(Expression):
-    """A long run of literals, or of rows of literals, within VALUES or IN: there is no node for each of them."""
+    """A long run of literals, or rows of literals, in VALUES or IN, without a node for each."""
 
     run: LiteralRun
 
@@ -120,13 +119,13 @@ class Binary(Expression):
 
     @property
     def error_span(self) -> Span:
-        """The operator's place."""
+        """The operator's span."""
         return self.operator_span
 
 
 @dataclass(frozen=True)
 class Step(Node):
-    """An operator of a chain and what stands behind it; ``span`` reaches from the chain's begin, errors point at the operator."""
+    """An operator of a chain and its operand; ``span`` starts at the chain's beginning, errors point at the operator."""
 
     operator: str
     operand: Expression
@@ -134,13 +133,13 @@ class Step(Node):
 
     @property
     def error_span(self) -> Span:
-        """The operator's place."""
+        """The operator's span."""
         return self.operator_span
 
 
 @dataclass(frozen=True)
 class Chain(Expression):
-    """A long run of operators that bind alike, from left to right: ``a + b - c``, ``a * b``, ``a || b``."""
+    """A long run of left-associative operators of equal precedence: ``a + b - c``, ``a * b``, ``a || b``."""
 
     first: Expression
     steps: tuple[Step, ...]
@@ -168,7 +167,6 @@ class _Predicate(Expression):
 
     @property
     def error_span(self) -> Span:
-        """The place of the predicate's first word."""
         return self.word
 
 
@@ -183,7 +181,7 @@ class Between(_Predicate):
 
 @dataclass(frozen=True)
 class InList(_Predicate):
-    """``x [NOT] IN (a, b)``; an item may stand for a run of `Literals`."""
+    """``x [NOT] IN (a, b)``; an item may be a run of `Literals`."""
 
     items: tuple[Expression, ...]
     negated: bool
@@ -246,7 +244,7 @@ class ScalarQuery(Expression):
 
 @dataclass(frozen=True)
 class SortItem(Node):
-    """An item of ORDER BY; Trino sorts NULL last unless told otherwise."""
+    """An item of ORDER BY; Trino sorts NULL last by default."""
 
     value: Expression
     descending: bool
@@ -255,12 +253,7 @@ class SortItem(Node):
 
 @dataclass(frozen=True)
 class FrameBound(Node):
-    """``UNBOUNDED PRECEDING``, ``CURRENT ROW``, ``1 FOLLOWING``.
-
-    Args:
-        side: PRECEDING, FOLLOWING, or ROW of the current row.
-        offset: how far away it is; None of UNBOUNDED and of the current row.
-    """
+    """``UNBOUNDED PRECEDING``, ``CURRENT ROW``, ``1 FOLLOWING``; ``side`` is PRECEDING, FOLLOWING or ROW."""
 
     side: str
     offset: Expression | None = None
@@ -268,7 +261,7 @@ class FrameBound(Node):
 
 @dataclass(frozen=True)
 class Frame(Node):
-    """``ROWS BETWEEN low AND high``; without an end it ends at the current row. ``unit`` is ROWS, RANGE or GROUPS."""
+    """``ROWS BETWEEN low AND high``; the end defaults to the current row. ``unit`` is ROWS, RANGE or GROUPS."""
 
     unit: str
     low: FrameBound
@@ -277,7 +270,7 @@ class Frame(Node):
 
 @dataclass(frozen=True)
 class Window(Node):
-    """What stands behind OVER, and in WINDOW; ``name`` is that of the window that it is made of."""
+    """The specification after OVER or in WINDOW; ``name`` is that of the window it extends."""
 
     partition_by: tuple[Expression, ...]
     order_by: tuple[SortItem, ...]
@@ -287,7 +280,7 @@ class Window(Node):
 
 @dataclass(frozen=True)
 class Measure(Expression):
-    """``name OVER (...)``: what MATCH_RECOGNIZE in a window counts under a name."""
+    """``name OVER (...)``: a measure of MATCH_RECOGNIZE in a window."""
 
     name: Identifier
     window: Window
@@ -295,7 +288,7 @@ class Measure(Expression):
 
 @dataclass(frozen=True)
 class Call(Expression):
-    """A function call, special forms such as COALESCE and IF included."""
+    """A function call, or a special form such as COALESCE and IF."""
 
     name: str
     arguments: tuple[Expression, ...]
@@ -310,7 +303,7 @@ class Call(Expression):
 
     @property
     def error_span(self) -> Span:
-        """The call's begin, or the operator that stands for it."""
+        """The call's beginning, or the operator that stands for it."""
         return self.operator_span or self.span
 
 
@@ -333,7 +326,7 @@ class Cast(Expression):
 
 @dataclass(frozen=True)
 class Case(Expression):
-    """Both forms of CASE; ``operand`` is None in the searched one."""
+    """CASE; ``operand`` is None in the searched form."""
 
     operand: Expression | None
     whens: tuple[tuple[Expression, Expression], ...]
@@ -387,7 +380,7 @@ class Extract(Expression):
 
 @dataclass(frozen=True)
 class Special(Expression):
-    """``CURRENT_DATE`` and its like, a word that is a value; ``CURRENT_TIMESTAMP(6)`` has a precision."""
+    """A keyword that is a value, such as ``CURRENT_DATE`` or ``CURRENT_TIMESTAMP(6)``."""
 
     word: str
     precision: int | None = None
@@ -400,7 +393,7 @@ class Parameter(Expression):
 
 @dataclass(frozen=True)
 class Unsupported(Expression):
-    """A form that Trino has and this engine does not; ``what`` names it in the refusal."""
+    """A form that this engine does not support; ``what`` is its name in the error."""
 
     what: str
 
@@ -410,30 +403,25 @@ class Unsupported(Expression):
 
 @dataclass(frozen=True)
 class Relation(Node):
-    """Base of what stands in FROM and USING."""
+    """Base of relations in FROM and USING."""
 
 
 @dataclass(frozen=True)
 class QueryPeriod(Node):
-    """``FOR VERSION AS OF value`` or ``FOR TIMESTAMP AS OF value``: a table as it was.
-
-    Args:
-        kind: ``VERSION`` or ``TIMESTAMP``.
-        end: which version, or which moment.
-    """
+    """``FOR VERSION AS OF value`` or ``FOR TIMESTAMP AS OF value``."""
 
     kind: str
     end: Expression
 
     @property
     def words(self) -> str:
-        """What it begins with."""
+        """Its keywords."""
         return f"FOR {self.kind} AS OF"
 
 
 @dataclass(frozen=True)
 class Table(Relation):
-    """A table by name, and as of when; as it is now without ``period``."""
+    """A table by name, optionally in a version."""
 
     name: TableName
     period: QueryPeriod | None = None
@@ -479,7 +467,7 @@ class TableArgument(Expression):
 
 @dataclass(frozen=True)
 class Descriptor(Expression):
-    """``DESCRIPTOR(a, b)`` as an argument of a table function; ``typed`` tells whether a column has a type."""
+    """``DESCRIPTOR(a, b)`` as an argument of a table function; ``typed`` if a column has a type."""
 
     columns: tuple[Identifier, ...]
     typed: bool
@@ -487,7 +475,7 @@ class Descriptor(Expression):
 
 @dataclass(frozen=True)
 class TableFunction(Relation):
-    """``TABLE(name(a, parameter => b))``: each argument with the parameter it is for, None where it goes by position."""
+    """``TABLE(name(a, parameter => b))``; positional arguments have no name."""
 
     name: TableName
     arguments: tuple[tuple[Identifier | None, Expression], ...]
@@ -523,17 +511,16 @@ class SelectItem(Node):
 
 @dataclass(frozen=True)
 class QueryBody(Node):
-    """Base of what a query can be without WITH and ORDER BY."""
+    """Base of queries without WITH and ORDER BY."""
 
 
 @dataclass(frozen=True)
 class GroupingSets:
-    """What ROLLUP, CUBE and GROUPING SETS make of the expressions of a GROUP BY.
+    """The grouping sets of ROLLUP, CUBE and GROUPING SETS.
 
     Args:
-        sets: the sets, each the places of its expressions.
-        columns: the places of those expressions that must be columns.
-        distinct: each set counts once.
+        sets: indices of expressions per set.
+        columns: indices of expressions that must be columns.
     """
 
     sets: tuple[tuple[int, ...], ...]
@@ -543,12 +530,12 @@ class GroupingSets:
 
 @dataclass(frozen=True)
 class AutoKeys(Expression):
-    """``AUTO`` among the keys of GROUP BY: all columns of the SELECT list that are keys."""
+    """``AUTO`` in GROUP BY: all non-aggregate columns of the SELECT list."""
 
 
 @dataclass(frozen=True)
 class Select(QueryBody):
-    """One SELECT; ``windows`` are those of its WINDOW clause, ``grouping`` is None where GROUP BY has expressions alone."""
+    """A SELECT; ``windows`` is its WINDOW clause, ``grouping`` is None for plain GROUP BY."""
 
     distinct: bool
     items: tuple[SelectItem | AllColumns, ...]
@@ -562,7 +549,7 @@ class Select(QueryBody):
 
 @dataclass(frozen=True)
 class Values(QueryBody):
-    """``VALUES a, (b, c)``; a row may stand for a run of `Literals`."""
+    """``VALUES a, (b, c)``; a row may be a run of `Literals`."""
 
     rows: tuple[Expression, ...]
 
@@ -576,7 +563,7 @@ class TableBody(QueryBody):
 
 @dataclass(frozen=True)
 class SetOperation(QueryBody):
-    """UNION, INTERSECT, EXCEPT; errors point at the word."""
+    """UNION, INTERSECT, EXCEPT; errors point at the keyword."""
 
     operator: str
     distinct: bool
@@ -596,7 +583,7 @@ class NamedQuery(Node):
 
 @dataclass(frozen=True)
 class FunctionDefinition(Node):
-    """``FUNCTION name(parameters) RETURNS type RETURN body``; where it is strict it gives NULL for a NULL. ``returns_span`` is the place of RETURNS."""
+    """``FUNCTION name(parameters) RETURNS type RETURN body``; ``strict`` means NULL for NULL arguments."""
 
     name: Identifier
     parameters: tuple[tuple[Identifier, TypeName], ...]
@@ -609,9 +596,9 @@ class FunctionDefinition(Node):
 
 @dataclass(frozen=True)
 class QueryNode(QueryBody):
-    """A whole query; also a body where it stands in parentheses.
+    """A whole query, or a body in parentheses.
 
-    ``fetch`` is the place of FETCH, which WITH TIES gives all rows like the last; ``functions`` are those that a statement brings along.
+    ``fetch`` is the span of FETCH, ``ties`` is WITH TIES; ``functions`` are inline definitions.
     """
 
     named: tuple[NamedQuery, ...]

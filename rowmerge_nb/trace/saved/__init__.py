@@ -1,1 +1,1 @@
-"""Traces, audits and records as files: written whole or not at all, for their owner's eyes, opened as data."""
+"""Traces, audits and records as files: written atomically, readable only by their owner, opened as data."""

@@ -1,4 +1,4 @@
-"""Saving an audit and opening it again: a JSON file that only its owner can read, since it holds rows. Needs no Spark."""
+"""Saved audits: JSON files readable only by their owner, since they hold rows. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ AUDIT_FILE: Final = FileFormat(FORMAT, "an audit", "audit.save(...)")
 
 
 def save_audit(audit: Audit, path: str | Path) -> None:
-    """Write an audit to a file, all of it or nothing; see `Audit.save`."""
-    # In ASCII: a text may hold half a character that UTF-8 has no form for.
+    """Write an audit to a file atomically; see `Audit.save`."""
+    # ASCII, because a text may hold a lone surrogate, which UTF-8 cannot encode.
     write_private(path, json.dumps({FORMAT: encoded(audit)}).encode("ascii"), "The audit")
 
 
@@ -26,12 +26,12 @@ def load_audit(path: str | Path, *, most_bytes: int | None = None) -> Audit:
     """Open a saved audit.
 
     Args:
-        path: the file that `Audit.save` has written.
-        most_bytes: the memory that opening may take, in bytes; by default 32 times the size of the file, at least 64 MiB and at most 4 GiB.
+        path: a file written by `Audit.save`.
+        most_bytes: the memory limit in bytes; by default 32 times the file's size, at least 64 MiB and at most 4 GiB.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if there is no such file, if it would take more memory than it may, or if it is not an audit of this format; the message names the place
-            in it.
+        RowMergeError: INVALID_ARGUMENTS if the file does not exist, exceeds the memory limit, or is not an audit of this format;
+            the message has the path of the wrong part.
 
     >>> import tempfile, os
     >>> from rowmerge_nb.trace.audit import AuditCounts

@@ -1,7 +1,7 @@
-"""How much memory a file may unfold to when it is opened: asked before the memory is taken.
+"""Memory limits for opening files, checked before memory is allocated.
 
-Files that this package writes are not packed, so an honest file takes little more memory than its own size. A hostile one of a few
-megabytes may name gigabytes: packed buffers, arrays without buffers, texts that are named again and again, JSON of brackets.
+Files of this package are uncompressed and take little more memory than their size. A hostile file of a few megabytes may claim
+gigabytes: by compressed buffers, arrays without buffers, repeated dictionary values, or nested JSON.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ _LEAST: Final = 64 << 20
 _TIMES: Final = 32
 _MOST: Final = 4 << 30
 _CELL: Final = 8
-"""The bytes of a value in a list of Python."""
+"""Bytes of an element of a Python list."""
 _JSON: Final = {b"[": 88, b"{": 232, b",": 16}
-"""The bytes that a list, an object and one more value take in Python, by the character that begins each."""
+"""Bytes of a list, an object and a further element in Python, by the character that begins each."""
 _DICTIONARY_BATCH: Final = 2
 _RECORD_BATCH: Final = 3
 
 
 class UnfoldsTooFar(Exception):
-    """A file would take more memory than it may.
+    """A file would exceed its memory limit.
 
     Args:
-        needed: the bytes that it would take at least.
-        budget: what it was opened with.
+        needed: the least number of bytes that it needs.
+        budget: the budget it was opened with.
     """
 
-    def __init__(self, needed: int, budget: Budget) -> None:
-        self.needed = needed
+    def __init__(self, needed_bytes: int, budget: Budget) -> None:
+        self.needed = needed_bytes
         allowed = "" if budget.is_chosen else f" of {in_bytes(budget.size)}"
         super().__init__(
-            f"opening it would take at least {in_bytes(needed)} of memory, and a file{allowed} may take {in_bytes(budget.limit)}"
+            f"opening it would take at least {in_bytes(needed_bytes)} of memory, and a file{allowed} may take {in_bytes(budget.limit)}"
         )
 
 
 def in_bytes(count: int) -> str:
-    """Return a number of bytes in words.
+    """Return a size in words.
 
     >>> in_bytes(101), in_bytes(3_300_000), in_bytes(1_716_000_000)
     ('101 B', '3.3 MB', '1.7 GB')
@@ -57,11 +57,11 @@ def in_bytes(count: int) -> str:
 
 
 class Budget:
-    """The memory that a file may take; each part of the file takes its share before it is unfolded.
+    """The memory limit of a file; each part takes its share before it is decoded.
 
     Args:
         size: the file's size in bytes.
-        most_bytes: the limit; None for 32 times the size, at least 64 MiB and at most 4 GiB.
+        most_bytes: the limit; by default 32 times the size, at least 64 MiB and at most 4 GiB.
     """
 
     def __init__(self, size: int, most_bytes: int | None = None) -> None:
@@ -75,7 +75,7 @@ class Budget:
         """Take memory.
 
         Raises:
-            UnfoldsTooFar: with it the file takes more than it may.
+            UnfoldsTooFar: the total exceeds the limit.
 
         >>> Budget(10, most_bytes=100).take(101)
         Traceback (most recent call last):
@@ -86,10 +86,10 @@ class Budget:
             raise UnfoldsTooFar(self._taken, self)
 
     def take_json(self, content: bytes) -> None:
-        """Take the memory that the objects of a JSON text need.
+        """Take the memory of a JSON text's objects.
 
         Raises:
-            UnfoldsTooFar: with them the file takes more than it may.
+            UnfoldsTooFar: the total exceeds the limit.
         """
         self.take(len(content) + sum(each * content.count(character) for character, each in _JSON.items()))
 
@@ -99,7 +99,7 @@ _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 @contextmanager
 def budget_of(budget: Budget) -> Iterator[None]:
-    """Read within a budget: pages that lie deep in the file take their share of it."""
+    """Set the budget that nested pages of the file take from."""
     token = _current.set(budget)
     try:
         yield
@@ -108,12 +108,12 @@ def budget_of(budget: Budget) -> Iterator[None]:
 
 
 def current_budget(size: int) -> Budget:
-    """Return the budget of the file that is being read, or one for a part of this size that is read alone."""
+    """Return the budget of the open file, or a new one for a part of this size."""
     return _current.get() or Budget(size)
 
 
 def checked_bound(most_bytes: Any) -> int | None:
-    """Return the option ``most_bytes`` of functions that open files.
+    """Return the argument ``most_bytes``.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS if it is neither None nor a positive integer.
@@ -131,15 +131,15 @@ def checked_bound(most_bytes: Any) -> int | None:
 
 
 def read_stream(content: bytes, check: Callable[[pa.Schema], None] | None = None) -> list[pa.RecordBatch]:
-    """Read an Arrow stream within the budget of its file; its pages are valid.
+    """Read and validate an Arrow stream within the budget of its file.
 
     Args:
         content: the stream.
-        check: raises if the schema is a wrong one.
+        check: raises if the schema is wrong.
 
     Raises:
-        UnfoldsTooFar: it would take more memory than it may.
-        pa.ArrowException, OSError: it is damaged.
+        UnfoldsTooFar: the total exceeds the limit.
+        pa.ArrowException, OSError: the stream is damaged.
     """
     budget = current_budget(len(content))
     for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(content)):
@@ -157,11 +157,6 @@ def read_stream(content: bytes, check: Callable[[pa.Schema], None] | None = None
 
 
 def _unpacked(message: pa.Message) -> int:
-    """Return the bytes that the packed buffers of a message take, as each of them says at its beginning.
-
-    Raises:
-        pa.ArrowInvalid: the message's header is damaged.
-    """
     try:
         buffers = _packed_buffers(memoryview(message.metadata))
         body = memoryview(message.body) if buffers else memoryview(b"")
@@ -172,17 +167,17 @@ def _unpacked(message: pa.Message) -> int:
 
 
 def _packed_buffers(header: memoryview) -> list[tuple[int, int]]:
-    """Return offset and length of the buffers of a message that are packed: none of one that is not.
+    """Return offset and length of a message's compressed buffers; empty if it is uncompressed.
 
-    The header is a table of FlatBuffers (``Message.fbs`` of Arrow's format).
+    The header is a FlatBuffers table (``Message.fbs`` of Arrow's format).
     """
     message = struct.unpack_from("<I", header, 0)[0]
-    kind_at, batch_at = _field(header, message, 1), _field(header, message, 2)
-    kind = header[kind_at] if kind_at else 0
-    if kind not in {_DICTIONARY_BATCH, _RECORD_BATCH} or not batch_at:
+    type_at, batch_at = _field(header, message, 1), _field(header, message, 2)
+    message_type = header[type_at] if type_at else 0
+    if message_type not in {_DICTIONARY_BATCH, _RECORD_BATCH} or not batch_at:
         return []
     batch = _target(header, batch_at)
-    if kind == _DICTIONARY_BATCH:
+    if message_type == _DICTIONARY_BATCH:
         data_at = _field(header, batch, 1)
         if not data_at:
             return []
@@ -197,7 +192,7 @@ def _packed_buffers(header: memoryview) -> list[tuple[int, int]]:
 
 
 def _field(header: memoryview, table: int, number: int) -> int:
-    """Return where the field of a table is; 0 if the table does not have it."""
+    """Return the offset of a table's field; 0 if absent."""
     fields = table - struct.unpack_from("<i", header, table)[0]
     size = struct.unpack_from("<H", header, fields)[0]
     at = 4 + 2 * number
@@ -210,7 +205,7 @@ def _target(header: memoryview, at: int) -> int:
 
 
 def _unbacked(array: pa.Array) -> int:
-    """Return the bytes of an array's values that no buffer of the file holds: a length alone makes as many of them as it likes."""
+    """Return the bytes of values without a buffer in the file, whose number a length alone determines."""
     arrow_type = array.type
     if isinstance(array, pa.ExtensionArray):
         return _unbacked(array.storage)
@@ -242,7 +237,7 @@ def _is_list(arrow_type: pa.DataType) -> bool:
 
 
 def _repeated(array: pa.Array) -> int:
-    """Return at least the bytes of the values that an array names again and again, of a valid array."""
+    """Return a lower bound for the bytes of values that a valid array refers to repeatedly."""
     arrow_type = array.type
     if isinstance(array, pa.ExtensionArray):
         return _repeated(array.storage)
@@ -258,7 +253,6 @@ def _repeated(array: pa.Array) -> int:
 
 
 def _longest(values: pa.Array) -> int:
-    """Return the bytes of the longest value; of nested ones those of all together."""
     text_types = (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
     if any(test(values.type) for test in text_types):
         return int(pc.max(pc.binary_length(values)).as_py() or 0)

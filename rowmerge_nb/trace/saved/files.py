@@ -1,4 +1,4 @@
-"""Files that hold rows: written all or nothing, read by their owner alone; and the one error of a file that is not what it should be."""
+"""Files that hold rows: written atomically, readable only by their owner, with one error for invalid files."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A kind of saved file.
+    """A type of saved file.
 
     Attributes:
-        name: the name and the version that its content stands under: ``rowmerge_nb trace 9``.
-        what: what such a file is, with its article: ``a trace``.
-        writer: how one is written, as an error's next step says it: ``save_trace``.
+        name: name and version, the key of its content: ``rowmerge_nb trace 9``.
+        writer: the function that writes one, for hints: ``save_trace``.
     """
 
     name: str
@@ -37,20 +36,19 @@ class FileFormat:
     writer: str
 
     def opened(self, path: str | Path, read: Callable[[bytes], T], most_bytes: int | None = None) -> T:
-        """Return what a file holds.
+        """Return the content of a file.
 
         Args:
             path: the file.
-            read: makes it of the file's bytes; whatever it raises for bytes that are something else is told as the reason.
-            most_bytes: the memory that the file may take; see `Budget`.
+            read: builds the content from the file's bytes; any error it raises is reported as the reason.
+            most_bytes: the memory limit; see `Budget`.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if there is no such file, if it is not of this format, or if it would take more memory
-                than it may; the message says why.
+            RowMergeError: INVALID_ARGUMENTS if the file does not exist, is not of this format, or exceeds the memory limit.
         """
-        file, bound, more = _checked_path(path), checked_bound(most_bytes), ""
+        file, limit, more = _checked_path(path), checked_bound(most_bytes), ""
         try:
-            content, budget = read_file(file, bound)
+            content, budget = read_file(file, limit)
             with budget_of(budget):
                 return read(content)
         except UnfoldsTooFar as error:
@@ -72,10 +70,10 @@ class FileFormat:
         )
 
     def inside(self, content: Any) -> Any:
-        """Return what stands under the format's name.
+        """Return the value under the format's name.
 
         Raises:
-            TraceSchemaError: something else stands there; another version of the format is named.
+            TraceSchemaError: there is another key; the message names another version of the format.
 
         >>> FileFormat("rowmerge_nb audit 1", "an audit", "audit.save(...)").inside({"rowmerge_nb audit 7": {}})
         Traceback (most recent call last):
@@ -91,7 +89,7 @@ class FileFormat:
 
 
 def checked_drawing(value: T, draw: Callable[[T], object]) -> T:
-    """Check that a report can be made of what was read: every part may be as it should be, and the parts not go together."""
+    """Check that a report can be built from the value: valid parts may still be inconsistent."""
     try:
         draw(value)
     except Exception as error:
@@ -101,27 +99,27 @@ def checked_drawing(value: T, draw: Callable[[T], object]) -> T:
 
 
 def read_json(content: bytes) -> Any:
-    """Return the value of a JSON text, whose objects take their share of the file's budget.
+    """Parse a JSON text within the file's budget.
 
     Raises:
-        UnfoldsTooFar: they would take more than the file may.
-        ValueError: it is no JSON.
+        UnfoldsTooFar: its objects exceed the budget.
+        ValueError: it is not JSON.
     """
     current_budget(len(content)).take_json(content)
     return json.loads(content.decode("utf-8"))
 
 
 def write_private(path: str | Path, content: bytes, what: str) -> None:
-    """Write a file that only its owner may read, all of it or nothing.
+    """Write a file atomically that only its owner may read.
 
     Args:
-        path: the file; one that is there is replaced.
+        path: the file; replaced if it exists.
         content: its content.
-        what: what cannot be saved if it fails: ``The trace``.
+        what: the subject of the error message: ``The trace``.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if there is no such directory or something else than a file is there, PERMISSION_DENIED if it
-            cannot be written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
+        RowMergeError: INVALID_ARGUMENTS if the directory does not exist or the path is not a file, PERMISSION_DENIED if it cannot
+            be written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
     """
     try:
         _replace(_checked_path(path), content)
@@ -136,7 +134,6 @@ def write_private(path: str | Path, content: bytes, what: str) -> None:
 
 
 def _checked_path(path: str | Path) -> Path:
-    """Return a path that a file can have; INVALID_ARGUMENTS for anything else."""
     if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
         raise RowMergeError(
             f"{path!r} is not the path of a file", code="INVALID_ARGUMENTS", hint="Give a path such as 'trace.json'."
@@ -145,11 +142,11 @@ def _checked_path(path: str | Path) -> Path:
 
 
 def read_file(path: Path, most_bytes: int | None = None) -> tuple[bytes, Budget]:
-    """Return what a file holds, and the memory that it may unfold to; a pipe is not waited for.
+    """Return a file's bytes and its memory budget, without blocking on a pipe.
 
     Raises:
-        UnfoldsTooFar: the file itself is larger than that.
-        OSError: it cannot be read, or is no file.
+        UnfoldsTooFar: the file itself exceeds the limit.
+        OSError: it cannot be read, or is not a regular file.
     """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         status = os.fstat(file.fileno())
@@ -160,7 +157,7 @@ def read_file(path: Path, most_bytes: int | None = None) -> tuple[bytes, Budget]
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file beside the one that is to be replaced, and put it in its place; a link stays, and what it names is replaced."""
+    """Replace a file atomically by a temporary sibling; a symbolic link is kept, and its target replaced."""
     path = path.resolve()
     if path.exists() and not path.is_file():
         raise OSError(0, "Something else than a file is there")

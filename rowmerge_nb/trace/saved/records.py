@@ -1,4 +1,4 @@
-"""Saving a record and opening it again: a zip file of one JSON text and Arrow streams, nothing in it is code. Needs no Spark."""
+"""Saved records: a zip file of one JSON text and Arrow streams, without code. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PAGES: Final = "pages/"
 
 
 def save_record(record: Record, path: str | Path) -> None:
-    """Write a record to a file, all of it or nothing; see `Record.save`."""
+    """Write a record to a file atomically; see `Record.save`."""
     content = io.BytesIO()
-    # Nothing is compressed: so no entry is larger than the file, whoever has written it.
+    # Stored without compression, so that no entry of a hostile file can be larger than the file.
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as file:
         header = {FORMAT: encoded(replace(record, pages=(), rows=None))}
         _put(file, HEADER, json.dumps(header).encode("ascii"))
@@ -45,11 +45,11 @@ def load_record(path: str | Path, *, most_bytes: int | None = None) -> Record:
     """Open a saved record.
 
     Args:
-        path: the file that `Record.save`, or the option ``record`` of a statement, has written.
-        most_bytes: the memory that opening may take, in bytes; by default 32 times the size of the file, at least 64 MiB and at most 4 GiB.
+        path: a file written by `Record.save` or by the option ``record`` of a statement.
+        most_bytes: the memory limit in bytes; by default 32 times the file's size, at least 64 MiB and at most 4 GiB.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if there is no such file, if it would take more memory than it may, or if it is not a record of this format.
+        RowMergeError: INVALID_ARGUMENTS if the file does not exist, exceeds the memory limit, or is not a record of this format.
 
     >>> import tempfile, os
     >>> from rowmerge_nb.trace.record import RecordedColumn
@@ -92,7 +92,6 @@ def _record(file: zipfile.ZipFile) -> Record:
 
 
 def _check_header(header: Record) -> None:
-    """Check that the parts go together: from here on they are relied upon."""
     columns = [column.name for column in header.columns]
     for at, column in enumerate([*header.columns, *([header.row_id] if header.row_id is not None else [])]):
         try:
@@ -113,32 +112,31 @@ def _check_header(header: Record) -> None:
 
 
 def _entry(file: zipfile.ZipFile, name: str) -> bytes:
-    found = [info for info in file.infolist() if info.filename == name]
-    if len(found) != 1:
-        raise TraceSchemaError(path=name, wrong="it is missing" if not found else "it is there more than once")
-    if found[0].compress_type != zipfile.ZIP_STORED or found[0].file_size != found[0].compress_size:
+    entries = [info for info in file.infolist() if info.filename == name]
+    if len(entries) != 1:
+        raise TraceSchemaError(path=name, wrong="it is missing" if not entries else "it is there more than once")
+    if entries[0].compress_type != zipfile.ZIP_STORED or entries[0].file_size != entries[0].compress_size:
         raise TraceSchemaError(path=name, wrong="it is compressed, as nothing in a record is")
-    return file.read(found[0])
+    return file.read(entries[0])
 
 
 def _arrow(file: zipfile.ZipFile, name: str, schema: pa.Schema) -> list[pa.RecordBatch]:
-    """Read an Arrow stream whose channels must be these."""
     content = _entry(file, name)
     try:
-        pages = read_stream(content, lambda found: _check_channels(found, name, schema))
+        pages = read_stream(content, lambda stream_schema: _check_channels(stream_schema, name, schema))
     except (pa.ArrowException, TypeError) as error:
         wrong = f"it holds no pages of Arrow data: {' '.join(str(error).split())[:200]}"
         raise TraceSchemaError(path=name, wrong=wrong) from error
     return [pa.RecordBatch.from_arrays(page.columns, schema=schema) for page in pages]
 
 
-def _check_channels(found: pa.Schema, name: str, schema: pa.Schema) -> None:
-    if [(field.name, field.type) for field in found] != [(field.name, field.type) for field in schema]:
+def _check_channels(stream_schema: pa.Schema, name: str, schema: pa.Schema) -> None:
+    if [(field.name, field.type) for field in stream_schema] != [(field.name, field.type) for field in schema]:
         raise TraceSchemaError(path=name, wrong=f"its channels are not {', '.join(schema.names)} of the types of the table")
 
 
 def _put(file: zipfile.ZipFile, name: str, content: bytes) -> None:
-    # With a date of its own an entry is the same whenever it is written.
+    # A constant date makes the entry reproducible.
     file.writestr(zipfile.ZipInfo(name), content)
 
 

@@ -1,4 +1,4 @@
-"""A trace as JSON, and back: what is read is checked against the dataclasses of the trace, path by path."""
+"""A trace as JSON, and back: input is checked against the dataclasses of the trace, path by path."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from rowmerge_nb.trace.trace import ClauseRecord, PageSample, Term, Trace
 T = TypeVar("T")
 
 _DEPTH: Final = 64
-"""How deep values of rows are nested at most; Arrow reads no deeper types."""
+"""The nesting limit of row values; Arrow reads no deeper types."""
 _NAMES: Final = {"Operation": Operation, "Mapping": Mapping, "ClauseRecord": ClauseRecord, "Term": Term}
-"""What annotations name that modules have for type checkers only."""
+"""Names in annotations that their modules import under TYPE_CHECKING only."""
 _INTEGERS: Final = range(-(2**63), 2**63)
 
 
 class TraceSchemaError(ValueError):
-    """Something in a saved trace is not what belongs there.
+    """An invalid part of a saved file.
 
     Args:
-        path: where, as ``$.clauses[3].rows``.
-        wrong: what is wrong with it.
+        path: its path, such as ``$.clauses[3].rows``.
+        wrong: the problem.
 
     >>> str(TraceSchemaError("$.count", "a text is not a number"))
     '$.count: a text is not a number'
@@ -45,7 +45,7 @@ class TraceSchemaError(ValueError):
 
 
 def encoded(value: Any) -> Any:
-    """Write a trace, or a part of one, as what JSON holds; Arrow data as base64 of an Arrow stream.
+    """Return a trace, or a part of one, as JSON data; Arrow data becomes base64 of an Arrow stream.
 
     >>> encoded((1, None))
     {'is': 'tuple', 'items': [1, None]}
@@ -68,15 +68,15 @@ def encoded(value: Any) -> Any:
         return {"is": "mapping", "items": [[encoded(key), encoded(item)] for key, item in value.items()]}
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    # Values of rows that JSON has no form for (dates, decimals, bytes) travel as one-row pages of their own type.
+    # Values without a JSON form (dates, decimals, bytes) become one-row pages of their own type.
     return {"is": "value", "page": encoded(pa.RecordBatch.from_pydict({"value": [value]}))}
 
 
 def decoded(content: Any) -> Trace:
-    """Read a trace from what `encoded` gave.
+    """Read a trace from the output of `encoded`.
 
     Raises:
-        TraceSchemaError: something in it is not as it should be.
+        TraceSchemaError: a part is invalid.
 
     >>> decoded(encoded(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished"))).kind
     'DROP TABLE'
@@ -96,19 +96,18 @@ def decoded(content: Any) -> Trace:
     return trace
 
 
-def decoded_as(content: Any, kind: type[T]) -> T:
-    """Read a dataclass from what `encoded` gave.
+def decoded_as(content: Any, cls: type[T]) -> T:
+    """Read a dataclass from the output of `encoded`.
 
     Raises:
-        TraceSchemaError: something in it is not as its annotations say.
+        TraceSchemaError: a part does not match its annotation.
     """
-    found: T = _dataclass(content, kind, "$")
-    return found
+    instance: T = _dataclass(content, cls, "$")
+    return instance
 
 
-def _value(value: Any, kind: Any, path: str) -> Any:
-    """Read what an annotation asks for."""
-    origin, arguments = get_origin(kind), get_args(kind)
+def _value(value: Any, annotation: Any, path: str) -> Any:
+    origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in {Union, types.UnionType}:
         if value is None and types.NoneType in arguments:
             return None
@@ -117,43 +116,43 @@ def _value(value: Any, kind: Any, path: str) -> Any:
         return _tuple(value, arguments, path)
     if origin is not None and issubclass(origin, Mapping):
         return _mapping(value, lambda key: _value(key, arguments[0], path), lambda item, at: _value(item, arguments[1], at), path)
-    if dataclasses.is_dataclass(kind):
-        return _dataclass(value, kind, path)
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return _member(value, kind, path)
-    return _READERS[kind](value, path)
+    if dataclasses.is_dataclass(annotation):
+        return _dataclass(value, annotation, path)
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return _member(value, annotation, path)
+    return _READERS[annotation](value, path)
 
 
-def _chosen(value: Any, kinds: list[Any], path: str) -> Any:
-    """Return the one kind there is, or of several the one that a value is; of dataclasses the one that it says it is."""
-    if len(kinds) == 1:
-        return kinds[0]
-    if type(value) in kinds:
+def _chosen(value: Any, annotations: list[Any], path: str) -> Any:
+    """Return the union's member that matches the value: by Python type, or for dataclasses by tag."""
+    if len(annotations) == 1:
+        return annotations[0]
+    if type(value) in annotations:
         return type(value)
     tag = value.get("is") if isinstance(value, dict) else None
-    for kind in kinds:
-        if kind.__name__ == tag:
-            return kind
-    raise TraceSchemaError(path, f"{_named(value)} is none of {', '.join(kind.__name__ for kind in kinds)}")
+    for annotation in annotations:
+        if annotation.__name__ == tag:
+            return annotation
+    raise TraceSchemaError(path, f"{_named(value)} is none of {', '.join(annotation.__name__ for annotation in annotations)}")
 
 
-def _dataclass(value: Any, kind: Any, path: str) -> Any:
-    written = _tagged(value, kind.__name__, "fields", path)
-    if not isinstance(written, dict):
+def _dataclass(value: Any, cls: Any, path: str) -> Any:
+    content = _tagged(value, cls.__name__, "fields", path)
+    if not isinstance(content, dict):
         raise TraceSchemaError(path, "it has no fields")
-    wanted = _fields(kind)
-    if missing := [name for name in wanted if name not in written]:
+    hints = _fields(cls)
+    if missing := [name for name in hints if name not in content]:
         raise TraceSchemaError(path=f"{path}.{missing[0]}", wrong="it is missing")
-    if strange := [name for name in written if name not in wanted]:
+    if strange := [name for name in content if name not in hints]:
         raise TraceSchemaError(path=f"{path}.{strange[0][:80]}", wrong="nothing of this name belongs there")
-    return kind(**{name: _value(written[name], hint, f"{path}.{name}") for name, hint in wanted.items()})
+    return cls(**{name: _value(content[name], hint, f"{path}.{name}") for name, hint in hints.items()})
 
 
 @cache
-def _fields(kind: Any) -> Mapping[str, Any]:
-    # Modules that name it for type checkers only do not have it while they run.
-    hints = get_type_hints(kind, localns=_NAMES)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+def _fields(cls: Any) -> Mapping[str, Any]:
+    # Names imported under TYPE_CHECKING are missing at run time.
+    hints = get_type_hints(cls, localns=_NAMES)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
 
 
 def _tagged(value: Any, tag: str, content: str, path: str) -> Any:
@@ -164,22 +163,24 @@ def _tagged(value: Any, tag: str, content: str, path: str) -> Any:
 
 def _tuple(value: Any, arguments: tuple[Any, ...], path: str) -> tuple[Any, ...]:
     items = _items(value, "tuple", path)
-    kinds = [arguments[0]] * len(items) if arguments[-1] is Ellipsis else list(arguments)
-    if len(kinds) != len(items):
-        raise TraceSchemaError(path, f"it has {len(items)} parts, and {len(kinds)} belong there")
-    return tuple(_value(item, kind, f"{path}[{i}]") for i, (item, kind) in enumerate(zip(items, kinds, strict=True)))
+    annotations = [arguments[0]] * len(items) if arguments[-1] is Ellipsis else list(arguments)
+    if len(annotations) != len(items):
+        raise TraceSchemaError(path, f"it has {len(items)} parts, and {len(annotations)} belong there")
+    return tuple(
+        _value(item, annotation, f"{path}[{i}]") for i, (item, annotation) in enumerate(zip(items, annotations, strict=True))
+    )
 
 
 def _mapping(value: Any, read_key: Callable[[Any], Any], read: Callable[[Any, str], Any], path: str) -> dict[Any, Any]:
-    found = {}
+    entries = {}
     for item in _items(value, "mapping", path):
         if not isinstance(item, list) or len(item) != 2:
             raise TraceSchemaError(path, "an entry is not a pair of key and value")
         key = read_key(item[0])
-        if key in found:
+        if key in entries:
             raise TraceSchemaError(path, f"key {key!r} is there twice")
-        found[key] = read(item[1], f"{path}[{key!r}]")
-    return found
+        entries[key] = read(item[1], f"{path}[{key!r}]")
+    return entries
 
 
 def _items(value: Any, tag: str, path: str) -> list[Any]:
@@ -195,10 +196,10 @@ def _text(value: Any, path: str) -> str:
     return value
 
 
-def _member(value: Any, kind: type[StrEnum], path: str) -> StrEnum:
-    if not isinstance(value, str) or value not in {member.value for member in kind}:
-        raise TraceSchemaError(path, f"{_named(value)} is none of {', '.join(kind)}")
-    return kind(value)
+def _member(value: Any, enum: type[StrEnum], path: str) -> StrEnum:
+    if not isinstance(value, str) or value not in {member.value for member in enum}:
+        raise TraceSchemaError(path, f"{_named(value)} is none of {', '.join(enum)}")
+    return enum(value)
 
 
 def _boolean(value: Any, path: str) -> bool:
@@ -221,7 +222,7 @@ def _number(value: Any, path: str) -> float:
 
 def _operation(value: Any, path: str) -> Operation:
     number = _tagged(value, "Operation", "value", path)
-    if type(number) is not int or number not in {int(known) for known in Operation}:
+    if type(number) is not int or number not in {int(operation) for operation in Operation}:
         raise TraceSchemaError(path, f"{_named(number)} is not the number of an operation")
     return Operation(number)
 
@@ -236,7 +237,7 @@ def decoded_page(value: Any, path: str) -> pa.RecordBatch:
     """Read a page.
 
     Raises:
-        TraceSchemaError: it is none.
+        TraceSchemaError: the value is not a page.
 
     >>> decoded_page(encoded(pa.RecordBatch.from_pydict({"a": [1]})), "$").to_pydict()
     {'a': [1]}
@@ -250,7 +251,7 @@ def decoded_page(value: Any, path: str) -> pa.RecordBatch:
 
 
 def _free(value: Any, path: str, depth: int = 0) -> Any:
-    """Read a value of a row, whose type nothing tells."""
+    """Read a value of a row, which has no declared type."""
     if depth > _DEPTH:
         raise TraceSchemaError(path, f"it is nested deeper than {_DEPTH} levels")
     if value is None or isinstance(value, bool | int | float | str):
@@ -293,7 +294,6 @@ _READERS: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
 
 
 def _named(value: Any) -> str:
-    """Name a value in a few words, whatever its size."""
     if isinstance(value, dict):
         tag = value.get("is")
         return f"a {tag[:40]}" if isinstance(tag, str) else "an object"
@@ -304,26 +304,25 @@ def _named(value: Any) -> str:
 
 
 def _check_plan(trace: Trace) -> None:
-    """Check that the plan is a tree: every node but the root is the source of one other, which comes before it."""
-    known: dict[str, int] = {}
+    """Check that the plan is a tree in preorder: every node but the root is the source of exactly one earlier node."""
+    positions: dict[str, int] = {}
     for at, record in enumerate(trace.plan):
-        if record.id in known:
+        if record.id in positions:
             raise TraceSchemaError(path=f"$.plan[{at}].id", wrong=f"node {record.id!r} is there twice")
-        known[record.id] = at
+        positions[record.id] = at
     used: set[str] = set()
     for at, record in enumerate(trace.plan):
         for i, source in enumerate(record.sources):
-            if known.get(source, -1) <= at or source in used:
+            if positions.get(source, -1) <= at or source in used:
                 raise TraceSchemaError(
                     path=f"$.plan[{at}].sources[{i}]", wrong=f"{source!r} is not a node below it, and of it alone"
                 )
             used.add(source)
-    if len(used) != max(len(known) - 1, 0):
+    if len(used) != max(len(positions) - 1, 0):
         raise TraceSchemaError(path="$.plan", wrong="its nodes are not one tree")
 
 
 def _check_pages(pages: PageSample, path: str) -> None:
-    """Check that the layout is that of the pages, and that what is told row by row is told of every row."""
     layout = pages.layout
     _check_layout(layout, layout.after.count, pages.after, f"{path}.layout")
     if pages.transformed:
@@ -333,14 +332,14 @@ def _check_pages(pages: PageSample, path: str) -> None:
             raise TraceSchemaError(path=f"{path}.before", wrong=f"its channel {layout.before.merge_row} is not a merge row")
     elif not pages.before.schema.equals(pages.after.schema):
         raise TraceSchemaError(path=f"{path}.transformed", wrong="the pages before and after have other channels")
-    for name, rows, told in (
+    for name, rows, described_rows in (
         ("produced", pages.before.num_rows, len(pages.produced)),
         ("writers", pages.after.num_rows, len(pages.writers)),
         ("placement", pages.after.num_rows, pages.after.num_rows if pages.placement is None else len(pages.placement.numbers)),
         ("witness", pages.before.num_rows, pages.before.num_rows if pages.witness is None else pages.witness.num_rows),
     ):
-        if rows != told:
-            raise TraceSchemaError(path=f"{path}.{name}", wrong=f"it tells of {told} rows, and there are {rows}")
+        if rows != described_rows:
+            raise TraceSchemaError(path=f"{path}.{name}", wrong=f"it tells of {described_rows} rows, and there are {rows}")
     if pages.tasks and (min(pages.tasks) < 1 or sum(pages.tasks) != pages.before.num_rows):
         raise TraceSchemaError(path=f"{path}.tasks", wrong=f"it does not add up to {pages.before.num_rows} rows")
     if pages.placement is not None and pages.placement.writers < 1:
@@ -351,7 +350,6 @@ def _check_pages(pages: PageSample, path: str) -> None:
 
 
 def _check_layout(layout: PageLayout, channels: int, page: pa.RecordBatch, path: str) -> None:
-    """Check that a layout is one, and that of a page with the table's columns."""
     if not 0 <= layout.column_count <= page.num_columns:
         raise TraceSchemaError(path=f"{path}.column_count", wrong=f"{layout.column_count} is not a number of columns of its page")
     indexes = layout.redistribution_columns

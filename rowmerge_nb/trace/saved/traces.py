@@ -1,4 +1,4 @@
-"""Saving a trace and opening it again: a JSON file that only its owner can read, since it holds rows. Needs no Spark."""
+"""Saved traces: JSON files readable only by their owner, since they hold rows. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ TRACE_FILE: Final = FileFormat(FORMAT, "a trace", "save_trace")
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
-    """Write a trace to a file, all of it or nothing. The file holds rows of the tables: only its owner may read it.
+    """Write a trace to a file atomically; only its owner may read it, since it holds rows.
 
     Args:
         trace: the trace, ``result.trace``.
-        path: the file; one that is there is replaced.
+        path: the file; replaced if it exists.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if there is no such directory or something else than a file is there, PERMISSION_DENIED if it
-            cannot be written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
+        RowMergeError: INVALID_ARGUMENTS if the directory does not exist or the path is not a file, PERMISSION_DENIED if it cannot
+            be written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
 
     >>> import tempfile, os
     >>> file = os.path.join(tempfile.mkdtemp(), "trace.json")
@@ -34,14 +34,14 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     >>> load_trace(file).kind, oct(os.stat(file).st_mode & 0o777)
     ('DROP TABLE', '0o600')
     """
-    given: object = trace
-    if not isinstance(given, Trace):
+    argument: object = trace
+    if not isinstance(argument, Trace):
         raise RowMergeError(
-            f"A {type(given).__name__} is not a trace, and cannot be saved as one",
+            f"A {type(argument).__name__} is not a trace, and cannot be saved as one",
             code="INVALID_ARGUMENTS",
             hint="Give result.trace.",
         )
-    # In ASCII: a text may hold half a character that UTF-8 has no form for.
+    # ASCII, because a text may hold a lone surrogate, which UTF-8 cannot encode.
     write_private(path, json.dumps({FORMAT: encoded(trace)}).encode("ascii"), "The trace")
 
 
@@ -49,12 +49,12 @@ def load_trace(path: str | Path, *, most_bytes: int | None = None) -> Trace:
     """Open a saved trace.
 
     Args:
-        path: the file that `save_trace` has written.
-        most_bytes: the memory that opening may take, in bytes; by default 32 times the size of the file, at least 64 MiB and at most 4 GiB.
+        path: a file written by `save_trace`.
+        most_bytes: the memory limit in bytes; by default 32 times the file's size, at least 64 MiB and at most 4 GiB.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if there is no such file, if it would take more memory than it may, or if it is not a trace of this format; the message names the place
-            in it.
+        RowMergeError: INVALID_ARGUMENTS if the file does not exist, exceeds the memory limit, or is not a trace of this format;
+            the message has the path of the wrong part.
     """
     return TRACE_FILE.opened(path, _read, most_bytes)
 
