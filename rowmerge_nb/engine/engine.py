@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,11 +14,12 @@ from rowmerge_nb.engine.catalog.leftovers import CatalogOrphans, orphans_of
 from rowmerge_nb.engine.catalog.listing import TableInfo, list_tables
 from rowmerge_nb.engine.errors.position import behind
 from rowmerge_nb.engine.options import Options
+from rowmerge_nb.engine.reruns.compared_runs import compare
+from rowmerge_nb.engine.reruns.rerun import LEFT_OUT, Again
+from rowmerge_nb.engine.reruns.undo import restore, undo
+from rowmerge_nb.engine.runner import StatementRunner
+from rowmerge_nb.engine.session import Session
 from rowmerge_nb.engine.spark.lazy_session import LazySession
-from rowmerge_nb.engine.statements.again import LEFT_OUT, Again
-from rowmerge_nb.engine.statements.rehearsal import compare
-from rowmerge_nb.engine.statements.runner import StatementRunner
-from rowmerge_nb.engine.statements.undo import restore, undo
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.spi.handles import SchemaTableName
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.catalog.name_resolution import StatementTables
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.engine.statements.runner import Looking
+    from rowmerge_nb.engine.runner import RowReader
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
@@ -78,7 +78,7 @@ class Engine:
         checked(rule_settings, "rule_settings", wanted, "rowmerge_nb.plan.rules.RuleSettings(...), or None for the usual sizes")
         self._session = session
         self._catalogs = Catalogs(catalog, schema, lambda: session.current)
-        self._runner = StatementRunner(self._catalogs, self._session, self.options, rule_settings or RuleSettings())
+        self._runner = StatementRunner(Session(self._catalogs, self._session), self.options, rule_settings or RuleSettings())
 
     # -- Spark ----------------------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class Engine:
         self._session.closed = True
         if self._session.is_inherited:
             return
-        self._runner.transactions.close()
+        self._runner.session.transactions.close()
         failures = self._catalogs.close()
         try:
             self._session.stop()
@@ -213,7 +213,7 @@ class Engine:
         checked(version, "version", lambda given: given is None or type(given) is int, "the number of a version, or None")
         catalog, schema, table = self._catalogs.full_name(name)
         memory, found = self._catalogs.memory, SchemaTableName(schema, table)
-        alone = self._runner.transactions.current is None
+        alone = self._runner.session.transactions.current is None
         if catalog == "memory" and alone and (version is not None or memory.has_table(found)):
             return memory.read(found, version)
         as_of = "" if version is None else f" FOR VERSION AS OF BIGINT '{version}'"
@@ -341,9 +341,9 @@ class Engine:
         """
         return self._runner.run_script(sql, self.options.changed(**options), partial(self._again, options=options))
 
-    def look(self, sql: str, options: Options, versions: Mapping[TableName, ConnectorTableVersion], look: Looking) -> Trace:
-        """Look at the rows of a statement as it had them, see `StatementRunner.look`."""
-        return self._runner.look(sql, options, versions, look)
+    def look(self, sql: str, options: Options, versions: Mapping[TableName, ConnectorTableVersion], look: RowReader) -> Trace:
+        """Read the rows that a statement had, see `StatementRunner.read_rows`."""
+        return self._runner.read_rows(sql, options, versions, look)
 
     def _again(self, result: Result, options: Mapping[str, Any]) -> Result:
         """Let a result know how its statement is run once more."""
@@ -422,7 +422,7 @@ class Engine:
         """Return an engine over the same session, with these catalogs."""
         twin = copy.copy(self)
         twin._catalogs = catalogs  # noqa: SLF001 - it is one of us
-        twin._runner = replace(self._runner, catalogs=catalogs)  # noqa: SLF001 - as above
+        twin._runner = self._runner.over(catalogs)  # noqa: SLF001 - as above
         return twin
 
     def undo(self, table: str | None = None) -> Result:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from rowmerge_nb.engine.statements.again import Again
+    from rowmerge_nb.engine.reruns.rerun import Again
     from rowmerge_nb.report.explorer.widget import Explorer
     from rowmerge_nb.report.model.beside_trino import BesideTrino
     from rowmerge_nb.report.model.outcome import Balance

@@ -59,7 +59,7 @@ def connectors_error(error: RowMergeError) -> tuple[BaseException | None, str]:
     Returns:
         The error with its traceback, or None; and a sentence, or ``""`` where the error does not come from a connector.
     """
-    from rowmerge_nb.engine.statements.recording import IN_TASKS
+    from rowmerge_nb.engine.observers.statement_record import IN_TASKS
 
     recording: Recording | None = getattr(error.result, "recording", None)
     record = recording.record if recording is not None else None

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.recorder import Sampled, TaskRecord
     from rowmerge_nb.spi.page import Page, PageLayout
     from rowmerge_nb.trace.raised import Raised
-    from rowmerge_nb.trace.trace import AskedRows
 
 
 @dataclass
@@ -33,8 +32,6 @@ class Account:
         failed: the partition of the first of them.
         handed: of writers or splits that kept the pages that they were to hand on: the number, these as an Arrow stream, and how many are
             not among them.
-        asked: the rows that were asked for; None where nobody has.
-        untouched: target rows that took no part, where they are known.
         raised: what the connector's code raised in tasks; first in the one whose error is the first.
         is_cut: rows fail the check, and a task has not looked at all rows; the counts are too small.
     """
@@ -57,8 +54,6 @@ class Account:
     read: int = 0
     failed: int | None = None
     handed: tuple[tuple[int, bytes, int], ...] = ()
-    asked: AskedRows | None = None
-    untouched: pa.RecordBatch | None = None
     raised: tuple[Raised, ...] = ()
     is_cut: bool = False
 

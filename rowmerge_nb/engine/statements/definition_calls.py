@@ -93,7 +93,7 @@ def check_defined(run: StatementRun, binding: TableBinding, property_spans: Mapp
         return ()
     known = metadata.get_table_metadata(session, handle)
     table = replace(binding, columns=known.columns, metadata=known)
-    checks, origins, read = run.read_constraints(table, run.analysis.origins, property_spans.get("check_constraints"))
+    checks, origins, read = run.services.read_constraints(table, run.analysis.origins, property_spans.get("check_constraints"))
     run.analysis = replace(run.analysis, origins=origins, bindings=(*run.analysis.bindings, *read))
     return checks
 
@@ -172,11 +172,13 @@ class DefinitionRun(StatementRun):
         """Return the method of the contract that the statement comes to, and what calls it."""
         analysis, session, metadata = self.analysis, self.transaction.session, self.transaction.metadata(catalog)
         if analysis.kind == "ALTER VIEW" and analysis.view is not None:
-            return "rename_view", partial(self.views.rename, catalog, metadata, session, SchemaTableName(*rest), analysis.view)
+            return "rename_view", partial(
+                self.services.views.rename, catalog, metadata, session, SchemaTableName(*rest), analysis.view
+            )
         if analysis.view is not None:
-            return "create_view", partial(self.views.create, catalog, metadata, session, analysis.view)
+            return "create_view", partial(self.services.views.create, catalog, metadata, session, analysis.view)
         if analysis.kind == "DROP VIEW":
-            return "drop_view", partial(self.views.drop, catalog, metadata, session, SchemaTableName(*rest))
+            return "drop_view", partial(self.services.views.drop, catalog, metadata, session, SchemaTableName(*rest))
         if analysis.kind == "TRUNCATE TABLE":
             handle = analysis.target.handle if analysis.target is not None else None
             if handle is None:
@@ -193,9 +195,9 @@ class DefinitionRun(StatementRun):
     def _drop_with_all(self, catalog: str, schema: str) -> None:
         """Drop a schema with its tables and views, in the one transaction that the statement has."""
         session, metadata = self.transaction.session, self.transaction.metadata(catalog)
-        for name in self.views.names(catalog, metadata, session):
+        for name in self.services.views.names(catalog, metadata, session):
             if name.schema == schema:
-                self.views.drop(catalog, metadata, session, name)
+                self.services.views.drop(catalog, metadata, session, name)
         for name in metadata.list_tables(session):
             handle = metadata.get_table_handle(session, name) if name.schema == schema else None
             if handle is not None:
@@ -254,7 +256,7 @@ class CallRun(StatementRun):
         others = {name: value for name, value in given.items() if name not in plain}
         if not others:
             return plain
-        spark = self.spark()
+        spark = self.services.spark()
         found = constants(spark, [value.tree for value in others.values()], lambda rows: self.collect(spark, rows, 1))
         return plain | dict(zip(others, found, strict=True))
 

@@ -47,7 +47,7 @@ def ask_target(run: StatementRun, analysis: RowChangeAnalysis) -> TargetFacts:
     run.paradigm = paradigm.name
     if run.options.paradigm is not None and paradigm is not run.options.paradigm:
         raise ConnectorError(
-            f"Connector '{run.connector}' works by {paradigm.name}; it does not support {run.options.paradigm.name}",
+            f"Connector '{run.services.connector}' works by {paradigm.name}; it does not support {run.options.paradigm.name}",
             hint="Leave the option 'paradigm' out.",
         )
     insert = ask("get_insert_layout", ConnectorTableLayout | None, layout_text)

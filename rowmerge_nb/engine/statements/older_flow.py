@@ -19,7 +19,6 @@ from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.naming import kind_of
 from rowmerge_nb.engine.statements.row_change import (
     NodeRows,
-    Planned,
     act,
     action_context,
     call_facts,
@@ -52,15 +51,16 @@ from rowmerge_nb.sql.duckdb.printer import PagePrinter
 if TYPE_CHECKING:
     from rowmerge_nb.base.choices import StatementState
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
+    from rowmerge_nb.engine.statements.action import PlannedChange
     from rowmerge_nb.trace.trace import Consequence, Trace
 
 
 @dataclass(kw_only=True)
 class UpdatableRun(StatementRun):
-    """One UPDATE or DELETE on its way by the older flow.
+    """The run of an UPDATE or DELETE by the older flow.
 
     Attributes:
-        handle: what the connector's begin call gave: splits and page sources get it.
+        handle: the handle of the connector's begin call, for splits and page sources.
     """
 
     rehearsable: ClassVar[bool] = True
@@ -80,10 +80,10 @@ class UpdatableRun(StatementRun):
         if self.options.dry_run:
             return None
         self._begin()
-        answer = act(self, lambda: self._context(planned), self._lowered)
-        # There are no sinks whose rows could be counted: what a page source has read it changes itself.
-        check_fragments(answer.account, answer.fragments)
-        return partial(self._finish, answer.fragments)
+        action = act(self, planned, lambda: self._context(planned), self._lowered)
+        # There are no sinks whose rows could be counted: page sources change what they read.
+        check_fragments(action.account, action.fragments)
+        return partial(self._finish, action.fragments)
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
@@ -165,7 +165,7 @@ class UpdatableRun(StatementRun):
             given = self._asked(method, told)
         self.handle = log.handle = checked(target_metadata(self, self.analysis), method, given, ConnectorTableHandle)
 
-    def _context(self, planned: Planned) -> LoweringContext:
+    def _context(self, planned: PlannedChange) -> LoweringContext:
         scan = target_scan(plan_of(self))
         return action_context(self, planned.settings, estimated_rows(scan), shown_columns(self.analysis, scan))
 

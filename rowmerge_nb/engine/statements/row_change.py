@@ -1,11 +1,11 @@
-"""What the runs of MERGE, UPDATE and DELETE share, whichever flow they go by: planning, the one action, and what is told of it.
+"""What the runs of MERGE, UPDATE and DELETE share in both flows: planning, the one action, and the trace.
 
-All of it is functions of a run: each kind of statement calls them in its own file, in the order in which things happen.
+All of it is functions of a run, which each kind of statement calls in the order of its steps.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from rowmerge_nb.base.choices import StatementState, TraceLevel
@@ -15,17 +15,15 @@ from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.spark.spark_session import places, usual_partitions
 from rowmerge_nb.engine.statements.account import sum_up
-from rowmerge_nb.engine.statements.reasons import term_of, with_truths
-from rowmerge_nb.engine.statements.source_answer import answered_plan
+from rowmerge_nb.engine.statements.action import Action, PlannedChange, whole_rows
+from rowmerge_nb.engine.statements.condition_terms import term_of
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
 from rowmerge_nb.engine.tasks.recorder import EVERY_ROW
 from rowmerge_nb.engine.verify.committed import CHECKED_ROWS
-from rowmerge_nb.plan.carried import mark_carried
 from rowmerge_nb.plan.extended import returned_references
 from rowmerge_nb.plan.plan_nodes import DeleteProject, Exchange, MergeProcessor
-from rowmerge_nb.plan.rules import RuleSettings, apply_rules
 from rowmerge_nb.spi.operations import Era, Operation
-from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, RowChangeAnalysis, UpdateAnalysis
+from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, UpdateAnalysis
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.trace.trace import ClauseRecord, Consequence
 
@@ -36,10 +34,11 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.plan.plan_nodes import Output, PlanNode, Symbol
     from rowmerge_nb.plan.planner import TargetFacts
+    from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.metadata import ConnectorMetadata
-    from rowmerge_nb.sql.analyzer.analysis import ClauseAnalysis, TypedExpression
-    from rowmerge_nb.trace.trace import PageSample, Term, Trace
+    from rowmerge_nb.sql.analyzer.analysis import ClauseAnalysis, RowChangeAnalysis, TypedExpression
+    from rowmerge_nb.trace.trace import Term, Trace
 
 SMALL_ROWS = 10_000
 TASK_ROWS = 500_000
@@ -55,69 +54,34 @@ NodeRows = tuple["PlanNode", tuple[int | None, ...], int | None]
 # -- planning -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A statement's plan on its way through the rules.
-
-    Args:
-        facts: what the connector has told of the target.
-        first: the plan before the rules.
-        settings: with which the rules were applied.
-    """
-
-    facts: TargetFacts
-    first: Output
-    settings: RuleSettings
-
-    def whole(self) -> Output:
-        """Return the plan as it is when all columns of the target are read."""
-        return apply_rules(self.first, _whole_rows(self.settings))
-
-
 def plan_change(
     run: StatementRun, analysis: RowChangeAnalysis, ask: Callable[[], TargetFacts], plan: Callable[[TargetFacts], Output]
-) -> Planned:
+) -> PlannedChange:
     """Ask the connector about the target, and plan the statement.
 
     Args:
-        run: the statement's run; it gets the plan.
+        run: the run, which gets the plan.
         analysis: the statement.
-        ask: asks the connector what the planner must know.
-        plan: plans, without rewriting.
+        ask: asks the connector what the planner needs.
+        plan: returns the plan before the rules.
     """
     run.transaction.target = analysis.target
     run.step = "plan"
     facts = ask()
-    settings = _whole_rows(run.settings) if run.options.trace == TraceLevel.FULL else run.settings
+    settings = run.services.settings
+    settings = whole_rows(settings) if run.options.trace == TraceLevel.FULL else settings
     run.begin_step("plan")
     with run.timed("plan"), room():
-        first = plan(facts)
-        run.plan = mark_carried(apply_rules(first, settings), _read_columns(run, analysis))
-    return Planned(facts, first, settings)
-
-
-def answer_source(run: StatementRun, analysis: RowChangeAnalysis, planned: Planned) -> Planned:
-    """Answer the source query of a statement, if DuckDB does; the form of the plan is chosen anew, by the number of its rows.
-
-    Args:
-        run: the statement's run; it gets the new plan.
-        analysis: the statement.
-        planned: its plan.
-    """
-    with_answer = answered_plan(run, planned.first, planned.settings)
-    if with_answer is None:
-        return planned
-    first, settings = with_answer
-    with room():
-        run.plan = mark_carried(apply_rules(first, settings), _read_columns(run, analysis))
-    return replace(planned, first=first, settings=settings)
+        planned = PlannedChange(plan(facts), settings, _read_columns(run, analysis), facts=facts)
+        run.plan = planned.plan()
+    return planned
 
 
 def _read_columns(run: StatementRun, analysis: RowChangeAnalysis) -> frozenset[str]:
     """Return the columns of the target that count as read though no expression below the writer reads them.
 
-    RETURNING may read new rows. In the era of the documents a connector knows the columns of all UPDATE clauses together: a column that not all
-    of them assign is written from what was read.
+    RETURNING may read new rows. In the era of the documents a connector gets the columns of all UPDATE clauses together: a column that some
+    of them do not assign is written with the value that was read.
     """
     columns, read = analysis.target.columns, set[int]()
     if analysis.returning is not None:
@@ -195,7 +159,7 @@ def action_context(
         keys: the symbols of those that tell which row of the target, and which of the source, an error is about.
     """
     run.begin_step("start Spark")
-    spark = run.spark()
+    spark = run.services.spark()
     usual = usual_partitions(spark)
     small = flowing is not None and flowing <= settings.small_rows
     level, chooser = run.options.trace, run.options.chooser
@@ -224,57 +188,37 @@ def _sampled(run: StatementRun, *, small: bool) -> int:
     return max(SAMPLED[run.options.trace], CHECKED_ROWS if run.options.check else 0)
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What the one action of a statement has given.
-
-    Args:
-        context: what the plan was lowered with.
-        account: what the tasks told.
-        fragments: what the connector's finish call is to get.
-    """
-
-    context: LoweringContext
-    account: Account
-    fragments: list[bytes]
-
-
-def act(run: StatementRun, context: Callable[[], LoweringContext], lowered: Callable[[LoweringContext], Any]) -> Answer:
+def act(
+    run: StatementRun,
+    planned: PlannedChange,
+    context: Callable[[], LoweringContext],
+    lowered: Callable[[LoweringContext], Any],
+) -> Action:
     """Run the one action of a statement.
 
     Args:
-        run: the statement's run; it gets the account.
-        context: gives what the plan is lowered with.
-        lowered: gives the plan as a DataFrame.
+        run: the run, which gets the account.
+        planned: its plan.
+        context: returns the context that the plan is lowered with.
+        lowered: returns the plan as a DataFrame.
 
     Raises:
-        RowMergeError: what ended a task; nothing that a sink did counts then.
+        RowMergeError: an error that ended a task; what sinks have done does not count then.
     """
     run.step = "run"
     with run.timed("run"):
-        made = run.lowering = context()
-        table = run.collect(made.spark, lowered(made), made.partitions)
+        lowering = run.lowering = context()
+        table = run.collect(lowering.spark, lowered(lowering), lowering.partitions)
         fragments, records = fragments_and_records(table)
-    run.account = sum_up(records, made.writers)
-    run.shown = made.target, made.source
+    run.account = sum_up(records, lowering.writers)
     if run.account.errors:
         raise run.account.errors[0]
-    run.account.pages = _with_reasons(run, run.account.pages)
-    return Answer(made, run.account, fragments)
+    action = Action(lowering, run.account, fragments, planned)
+    run.observers.after_action(run, action)
+    return action
 
 
-def _with_reasons(run: StatementRun, pages: PageSample | None) -> PageSample | None:
-    """Add what the rows' conditions came to. That is an explanation: should it fail, the statement goes on without."""
-    if pages is None or not isinstance(run.analysis, RowChangeAnalysis):
-        return pages
-    try:
-        with room():
-            return with_truths(pages, run.analysis, *run.shown)
-    except Exception:  # noqa: BLE001
-        return pages
-
-
-# -- what is told ---------------------------------------------------------------------------------------------------------
+# -- the trace ------------------------------------------------------------------------------------------------------------
 
 
 def call_facts(run: StatementRun, verb: str, worker: str) -> list[Consequence]:
@@ -328,8 +272,6 @@ def row_change_trace(
         rows_before=before,
         rows_after=before if trace.state == StatementState.FAILED else trace.rows_after,
         pages=account.pages if account else None,
-        asked=account.asked if account else None,
-        untouched=account.untouched if account else None,
         stored=account.stored if account else (),
         multiple_matches=told.patterns if told else None,
     )
@@ -379,11 +321,6 @@ def _rows(plan: Output, account: Account, sizes: Iterable[NodeRows]) -> Mapping[
         node = node.sources[0]
     rows.update({node.id: (going_in, going_out) for node, going_in, going_out in sizes})
     return rows
-
-
-def _whole_rows(settings: RuleSettings) -> RuleSettings:
-    """Return the settings with which all columns of the target are read, because old rows are shown whole."""
-    return replace(settings, off=settings.off | {"prune_target_columns", "prune_updatable_scan"})
 
 
 def _partitions(usual: int, rows: int | None) -> int:

@@ -23,8 +23,8 @@ from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rowmerge_nb.engine.reruns.rerun import Again
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.engine.statements.again import Again
     from rowmerge_nb.trace.trace import Trace
     from rowmerge_nb.trace.what_if_answers import Variants
 
@@ -48,7 +48,7 @@ class Explorer(anywidget.AnyWidget):
 
     Args:
         trace: that of a MERGE, UPDATE or DELETE that ran by merge sinks, with the values of both sides.
-        again: runs the statement once more, see `rowmerge_nb.engine.statements.again.Again`; None where that cannot be.
+        again: runs the statement once more, see `rowmerge_nb.engine.reruns.rerun.Again`; None where that cannot be.
         variants: what would have come of its rows under other options; None where nobody has derived it.
 
     Raises:

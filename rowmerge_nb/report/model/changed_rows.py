@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample, StoredSample, Trace
 
 MOST_UNTOUCHED: Final = 30
-"""So many rows that took no part a trace has at most, see `rowmerge_nb.engine.statements.untouched.MOST_ROWS`."""
+"""So many rows that took no part a trace has at most, see `rowmerge_nb.engine.observers.untouched_rows.MOST_ROWS`."""
 MOST_LEFT: Final = 15
 """Of a table with at most so many rows all that are left of it are shown."""
 _SIGNS: Final = {"U": "~", "D": "\N{MINUS SIGN}", "I": "+"}

@@ -17,10 +17,15 @@ from rowmerge_nb.base.names import quoted
 from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.table_properties import schema_of
-from rowmerge_nb.engine.statements.asked import NUMBERED_ANEW, UNREPEATABLE, untouched_rows, wanted_by_values, wanted_rows
-from rowmerge_nb.engine.statements.edits import checked_edits, relation_of, source_of
-from rowmerge_nb.engine.statements.row_change import answer_source
-from rowmerge_nb.engine.statements.source_answer import answered_node
+from rowmerge_nb.engine.observers.requested_rows import (
+    NUMBERED_ANEW,
+    UNREPEATABLE,
+    request_by_values,
+    requested_rows,
+    unmatched_target_rows,
+)
+from rowmerge_nb.engine.reruns.source_edits import checked_edits, relation_of, source_of
+from rowmerge_nb.engine.statements.source_answer import answer_source, answered_node
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.values import python_values
@@ -31,8 +36,8 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.catalog.engine_catalogs import TableName
     from rowmerge_nb.engine.engine import Engine
+    from rowmerge_nb.engine.reruns.source_edits import Edits
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.engine.statements.edits import Edits
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.sql.analyzer.statements.row_conditions import RowConditions
     from rowmerge_nb.trace.trace import PageSample, Trace
@@ -128,7 +133,7 @@ class Again:
 
         Args:
             sql: another statement with the same target; None for the same one.
-            source: cells of the source that are to have other values, see `rowmerge_nb.engine.statements.edits`.
+            source: cells of the source that are to have other values, see `rowmerge_nb.engine.reruns.source_edits`.
             options: see `rowmerge_nb.engine.options.Options`; what is not given is as it was.
 
         Raises:
@@ -190,30 +195,31 @@ class Again:
         """
         options = self.engine.options.changed(**{name: value for name, value in self.options.items() if name not in LEFT_OUT})
 
-        def look(run: Any, conditions: RowConditions) -> Trace:
-            wanted = wanted_by_values(conditions, row, source_row, columns)
-            planned = answer_source(run, run.analysis, run.planned())
+        def read(run: Any, conditions: RowConditions) -> Trace:
+            analysis = run.analysis
+            request = request_by_values(conditions, row, source_row, columns)
+            planned = answer_source(run, run.planned())
             if answered_node(run.plan) is not None:
-                problem = "" if run.analysis.source.deterministic else UNREPEATABLE
-                problem = NUMBERED_ANEW if wanted.source_row is not None else problem
+                problem = "" if analysis.source.deterministic else UNREPEATABLE
+                problem = NUMBERED_ANEW if request.source_row is not None else problem
                 if problem:
-                    return replace(self.trace, asked=AskedRows(wanted.words, problem=problem))
+                    return replace(self.trace, asked=AskedRows(request.words, problem=problem))
             context = run.context(planned)
-            found = wanted_rows(run, planned, context, wanted)
-            untouched = None if found.problem else untouched_rows(run, planned, context, wanted)
-            return replace(self.trace, asked=found, untouched=untouched)
+            rows = requested_rows(run, analysis, planned, context, request)
+            untouched = None if rows.problem else unmatched_target_rows(run, analysis, planned, context, request)
+            return replace(self.trace, asked=rows, untouched=untouched)
 
         try:
-            found = self.engine.look(self.sql, options.changed(flow=Flow.MERGE), self._versions(), look)
+            trace = self.engine.look(self.sql, options.changed(flow=Flow.MERGE), self._versions(), read)
         except ConnectorError as error:
             raise RowMergeError(
                 f"The rows that this {self.trace.kind} had cannot be read any more: {error.message}",
                 code="NOT_SUPPORTED",
                 hint=NEXT_STEP,
             ) from error
-        if found.asked is not None and found.asked.problem:
-            raise RowMergeError(found.asked.problem.removesuffix("."), code="NOT_SUPPORTED", hint=NEXT_STEP)
-        return found
+        if trace.asked is not None and trace.asked.problem:
+            raise RowMergeError(trace.asked.problem.removesuffix("."), code="NOT_SUPPORTED", hint=NEXT_STEP)
+        return trace
 
     def _versions(self) -> Mapping[TableName, ConnectorTableVersion]:
         """Return the version of the target that the statement had; none where its rows are still the present ones."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.choices import Flow, RepeatedMatches, StatementState, TraceLevel
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.engine.reruns.rerun import with_copy
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.statements.again import with_copy
 from rowmerge_nb.trace.comparison import Comparison, Side
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.catalog.name_resolution import StatementTables
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
+    from rowmerge_nb.engine.observers.undo_log import Change, UndoLog
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.engine.statements.runner import StatementRunner
-    from rowmerge_nb.engine.statements.undo_log import Change, Changes
+    from rowmerge_nb.engine.runner import StatementRunner
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, SchemaTableName
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata
     from rowmerge_nb.spi.types import Type
@@ -54,7 +54,7 @@ def undo(runner: StatementRunner, table: str | None) -> Result:
     text = f"UNDO {table or ''}".strip()
 
     def restoration(transaction: StatementTransaction, tables: StatementTables) -> RestoreAnalysis:
-        change = _latest(runner.changes, _last_change(runner.changes, tables, table), transaction, tables)
+        change = _latest(runner.session.undo_log, _last_change(runner.session.undo_log, tables, table), transaction, tables)
         target = _unchanged(change, transaction, tables)
         told = Notice(f"Taken back: {change.words}: {change.text}")
         return RestoreAnalysis(text, (), (told,), "UNDO", target, change.before, change.added)
@@ -84,7 +84,7 @@ def _found(tables: StatementTables, name: str) -> TableBinding:
     return found
 
 
-def _last_change(changes: Changes, tables: StatementTables, name: str | None) -> Change:
+def _last_change(changes: UndoLog, tables: StatementTables, name: str | None) -> Change:
     """Return the change that is to be taken back."""
     table = None if name is None else _found(tables, name)
     change = changes.last(None if table is None else table.name)
@@ -104,7 +104,7 @@ def _last_change(changes: Changes, tables: StatementTables, name: str | None) ->
     return change
 
 
-def _latest(changes: Changes, change: Change, transaction: StatementTransaction, tables: StatementTables) -> Change:
+def _latest(changes: UndoLog, change: Change, transaction: StatementTransaction, tables: StatementTables) -> Change:
     """Return the change that has made the table's present version, where this engine has made it; else the one that was noted last."""
     target = tables.resolve(change.table)
     if target is None or target.handle is None or not change.keeps:
