@@ -13,6 +13,7 @@ from rowmerge_nb.engine.catalog.engine_catalogs import Catalogs, TableName
 from rowmerge_nb.engine.catalog.leftovers import CatalogOrphans, orphans_of
 from rowmerge_nb.engine.catalog.listing import TableInfo, list_tables
 from rowmerge_nb.engine.errors.position import behind
+from rowmerge_nb.engine.observers.user_observers import ObserverRegistry
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.reruns.compared_runs import compare
 from rowmerge_nb.engine.reruns.rerun import LEFT_OUT, Again
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.engine.catalog.name_resolution import StatementTables
+    from rowmerge_nb.engine.observers.observer import Observer
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.runner import RowReader
     from rowmerge_nb.spi.connector import Connector
@@ -52,6 +54,10 @@ class Engine:
         schema: the default schema.
         era, duplicates, dialect, trace, flow: defaults of the options of every statement, see `Options`.
         cores: how many tasks a session of our own runs at the same time; None for those of the machine, at most 8, or of the variable ROWMERGE_CORES.
+        observers: instances of subclasses of `rowmerge_nb.Observer`, which get every statement; see `add_observer`.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS for a value that an argument does not take.
     """
 
     def __init__(
@@ -67,6 +73,7 @@ class Engine:
         flow: str = "merge",
         cores: int | None = None,
         rule_settings: RuleSettings | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self.options = Options().changed(era=era, duplicates=duplicates, dialect=dialect, trace=trace, flow=flow)
         if isinstance(spark, LazySession):
@@ -78,7 +85,9 @@ class Engine:
         checked(rule_settings, "rule_settings", wanted, "rowmerge_nb.plan.rules.RuleSettings(...), or None for the usual sizes")
         self._session = session
         self._catalogs = Catalogs(catalog, schema, lambda: session.current)
-        self._runner = StatementRunner(Session(self._catalogs, self._session), self.options, rule_settings or RuleSettings())
+        self._runner = StatementRunner(
+            Session(self._catalogs, self._session), self.options, rule_settings or RuleSettings(), ObserverRegistry(observers)
+        )
 
     # -- Spark ----------------------------------------------------------------------------------------------------
 
@@ -145,6 +154,25 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    # -- observers ------------------------------------------------------------------------------------------------
+
+    def add_observer(self, observer: Observer) -> None:
+        """Have an observer get every statement from now on; docs/observers.md has examples.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS if it is no `rowmerge_nb.Observer`, or has a method that looks like a hook and is none;
+                ALREADY_EXISTS if it is registered already.
+        """
+        self._runner.observers.add(observer)
+
+    def remove_observer(self, observer: Observer) -> None:
+        """Have an observer get no further statements.
+
+        Raises:
+            RowMergeError: NOT_FOUND if it is not registered.
+        """
+        self._runner.observers.remove(observer)
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
@@ -372,7 +400,7 @@ class Engine:
         Raises:
             RowMergeError: the statement is wrong, or this cannot be compared. What fails in one way only is part of the comparison.
         """
-        return compare(self, sql, by, options)
+        return compare(self._over(self._catalogs), sql, by, options)
 
     def audit(
         self,
@@ -419,7 +447,7 @@ class Engine:
         return self._over(self._catalogs.with_copies(connectors, copies))
 
     def _over(self, catalogs: Catalogs) -> Engine:
-        """Return an engine over the same session, with these catalogs."""
+        """Return an engine over the same session with these catalogs, and without observers."""
         twin = copy.copy(self)
         twin._catalogs = catalogs  # noqa: SLF001 - it is one of us
         twin._runner = self._runner.over(catalogs)  # noqa: SLF001 - as above

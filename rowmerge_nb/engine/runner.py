@@ -22,6 +22,7 @@ from rowmerge_nb.engine.errors.position import Executed, placed_in
 from rowmerge_nb.engine.errors.translate import java_gone
 from rowmerge_nb.engine.observers.registry import observers_of
 from rowmerge_nb.engine.observers.requested_rows import request_by_condition
+from rowmerge_nb.engine.observers.user_observers import ObserverRegistry, refuse_in_hook
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.session import CONTROLS, SESSION_STATEMENTS, Session, begins_with
 from rowmerge_nb.engine.spark.interrupts import at_once, guarded, interruptible, note_result, to_its_end
@@ -103,12 +104,14 @@ class StatementRunner:
         session: what the engine remembers between statements.
         defaults: its options, for statements that it runs of its own accord.
         sizes: sizes that decide the form of a plan.
+        observers: the observers of the user.
         running: the statements that run now, by the tags of their Spark jobs; setting an event cancels.
     """
 
     session: Session
     defaults: Options
     sizes: RuleSettings
+    observers: ObserverRegistry = field(default_factory=ObserverRegistry)
     running: dict[str, threading.Event] = field(default_factory=dict)
 
     @property
@@ -117,8 +120,8 @@ class StatementRunner:
         return self.session.catalogs
 
     def over(self, catalogs: Catalogs) -> StatementRunner:
-        """Return a runner with other catalogs and the same session otherwise."""
-        return replace(self, session=replace(self.session, catalogs=catalogs))
+        """Return a runner with other catalogs, the same session otherwise, and no observers of the user."""
+        return replace(self, session=replace(self.session, catalogs=catalogs), observers=ObserverRegistry())
 
     def run(self, sql: str, options: Options, complete: Callable[[Result], Result] = _unchanged) -> Result:
         """Run one statement; see `rowmerge_nb.engine.engine.Engine.run`.
@@ -133,6 +136,7 @@ class StatementRunner:
         statement_text(sql)
 
         def work() -> Result:
+            refuse_in_hook()
             statements = split_statements(sql)
             with placed_in(sql, sql, 0):
                 if not statements:
@@ -147,6 +151,7 @@ class StatementRunner:
         """Run several statements; see `rowmerge_nb.engine.engine.Engine.run_script`, and `run`."""
         from rowmerge_nb.sql.parser.statement_reader import split_statements
 
+        refuse_in_hook()
         with interruptible("parse"):
             statements = split_statements(statement_text(sql))
         results: list[Result] = []
@@ -236,6 +241,7 @@ class StatementRunner:
         """
         from rowmerge_nb.sql.parser.statement_reader import parse
 
+        refuse_in_hook()
         self.session.spark_session.check_open()
         self.session.spark_session.renew()
         transaction = self.catalogs.transaction(options)
@@ -272,6 +278,7 @@ class StatementRunner:
             restoration: looks the table up, and returns what is to be restored.
             table: the name of the table, if the statement waits for others that change it; none if not.
         """
+        refuse_in_hook()
         self.session.spark_session.check_open()
 
         def resolved(transaction: StatementTransaction, tables: StatementTables) -> RestoreAnalysis:
@@ -331,9 +338,9 @@ class StatementRunner:
                 if isinstance(analysis, ExplainAnalysis):
                     return self._explain(analysis, transaction, tables, options)
                 with rolling_back_on_error(transaction):
-                    unknown = transaction.left_to_store(analysis)
+                    unknown, unobserved = transaction.left_to_store(analysis), self.over(self.catalogs)
                     verification = begin_verification(
-                        options, analysis, self.catalogs.memory, partial(self.run, options=self.defaults), unknown
+                        options, analysis, self.catalogs.memory, partial(unobserved.run, options=self.defaults), unknown
                     )
                 # A statement rolls its own failures back, unless a second interrupt comes first.
                 with rolling_back_on_error(transaction):
@@ -403,6 +410,7 @@ class StatementRunner:
             options,
             read_rows=partial(self.catalogs.rows, name, self.defaults),
             undo_log=self.session.undo_log,
+            user_observers=self.observers,
             request=_row_request(analysis, tables, options),
             verification=verification,
         )

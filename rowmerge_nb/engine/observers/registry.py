@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.observers.requested_rows import RowRequest
     from rowmerge_nb.engine.observers.undo_log import UndoLog
+    from rowmerge_nb.engine.observers.user_observers import ObserverRegistry
     from rowmerge_nb.engine.options import Options
     from rowmerge_nb.engine.statements.run_observer import RunObserver
     from rowmerge_nb.engine.verify.verification import Verification
@@ -36,6 +37,7 @@ def observers_of(
     *,
     read_rows: Callable[[ConnectorTableVersion | None, int], pa.Table | None],
     undo_log: UndoLog,
+    user_observers: ObserverRegistry,
     request: RowRequest | None = None,
     verification: Verification | None = None,
 ) -> RunObservers:
@@ -46,6 +48,7 @@ def observers_of(
         options: its options.
         read_rows: reads the target in a version after the commit, at most a number of rows; None if it has more.
         undo_log: the engine's changes.
+        user_observers: the observers of the engine's user.
         request: the rows that were requested with the statement.
         verification: the second run of the option ``verify``.
     """
@@ -65,5 +68,7 @@ def observers_of(
         if verification is not None:
             yield SecondOpinion(verification)
         yield undo_log
+        if not options.dry_run and (called := user_observers.of_run()) is not None:
+            yield called
 
     return RunObservers(tuple(members()))
