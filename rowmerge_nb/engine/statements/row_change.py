@@ -46,7 +46,7 @@ SAMPLED: Final = {TraceLevel.AUTO: 10, TraceLevel.FULL: EVERY_ROW, TraceLevel.OF
 SAMPLED_SMALL = 1_000
 
 Named = tuple[tuple[str, "Symbol"], ...]
-"""Symbols, by the names that people know them by."""
+"""Symbols with their names in the statement."""
 NodeRows = tuple["PlanNode", tuple[int | None, ...], int | None]
 """A node, the rows that went in from each of its sources, and the rows that came out."""
 
@@ -95,7 +95,7 @@ def _read_columns(run: StatementRun, analysis: RowChangeAnalysis) -> frozenset[s
 
 
 def plan_of(run: StatementRun) -> Output:
-    """Return a run's plan, which must be there by now."""
+    """Return a run's plan, which must exist by now."""
     if run.plan is None:
         raise ValueError("The statement has not been planned")
     return run.plan
@@ -117,23 +117,23 @@ def target_handle(analysis: RowChangeAnalysis) -> ConnectorTableHandle:
     return handle
 
 
-def checked(metadata: ConnectorMetadata, method: str, value: Any, wanted: Any) -> Any:
-    """Check what a call of the contract gave.
+def checked(metadata: ConnectorMetadata, method: str, value: Any, answer_type: Any) -> Any:
+    """Return the answer of a call of the contract, if it has the right type.
 
     Args:
-        metadata: whose method was called.
-        method: its name.
-        value: what it gave.
-        wanted: the type that the contract says, or a union of types.
+        metadata: the metadata that was called.
+        method: the method's name.
+        value: the answer.
+        answer_type: the type of the contract, or a union of types.
 
     Raises:
-        ConnectorError: GENERIC_INTERNAL_ERROR, if it is of another kind than the contract says.
+        ConnectorError: GENERIC_INTERNAL_ERROR.
     """
-    if isinstance(value, wanted):
+    if isinstance(value, answer_type):
         return value
-    kind = " or ".join("None" if k is type(None) else k.__name__ for k in get_args(wanted) or (wanted,))
+    names = " or ".join("None" if t is type(None) else t.__name__ for t in get_args(answer_type) or (answer_type,))
     raise ConnectorError(
-        f"{type(metadata).__name__}.{method} gave {type(value).__name__}; it gives a {kind}", code="GENERIC_INTERNAL_ERROR"
+        f"{type(metadata).__name__}.{method} gave {type(value).__name__}; it gives a {names}", code="GENERIC_INTERNAL_ERROR"
     )
 
 
@@ -148,15 +148,15 @@ def action_context(
     source: Named = (),
     keys: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset()),
 ) -> LoweringContext:
-    """Return what the plan is lowered with; Spark is there from here on.
+    """Return the context that the plan is lowered with; starts Spark if necessary.
 
     Args:
-        run: the statement's run.
+        run: the run.
         settings: sizes that decide what is small.
-        flowing: a measure of the rows that go through the plan, where it is known.
-        target: the symbols of the target that are shown of every row.
+        flowing: a measure of the rows that go through the plan, if it is known.
+        target: the symbols of the target whose values are shown for every row.
         source: those of the source.
-        keys: the symbols of those that tell which row of the target, and which of the source, an error is about.
+        keys: the symbols of target and source that identify a row in an error.
     """
     run.begin_step("start Spark")
     spark = run.services.spark()
@@ -180,7 +180,7 @@ def action_context(
 
 
 def _sampled(run: StatementRun, *, small: bool) -> int:
-    """Return how many rows of each clause a task keeps."""
+    """Return the number of rows of each clause that a task keeps."""
     if run.options.chooser is not None:
         return 0
     if small and run.options.trace == TraceLevel.AUTO:
@@ -222,21 +222,21 @@ def act(
 
 
 def call_facts(run: StatementRun, verb: str, worker: str) -> list[Consequence]:
-    """Return which calls of the contract had been made when a statement failed.
+    """Return the calls of the contract that had been made when a statement failed.
 
     Args:
-        run: the statement's run.
-        verb: what the calls are named by: ``begin_merge``, ``finish_merge``.
-        worker: what tasks have of it: a sink, or a page source.
+        run: the run.
+        verb: the verb of the calls: ``begin_merge``, ``finish_merge``.
+        worker: the object of a task: a sink, or a page source.
     """
-    begun = any(call.method == f"begin_{verb}" and call.error is None for call in run.transaction.log.calls)
-    facts = [Consequence(f"was {'' if begun else 'not '}called", f"begin_{verb}")]
-    if begun:
+    has_begun = any(call.method == f"begin_{verb}" and call.error is None for call in run.transaction.log.calls)
+    facts = [Consequence(f"was {'' if has_begun else 'not '}called", f"begin_{verb}")]
+    if has_begun:
         created = run.account.writers if run.account is not None else ()
         aborted = sum(1 for writer in created if writer.state == "aborted")
         count = plural(len(created), worker)
-        made = f"{count} had been created, {aborted} of them aborted" if created else f"no {worker} was created"
-        facts.append(Consequence(made))
+        creation = f"{count} had been created, {aborted} of them aborted" if created else f"no {worker} was created"
+        facts.append(Consequence(creation))
         outcomes = {call.method: call.error for call in run.transaction.log.calls}
         for method in (f"finish_{verb}", "commit"):
             if method not in outcomes:
@@ -249,31 +249,31 @@ def call_facts(run: StatementRun, verb: str, worker: str) -> list[Consequence]:
 def row_change_trace(
     run: StatementRun, analysis: RowChangeAnalysis, trace: Trace, sizes: Callable[[Account], Iterable[NodeRows]]
 ) -> Trace:
-    """Add to what all statements tell what those that change rows have beside it.
+    """Return a trace with what statements that change rows add to it.
 
     Args:
-        run: the statement's run.
+        run: the run.
         analysis: the statement.
-        trace: what all statements tell.
-        sizes: gives the rows of the nodes below the processor.
+        trace: the trace of all statements.
+        sizes: yields the rows of the nodes below the processor.
     """
-    done, account = trace.state == StatementState.FINISHED, run.account
-    told = account if account is not None and (done or account.has_counts) else None
+    is_finished, account = trace.state == StatementState.FINISHED, run.account
+    counts = account if account is not None and (is_finished or account.has_counts) else None
     before = run.rows_before(analysis.target.row_count)
     return replace(
         trace,
         name=analysis.target.name,
-        rows=_rows(plan_of(run), account, sizes(account)) if account is not None and done else {},
-        clauses=tuple(counted(_clause(clause, analysis, *run.shown), told) for clause in analysis.clauses),
+        rows=_rows(plan_of(run), account, sizes(account)) if account is not None and is_finished else {},
+        clauses=tuple(counted(_clause(clause, analysis, *run.shown), counts) for clause in analysis.clauses),
         on=_term(analysis.on, *run.shown) if isinstance(analysis, MergeAnalysis) else None,
-        joined=told.joined if told else None,
-        matched=told.matched if told else None,
-        unmatched=told.joined - told.matched - told.alone if told else None,
+        joined=counts.joined if counts else None,
+        matched=counts.matched if counts else None,
+        unmatched=counts.joined - counts.matched - counts.alone if counts else None,
         rows_before=before,
         rows_after=before if trace.state == StatementState.FAILED else trace.rows_after,
         pages=account.pages if account else None,
         stored=account.stored if account else (),
-        multiple_matches=told.patterns if told else None,
+        multiple_matches=counts.patterns if counts else None,
     )
 
 
@@ -299,32 +299,32 @@ def _clause(clause: ClauseAnalysis, analysis: RowChangeAnalysis, target: Named, 
     )
 
 
-def counted(clause: ClauseRecord, told: Account | None) -> ClauseRecord:
-    """Return a clause with the joined rows that it took, where the tasks have told of them."""
-    return clause if told is None else replace(clause, rows=told.clause_rows.get(clause.number, 0))
+def counted(clause: ClauseRecord, account: Account | None) -> ClauseRecord:
+    """Return a clause with its joined rows, if the tasks have counted them."""
+    return clause if account is None else replace(clause, rows=account.clause_rows.get(clause.number, 0))
 
 
 def _rows(plan: Output, account: Account, sizes: Iterable[NodeRows]) -> Mapping[str, tuple[tuple[int | None, ...], int | None]]:
-    """Return the rows on the edges of the plan, as far as the pages and the connector tell them."""
+    """Return the rows on the edges of the plan, as far as pages and the connector show them."""
     output, finish = plan, plan.source
     writer = finish.sources[0]
-    stored = sum(sum(record.rows.values()) for record in account.writers)
+    stored_rows = sum(sum(record.rows.values()) for record in account.writers)
     fragments = sum(record.fragments for record in account.writers)
     rows: dict[str, tuple[tuple[int | None, ...], int | None]] = {
         output.id: ((account.counted,), account.counted),
         finish.id: ((fragments,), account.counted),
-        writer.id: ((stored,), fragments),
+        writer.id: ((stored_rows,), fragments),
     }
     node = writer.sources[0]
     while type(node) in {Exchange, MergeProcessor, DeleteProject}:
-        rows[node.id] = ((stored if isinstance(node, Exchange) else account.joined,), stored)
+        rows[node.id] = ((stored_rows if isinstance(node, Exchange) else account.joined,), stored_rows)
         node = node.sources[0]
     rows.update({node.id: (going_in, going_out) for node, going_in, going_out in sizes})
     return rows
 
 
 def _partitions(usual: int, rows: int | None) -> int:
-    """Return the number of partitions that joined rows are sent to: a task holds the rows of one, to find duplicates among them.
+    """Return the number of partitions of the joined rows. A task holds one partition, to find duplicates in it.
 
     >>> _partitions(2, 1_000_000), _partitions(2, 40_000_000), _partitions(2, None)
     (2, 80, 8)
@@ -333,5 +333,5 @@ def _partitions(usual: int, rows: int | None) -> int:
 
 
 def _writers(partitions: int, rows: int | None) -> int:
-    """Return the number of writers behind an exchange: no more than the work is worth, two at least so that rows part."""
+    """Return the number of writers behind an exchange: at least two, and no more than the rows need."""
     return partitions if rows is None else max(2, min(partitions, rows // SMALL_ROWS + 1))

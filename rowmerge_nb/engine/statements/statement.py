@@ -60,15 +60,15 @@ T = TypeVar("T")
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
 GUESSED_SIZES: Final = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
-"""Spark takes what a Python task gives for small, whatever comes out of it. So of a large statement it must not send one side of a join to
-all tasks before it has seen how large that is."""
+"""Spark assumes that the output of a Python task is small. In a large statement it must not broadcast a side of a join before it has seen the
+size."""
 SEEN_SIZES: Final = {
     "spark.sql.adaptive.autoBroadcastJoinThreshold": "32MB",
     "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "256MB",
 }
-"""What Spark has seen to be small it sends to all tasks, or looks up instead of sorting it."""
+"""Spark broadcasts what it has seen to be small, or looks it up instead of sorting it."""
 UNKNOWN_SIZE: Final = 4
-"""So many times the usual number of partitions where nobody knows how many rows there will be."""
+"""The factor for the usual number of partitions if the number of rows is not known."""
 CONNECTOR_STEPS = {
     *("begin_merge", "finish_merge", "commit"),
     *("begin_delete", "finish_delete", "begin_update", "finish_update"),
@@ -80,9 +80,9 @@ ABOUT: Final[Mapping[str, tuple[str, ...]]] = {
     "check": (*CHANGING, "INSERT"),
     "record": (*CHANGING, "INSERT", "CREATE TABLE AS"),
 }
-"""What options are about that are given with a statement, and have no defaults."""
+"""The kinds of statements for options that have no defaults."""
 CONNECTORS_ERROR: Final = "The connector raised it: the traceback of this error's __cause__ shows where."
-"""What to look at where a connector raises an error that is not one of ours."""
+"""The hint for an error of a connector that is not one of ours."""
 
 
 @dataclass(kw_only=True)
@@ -176,7 +176,6 @@ class StatementRun:
         return result
 
     def _committed(self, finish: Callable[[], None] | None) -> Result:
-        """Finish and commit the statement."""
         if finish is not None:
             self.wait_for_turn()
         is_early = finish is not None and self.transaction.commits_in_finish
@@ -201,14 +200,12 @@ class StatementRun:
         return self.result(replace(trace, plan=describe(self.plan, estimates)) if self.plan is not None else trace)
 
     def _idle_options(self) -> Iterator[Notice]:
-        """Yield a notice for each option without an effect on this kind of statement."""
         statement_kind = kind_of(self.analysis)
         for name, kinds in ABOUT.items():
             if getattr(self.options, name) and statement_kind not in kinds:
                 yield Notice(f"The option '{name}' does nothing for {statement_kind}: it is about {join(list(kinds))}")
 
     def _fault(self) -> tuple[Notice, ...]:
-        """Return what came of an injected fault."""
         return () if self.transaction.fault is None else (Notice(self.transaction.fault.told),)
 
     def work(self) -> Callable[[], None] | None:
@@ -256,7 +253,6 @@ class StatementRun:
         )
 
     def _whole_trace(self, state: StatementState) -> Trace:
-        """Return the trace with the parts of the observers."""
         return self.observers.add_to_trace(self.trace(state))
 
     def _silent_sinks(self, account: Account | None, is_finished: bool) -> tuple[Notice, ...]:
@@ -296,7 +292,7 @@ class StatementRun:
         return blame(error, failure, self.sql(), self.analysis.origins, trees)
 
     def sql(self) -> Sequence[str]:
-        """Return the texts that Spark is given of the plan."""
+        """Return the texts of the plan that Spark executes."""
         with room():
             return tuple(sql_of(self.plan)) if self.plan is not None else ()
 
@@ -309,7 +305,7 @@ class StatementRun:
             raise not_rehearsed()
 
     def _rehearsed(self, finish: Callable[[], None] | None) -> Result:
-        """Finish the statement, look at what it would leave, and roll it back."""
+        """Finish the statement, read what it would leave, and roll it back."""
         if self.transaction.commits_in_finish:
             raise ConnectorError(
                 f"Connector '{self.services.connector}' commits in its finish calls, so that a statement cannot be rehearsed there",
@@ -336,7 +332,7 @@ class StatementRun:
             return error, self.locate(error, failure)
 
     def _late_error(self, failure: BaseException) -> RowMergeError:
-        """Return an error of ours for what was raised behind the point of no return."""
+        """Return an error of ours for what was raised after the point of no return."""
         changed = self.transaction.changed
         look = f"Look at {self._target_name()} before you run the statement again"
         if isinstance(failure, RowMergeError):
@@ -346,8 +342,8 @@ class StatementRun:
         interrupted = interruption(failure, self.step, changed=changed, look=look)
         if interrupted is not None:
             return interrupted
-        known = "The outcome is unknown" if changed is None else "The change is there, and telling of it failed"
-        error = ExecutionError(f"{known}: {error_text(failure)}", step=self.step, changed=changed)
+        outcome = "The outcome is unknown" if changed is None else "The change is there, and telling of it failed"
+        error = ExecutionError(f"{outcome}: {error_text(failure)}", step=self.step, changed=changed)
         error.hint = f"{look}." if changed is None else "Do not run it again."
         return error
 
@@ -355,17 +351,16 @@ class StatementRun:
         return f"'{self.transaction.target.display}'" if self.transaction.target is not None else "the table"
 
     def _failed(self, error: RowMergeError) -> Trace:
-        """Roll back what can be, and give the trace of a statement that failed."""
+        """Roll back what can be, and return the trace of a statement that failed."""
         facts = self.facts()
-        ended = self.roll_back()
+        rollback = self.roll_back()
         with_raised(error, self._raised(error))
         if error.changed is False:
-            facts.append(Consequence(ended))
+            facts.append(Consequence(rollback))
             if self.transaction.changed is None:
                 error.changed = None
                 look = f"Look at {self._target_name()} before you run the statement again: what the finish call did was not taken back."
                 error.hint = " ".join(filter(None, [error.hint, look]))
-        # What is told of a change that is there must not depend on what has failed in telling it.
         return replace(
             self._whole_trace(StatementState.FAILED),
             committed=error.changed is True,
@@ -374,7 +369,7 @@ class StatementRun:
         )
 
     def _raised(self, error: RowMergeError) -> tuple[Raised, ...]:
-        """Return what the connector's code has raised, in order: in a task's reading, in its writing, in the calls of this process."""
+        """Return what the connector's code has raised: while a task read, while it wrote, and in calls of this process."""
         read, account = error.raised, self.account
         return told((*read, *(account.raised if account is not None else ()), *self.transaction.log.raised))
 
@@ -390,10 +385,10 @@ class StatementRun:
             return None, error.message if isinstance(error, RowMergeError) else error_text(error)
 
     def wait_for_turn(self) -> None:
-        """Wait before the finish call, if the statement has not waited before it looked up its target."""
+        """Wait before the finish call, if the statement did not wait before it looked its target up."""
 
     def begin_step(self, name: str) -> None:
-        """Report that a step begins; a statement that was cancelled meanwhile goes no further."""
+        """Report that a step begins; end a statement that was canceled."""
         self.options.step(name)
         if self.transaction.cancelled.is_set():
             raise StatementInterrupted("The statement was cancelled", step=name)
@@ -401,18 +396,18 @@ class StatementRun:
     def collect(self, spark: Any, rows: Any, partitions: int) -> pa.Table:
         """Run the statement's action.
 
-        Of a small statement Spark makes one plan and keeps to it: planning again after every stage costs more than it finds out.
+        Spark keeps the first plan of a small statement: planning again after every stage costs more than it finds out.
 
         Args:
             spark: the session.
             rows: the DataFrame.
-            partitions: into how many partitions Spark sends rows where it decides to.
+            partitions: the number of partitions if Spark sends rows.
         """
         small = self.plan is not None and is_small(self.plan)
-        # What a user's session says of sizes that Spark has seen is respected.
+        # Settings of a user's session have precedence.
         with interrupts_afterwards():
-            seen = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
-        settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen}
+            seen_sizes = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
+        settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen_sizes}
         if self.plan is not None:
             texts = self.sql()
             settings |= many_joins(texts)
@@ -423,7 +418,7 @@ class StatementRun:
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
-        """Note how long a step takes."""
+        """Record the duration of a step."""
         started = time.perf_counter()
         try:
             yield
@@ -431,16 +426,16 @@ class StatementRun:
             self.seconds[step] = time.perf_counter() - started
 
     def finish(self, method: str, fragments: Sequence[bytes], call: Callable[[], object]) -> None:
-        """Make the connector's call that finishes the statement, and keep what it tells of what was written."""
+        """Make the connector's finish call, and keep its report of what was written."""
 
-        def told(given: object) -> str:
-            self.output = given if isinstance(given, ConnectorOutputMetadata) else None
+        def describe_output(answer: object) -> str:
+            self.output = answer if isinstance(answer, ConnectorOutputMetadata) else None
             return self.output.summary if self.output is not None and self.output.written else ""
 
         self.step = method
         self.begin_step(method)
         with self.timed(method):
-            self.change(method, call, plural(len(fragments), "fragment"), gave=told, size=sum(map(len, fragments)))
+            self.change(method, call, plural(len(fragments), "fragment"), gave=describe_output, size=sum(map(len, fragments)))
 
     def change(self, method: str, call: Callable[[], T], given: str = "", *, at_once: bool = False, **more: Any) -> T:
         """Make a connector's call that changes something: with the commit, or at once.
@@ -448,8 +443,8 @@ class StatementRun:
         Args:
             method: its name.
             call: makes it.
-            given: what it is called with, in a few words.
-            at_once: the change lasts as soon as the call has returned, whatever the target's connector does with others.
+            given: its arguments in a few words.
+            at_once: whether the change is permanent when the call returns, whatever the connector does with other changes.
             more: further arguments of `StatementTransaction.lasting`.
         """
         lasts = at_once or self.transaction.commits_in_finish
@@ -469,35 +464,35 @@ class StatementRun:
         return error
 
     def roll_back(self) -> str:
-        """Roll back, and say how that went; a failure here does not hide the one that led here."""
+        """Roll back, and describe the outcome; a failure here does not hide the first one."""
         try:
-            ended = to_its_end(self.transaction.rollback)
-        except (Exception, SystemExit) as failure:  # noqa: BLE001 - the first error is the one to raise; this one is told beside it
+            is_complete = to_its_end(self.transaction.rollback)
+        except (Exception, SystemExit) as failure:  # noqa: BLE001 - the first error is the one to raise; its report has this one
             return f"the rollback failed: {error_text(failure)}"
         return (
             "the transaction was rolled back"
-            if ended
+            if is_complete
             else "the rollback was ended by a further interrupt; engine.orphans() lists what is left"
         )
 
     def calls(self) -> tuple[Call, ...]:
-        """Return all calls of the contract: the coordinator's up to the begin call, the tasks', the coordinator's that finish."""
+        """Return all calls of the contract: of the coordinator up to the begin call, of the tasks, and of the coordinator at the end."""
         log = self.transaction.log.calls
-        ending = [i for i, call in enumerate(log) if call.method.startswith("finish_") or call.method in {"commit", "rollback"}]
-        split = ending[0] if ending else len(log)
+        final = [i for i, call in enumerate(log) if call.method.startswith("finish_") or call.method in {"commit", "rollback"}]
+        split = final[0] if final else len(log)
         calls = (*log[:split], *(self.account.calls if self.account is not None else ()), *log[split:])
         return tuple(replace(call, order=number) for number, call in enumerate(calls, 1))
 
-    def notice_records(self, *of: Notice) -> tuple[NoticeRecord, ...]:
+    def notice_records(self, *notices: Notice) -> tuple[NoticeRecord, ...]:
         """Return notices as plain data."""
         return tuple(
             NoticeRecord(notice.message, notice.span.line if notice.span else None, notice.span.column if notice.span else None)
-            for notice in (*of, *self.services.notices)
+            for notice in (*notices, *self.services.notices)
         )
 
 
 def not_rehearsed() -> ConnectorError:
-    """Return the error of a statement of which a rollback would leave something."""
+    """Return the error of a rehearsal whose rollback would leave something."""
     return ConnectorError(
         "This statement cannot be rehearsed: it is done as soon as it is begun",
         hint="What can be rehearsed: MERGE, UPDATE, DELETE, INSERT, CREATE TABLE AS and queries.",
@@ -505,7 +500,6 @@ def not_rehearsed() -> ConnectorError:
 
 
 def _number(version: ConnectorTableVersion | None) -> int | str | None:
-    """Return a version as the connector counts."""
     return version.version if version is not None and isinstance(version.version, int | str) else None
 
 
