@@ -68,7 +68,7 @@ def observers_of(
         if verification is not None:
             yield SecondOpinion(verification)
         yield undo_log
-        if not options.dry_run and (called := user_observers.of_run()) is not None:
-            yield called
+        if not options.dry_run and (observer := user_observers.of_run()) is not None:
+            yield observer
 
     return RunObservers(tuple(members()))

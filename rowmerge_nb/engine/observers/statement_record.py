@@ -113,8 +113,8 @@ def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
     failure = _failed_call(run.account, error)
     if not run.options.keeping.always and (failure is None or failure.method not in IN_TASKS):
         return None
-    begun: ConnectorTableHandle | None = getattr(run, "handle", None)
-    flow = Flow.MERGE if begun is None else Flow.UPDATABLE
+    begun_handle: ConnectorTableHandle | None = getattr(run, "handle", None)
+    flow = Flow.MERGE if begun_handle is None else Flow.UPDATABLE
     scan = next((node for node in chain(run.plan) if isinstance(node, TableScan) and node.row_id is not None), None)
     row_id = scan.row_id_columns[0] if scan is not None else None
     scans = run.transaction.scans.observations
@@ -143,18 +143,18 @@ def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
         failure=failure,
     )
     # Reading has failed already; or it would open page sources that change rows, without the option record.
-    if (failure is not None and failure.method in READING) or (begun is not None and not run.options.keeping.always):
+    if (failure is not None and failure.method in READING) or (begun_handle is not None and not run.options.keeping.always):
         return record
-    return _with_rows(run, record, scans.whole_target(target, row_id, begun))
+    return _with_rows(run, record, scans.whole_target(target, row_id, begun_handle))
 
 
 def _failed_call(account: Account | None, error: RowMergeError | None) -> RecordedFailure | None:
     """Return the call of the connector that ended the statement; None if another error did."""
     if error is None:
         return None
-    failed = account.failed if account is not None else None
-    for call in account.calls if account is not None and failed is not None else ():
-        if call.error is not None and call.number == failed:
+    partition = account.failed if account is not None else None
+    for call in account.calls if account is not None and partition is not None else ():
+        if call.error is not None and call.number == partition:
             return RecordedFailure(call.method, call.number, call.error)
     step = error.step if isinstance(error, ExecutionError) else ""
     from_connector = step in IN_TASKS or step.startswith("finish_") or step == "commit"

@@ -82,7 +82,7 @@ class ObserverRegistry:
                     hint=did_you_mean(name, HOOKS) or f"There are: {', '.join(HOOKS)}.",
                 )
         with self._lock:
-            if any(known is observer for known in self._observers):
+            if any(other is observer for other in self._observers):
                 raise RowMergeError(
                     f"Observer '{_name_of(observer)}' is registered already",
                     code="ALREADY_EXISTS",
@@ -97,11 +97,11 @@ class ObserverRegistry:
             RowMergeError: NOT_FOUND.
         """
         with self._lock:
-            if not any(known is observer for known in self._observers):
+            if not any(other is observer for other in self._observers):
                 raise RowMergeError(
                     f"Observer '{_name_of(observer)}' is not registered", code="NOT_FOUND", hint="Pass the same instance."
                 )
-            self._observers = tuple(known for known in self._observers if known is not observer)
+            self._observers = tuple(other for other in self._observers if other is not observer)
 
     def of_run(self) -> CalledObservers | None:
         """Return the observer of one run that calls them all; None without any."""

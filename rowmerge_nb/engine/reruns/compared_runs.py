@@ -35,7 +35,7 @@ WHOLE_ROWS: Final = 100_000
 """The trace has all changed rows of tables up to this size, if nothing else shows them."""
 
 
-def _check(by: str, kind: str, options: Mapping[str, Any]) -> None:
+def _check(by: str, statement_kind: str, options: Mapping[str, Any]) -> None:
     """Refuse what cannot be compared.
 
     Raises:
@@ -53,19 +53,21 @@ def _check(by: str, kind: str, options: Mapping[str, Any]) -> None:
             code="INVALID_ARGUMENTS",
             hint=f"Leave {clashing[0]} out.",
         )
-    if kind not in {"MERGE", "UPDATE", "DELETE"}:
+    if statement_kind not in {"MERGE", "UPDATE", "DELETE"}:
         raise RowMergeError(
-            f"{kind} cannot be compared: it is run in one way only", code="NOT_SUPPORTED", hint="MERGE, UPDATE and DELETE can."
+            f"{statement_kind} cannot be compared: it is run in one way only",
+            code="NOT_SUPPORTED",
+            hint="MERGE, UPDATE and DELETE can.",
         )
-    if by == "flows" and kind == "MERGE":
+    if by == "flows" and statement_kind == "MERGE":
         raise RowMergeError(
             "The flows of MERGE cannot be compared: it has one, since the older flow has UPDATE and DELETE only",
             code="NOT_SUPPORTED",
             hint="Compare paradigms or duplicates, or write an UPDATE or a DELETE.",
         )
-    if by == "duplicates" and kind != "MERGE":
+    if by == "duplicates" and statement_kind != "MERGE":
         raise RowMergeError(
-            f"The rules for repeated matches cannot be compared on {'an' if kind == 'UPDATE' else 'a'} {kind}: it matches every row once",
+            f"The rules for repeated matches cannot be compared on {'an' if statement_kind == 'UPDATE' else 'a'} {statement_kind}: it matches every row once",
             code="NOT_SUPPORTED",
             hint="Compare flows or paradigms, or write a MERGE.",
         )

@@ -58,8 +58,8 @@ def _failing(failure: BaseException, texts: Iterable[str]) -> int | None:
     if context is None:
         return None
     start, fragment = context
-    found = (origin_at(text, start) for text in texts if text.startswith(fragment, start))
-    return next((number for number in found if number is not None), None)
+    numbers = (origin_at(text, start) for text in texts if text.startswith(fragment, start))
+    return next((number for number in numbers if number is not None), None)
 
 
 def _context(failure: BaseException | None) -> tuple[int, str] | None:
@@ -69,10 +69,10 @@ def _context(failure: BaseException | None) -> tuple[int, str] | None:
         # Errors before execution point at a line of Python and have no position within a text.
         if contexts and contexts[0].contextType().name == "SQL":
             return contexts[0].startIndex(), contexts[0].fragment()
-        drawn = _DRAWN.search(error_text(failure)) if not contexts else None
-        if drawn is not None:
+        drawing = _DRAWN.search(error_text(failure)) if not contexts else None
+        if drawing is not None:
             # A failure in a subquery reaches Python only as text.
-            position, line, blank, carets = drawn.groups()
+            position, line, blank, carets = drawing.groups()
             return int(position) - 1, line[len(blank) : len(blank) + len(carets)]
         failure = failure.__cause__
     return None
