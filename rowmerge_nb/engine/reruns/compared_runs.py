@@ -87,13 +87,13 @@ def compare(engine: Engine, sql: str, by: str, options: Mapping[str, Any]) -> Co
         notice = f"Connector '{planned.connector}' works by {planned.paradigm} only: both sides ran on a copy of {planned.qualified} in memory."
     if by == "flows":
         notice = "Calls that read are counted in the flow updatable alone: there the page sources that read are those that write."
-    left, right = (_side(engine, sql, {**options, option: name}, name) for name in names)
-    compared = Comparison(by, sql, _columns(planned), left, right, notice)
-    if compared.same is None and not left.failed and not right.failed and (planned.rows_before or 0) <= WHOLE_ROWS:
+    left_side, right_side = (_side(engine, sql, {**options, option: name}, name) for name in names)
+    compared = Comparison(by, sql, _columns(planned), left_side, right_side, notice)
+    if compared.same is None and not left_side.failed and not right_side.failed and (planned.rows_before or 0) <= WHOLE_ROWS:
         # Only the rows are taken from these; the numbers are those of the plans that would run.
         whole = [_side(engine, sql, {**options, option: name, "trace": TraceLevel.FULL}, name).result.trace for name in names]
-        left, right = (replace(side, whole=trace) for side, trace in zip((left, right), whole, strict=True))
-        compared = Comparison(by, sql, _columns(planned), left, right, notice)
+        left_side, right_side = (replace(side, whole=trace) for side, trace in zip((left_side, right_side), whole, strict=True))
+        compared = Comparison(by, sql, _columns(planned), left_side, right_side, notice)
     return compared
 
 
