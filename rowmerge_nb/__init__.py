@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.default import run as run
     from rowmerge_nb.default import undo as undo
     from rowmerge_nb.engine.engine import Engine as Engine
+    from rowmerge_nb.engine.observers.observer import ObservedStatement as ObservedStatement
+    from rowmerge_nb.engine.observers.observer import Observer as Observer
     from rowmerge_nb.engine.result import Result as Result
     from rowmerge_nb.machine import doctor as doctor
     from rowmerge_nb.replays.run import replay as replay
@@ -68,6 +70,8 @@ _HOMES = {
     "HiveAcidConnector": "connectors.hive_acid.connector",
     "IcebergConnector": "connectors.iceberg.connector",
     "MemoryConnector": "connectors.memory.connector",
+    "ObservedStatement": "engine.observers.observer",
+    "Observer": "engine.observers.observer",
     "Operation": "spi.operations",
     "ParseError": "errors",
     "PostgresConnector": "connectors.jdbc.postgresql.connector",

@@ -32,6 +32,7 @@ NAVIGATION = {
         "docs/queries",
         "docs/speed",
         "docs/own-connector",
+        "docs/observers",
         "docs/debugging",
         "docs/replay",
         "docs/trino-query",

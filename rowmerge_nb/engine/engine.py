@@ -1,9 +1,8 @@
-"""The engine's façade: everything that a notebook or a program asks for goes through here."""
+"""The engine's façade: everything that a notebook or a program needs."""
 
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,12 +13,14 @@ from rowmerge_nb.engine.catalog.engine_catalogs import Catalogs, TableName
 from rowmerge_nb.engine.catalog.leftovers import CatalogOrphans, orphans_of
 from rowmerge_nb.engine.catalog.listing import TableInfo, list_tables
 from rowmerge_nb.engine.errors.position import behind
+from rowmerge_nb.engine.observers.user_observers import ObserverRegistry
 from rowmerge_nb.engine.options import Options
+from rowmerge_nb.engine.reruns.compared_runs import compare
+from rowmerge_nb.engine.reruns.rerun import LEFT_OUT, Again
+from rowmerge_nb.engine.reruns.undo import restore, undo
+from rowmerge_nb.engine.runner import StatementRunner
+from rowmerge_nb.engine.session import Session
 from rowmerge_nb.engine.spark.lazy_session import LazySession
-from rowmerge_nb.engine.statements.again import LEFT_OUT, Again
-from rowmerge_nb.engine.statements.rehearsal import compare
-from rowmerge_nb.engine.statements.runner import StatementRunner
-from rowmerge_nb.engine.statements.undo import restore, undo
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.spi.handles import SchemaTableName
 
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.engine.catalog.name_resolution import StatementTables
+    from rowmerge_nb.engine.observers.observer import Observer
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.engine.statements.runner import Looking
+    from rowmerge_nb.engine.runner import RowReader
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
@@ -46,12 +48,16 @@ class Engine:
     """Runs statements on Spark against connectors.
 
     Args:
-        spark: a session of yours, of a cluster or of Spark Connect too; None starts a local one with the first statement that needs it. Yours gets its
-            settings back after every statement and is never stopped; its executors are sent what they lack.
-        catalog: the default catalog; ``memory`` is always there.
+        spark: a session of yours, also of a cluster or of Spark Connect; None starts a local one with the first statement that needs it. Your
+            session gets its settings back after every statement and is never stopped. Its executors are sent what they lack.
+        catalog: the default catalog; ``memory`` always exists.
         schema: the default schema.
         era, duplicates, dialect, trace, flow: defaults of the options of every statement, see `Options`.
-        cores: how many tasks a session of our own runs at the same time; None for those of the machine, at most 8, or of the variable ROWMERGE_CORES.
+        cores: the number of parallel tasks of a local session; None for those of the machine, at most 8, or of the variable ROWMERGE_CORES.
+        observers: instances of subclasses of `rowmerge_nb.Observer`, which get every statement; see `add_observer`.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS for a value that an argument does not take.
     """
 
     def __init__(
@@ -67,18 +73,26 @@ class Engine:
         flow: str = "merge",
         cores: int | None = None,
         rule_settings: RuleSettings | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self.options = Options().changed(era=era, duplicates=duplicates, dialect=dialect, trace=trace, flow=flow)
         if isinstance(spark, LazySession):
             session = spark
         else:
             form = "a Spark session, or None for one of our own"
-            session = LazySession(checked(spark, "spark", lambda given: given is None or hasattr(given, "conf"), form), cores)
-        wanted = (RuleSettings, type(None))
-        checked(rule_settings, "rule_settings", wanted, "rowmerge_nb.plan.rules.RuleSettings(...), or None for the usual sizes")
+            session = LazySession(checked(spark, "spark", lambda value: value is None or hasattr(value, "conf"), form), cores)
+        settings_types = (RuleSettings, type(None))
+        checked(
+            rule_settings,
+            "rule_settings",
+            settings_types,
+            "rowmerge_nb.plan.rules.RuleSettings(...), or None for the usual sizes",
+        )
         self._session = session
         self._catalogs = Catalogs(catalog, schema, lambda: session.current)
-        self._runner = StatementRunner(self._catalogs, self._session, self.options, rule_settings or RuleSettings())
+        self._runner = StatementRunner(
+            Session(self._catalogs, self._session), self.options, rule_settings or RuleSettings(), ObserverRegistry(observers)
+        )
 
     # -- Spark ----------------------------------------------------------------------------------------------------
 
@@ -88,54 +102,54 @@ class Engine:
 
     @property
     def spark(self) -> Any:
-        """The Spark session; starts it where needed."""
+        """The Spark session, which starts if necessary."""
         return self._session.spark
 
     def running_tasks(self) -> tuple[int, int] | None:
-        """Return how many tasks of the Spark stages that run now are done, and how many they have, from any thread.
+        """Return the number of finished tasks of the current Spark stages, and the number of all tasks, from any thread.
 
-        None where none run, where Spark is not started, and with Spark Connect.
+        None if no stage runs, if Spark has not started, and with Spark Connect.
         """
         return self._session.tasks()
 
     def running_rows(self) -> int | None:
-        """Return how many rows the Spark stages that run now have read or handed on, whichever is more, as their finished tasks told, from any thread.
+        """Return how many rows the current Spark stages have read or passed on, whichever is more, by their finished tasks, from any thread.
 
-        None where none run or none was counted, where Spark is not started, and with Spark Connect: what our tasks read from a store by
-        themselves Spark does not count until it is handed on.
+        None if no stage runs or nothing was counted, if Spark has not started, and with Spark Connect. Rows that our tasks read from a store count
+        when they are passed on.
         """
         return self._session.rows()
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called; a closed engine runs nothing any more."""
+        """Whether `close` was called; a closed engine runs nothing."""
         return self._session.closed
 
     def cancel(self) -> None:
-        """Cancel the statements that run now, from another thread; each rolls back and raises StatementInterrupted."""
+        """Cancel the current statements, from another thread; each rolls back and raises StatementInterrupted."""
         self._runner.cancel()
 
     def close(self) -> None:
-        """Free what the engine holds, its tables in memory included; Spark is stopped if it is ours.
+        """Free what the engine holds, with its tables in memory; Spark stops if it is ours.
 
-        A process that was forked off leaves all that to the one that made the engine.
+        A forked process leaves all that to the process that made the engine.
 
         Raises:
-            ConnectorError: what is named in it could not be closed; all else is.
+            ConnectorError: the message names what could not be closed; everything else is.
         """
         self._session.closed = True
         if self._session.is_inherited:
             return
-        self._runner.transactions.close()
+        self._runner.session.transactions.close()
         failures = self._catalogs.close()
         try:
             self._session.stop()
         except Exception as error:  # noqa: BLE001 - it is raised below, with what else could not be closed
             failures["Spark"] = error
         if failures:
-            told = "; ".join(f"{name}: {error_text(error)}" for name, error in failures.items())
+            problems = "; ".join(f"{name}: {error_text(error)}" for name, error in failures.items())
             raise ConnectorError(
-                f"Not everything could be closed: {told}",
+                f"Not everything could be closed: {problems}",
                 code="GENERIC_INTERNAL_ERROR",
                 hint="All else is closed; what is named here may hold files or connections.",
             ) from next(iter(failures.values()))
@@ -146,10 +160,29 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    # -- observers ------------------------------------------------------------------------------------------------
+
+    def add_observer(self, observer: Observer) -> None:
+        """Have an observer get every statement from now on; docs/observers.md has examples.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS if it is no `rowmerge_nb.Observer`, or has a method that looks like a hook and is none;
+                ALREADY_EXISTS if it is registered already.
+        """
+        self._runner.observers.add(observer)
+
+    def remove_observer(self, observer: Observer) -> None:
+        """Have an observer get no further statements.
+
+        Raises:
+            RowMergeError: NOT_FOUND if it is not registered.
+        """
+        self._runner.observers.remove(observer)
+
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def add_catalog(self, name: str, connector: Connector) -> None:
-        """Make a connector's tables reachable as ``name.schema.table``.
+        """Make a connector's tables available as ``name.schema.table``.
 
         Raises:
             ConnectorError: ALREADY_EXISTS if there is a catalog of that name.
@@ -169,7 +202,7 @@ class Engine:
         not_null: Sequence[str] = (),
         check_constraints: Sequence[str] = (),
     ) -> None:
-        """Make a table in memory out of a DataFrame, or replace one.
+        """Create or replace a table in memory from a DataFrame.
 
         Args:
             name: ``table`` or ``schema.table`` in the catalog ``memory``.
@@ -178,14 +211,14 @@ class Engine:
             partitioned_by: columns, or transforms of them, that decide the partition: ``region``, ``bucket(id, 4)``,
                 ``truncate(name, 3)``, ``year(day)``, ``month(day)``, ``day(ts)``, ``hour(ts)``.
             bucketed_by: columns whose hash decides the bucket; needs ``bucket_count``.
-            bucket_count: how many buckets there are.
+            bucket_count: the number of buckets.
             primary_key: columns that identify a row.
             not_null: columns that refuse NULL.
-            check_constraints: conditions in SQL over its columns, such as ``"quantity > 0"``, that no row may break which a statement
-                stores; the rows of the DataFrame are taken as they are.
+            check_constraints: conditions in SQL over its columns, such as ``"quantity > 0"``, for rows that statements store; the rows of the
+                DataFrame are not checked.
 
         Raises:
-            RowMergeError: a column that is named is not there, a constraint cannot be read, or Spark cannot compute the rows of its frame;
+            RowMergeError: a named column does not exist, a constraint cannot be parsed, or Spark cannot compute the rows of its frame;
                 NOT_SUPPORTED for a value that no SQL type holds exactly, COLUMN_TYPE_UNKNOWN for a column without any value.
         """
         self._catalogs.register(
@@ -208,14 +241,14 @@ class Engine:
             version: number of a former version, of an Iceberg table the id of a snapshot; None for the current one.
 
         Raises:
-            ConnectorError: NOT_FOUND or INVALID_ARGUMENTS for a version that is not kept, NOT_SUPPORTED where the store keeps none.
+            ConnectorError: NOT_FOUND or INVALID_ARGUMENTS for a version that is not kept, NOT_SUPPORTED if the store keeps none.
         """
-        checked(version, "version", lambda given: given is None or type(given) is int, "the number of a version, or None")
+        checked(version, "version", lambda value: value is None or type(value) is int, "the number of a version, or None")
         catalog, schema, table = self._catalogs.full_name(name)
-        memory, found = self._catalogs.memory, SchemaTableName(schema, table)
-        alone = self._runner.transactions.current is None
-        if catalog == "memory" and alone and (version is not None or memory.has_table(found)):
-            return memory.read(found, version)
+        memory, table_name = self._catalogs.memory, SchemaTableName(schema, table)
+        is_outside_transaction = self._runner.session.transactions.current is None
+        if catalog == "memory" and is_outside_transaction and (version is not None or memory.has_table(table_name)):
+            return memory.read(table_name, version)
         as_of = "" if version is None else f" FOR VERSION AS OF BIGINT '{version}'"
         result = self.run(f"SELECT * FROM {name}{as_of}")
         if result.table is None:
@@ -223,7 +256,7 @@ class Engine:
         return result.table
 
     def full_name(self, name: str) -> TableName:
-        """Complete a table's name of one to three parts by the default catalog and schema; whether there is such a table is not asked.
+        """Complete a table's name of one to three parts by the default catalog and schema; the table need not exist.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS for more parts.
@@ -240,9 +273,9 @@ class Engine:
         return self._catalogs.metadata(name, self.options)
 
     def names(self, *parts: str) -> list[tuple[str, str]]:
-        """Return the names that may follow the first parts of a table's name, with what each is: ``table``, ``schema`` or ``catalog``.
+        """Return the names that may follow the first parts of a table's name, each with ``table``, ``schema`` or ``catalog``.
 
-        Tables and views of a schema are listed, and none of them is opened.
+        Tables and views of a schema are listed without opening them.
 
         Args:
             parts: none, a catalog or a schema of the default catalog, or a catalog and a schema.
@@ -250,7 +283,7 @@ class Engine:
         return self._look(lambda tables: list(tables.below(_parts(parts))))
 
     def columns(self, *parts: str) -> list[tuple[str, str]] | None:
-        """Return the columns of a table or view with their types; None if there is none of that name.
+        """Return the columns of a table or view with their types; None if it does not exist.
 
         Args:
             parts: the table's name, completed by the default catalog and schema.
@@ -258,11 +291,11 @@ class Engine:
         Raises:
             AnalysisError: CATALOG_NOT_FOUND.
         """
-        found = self._look(lambda tables: tables.columns(_parts(parts)))
-        return None if found is None else [(column.name, str(column.type)) for column in found]
+        columns = self._look(lambda tables: tables.columns(_parts(parts)))
+        return None if columns is None else [(column.name, str(column.type)) for column in columns]
 
     def procedures(self, *parts: str) -> list[tuple[str, str]]:
-        """Return the names that may follow the first parts of a procedure's name, with what each is; below a whole name its arguments.
+        """Return the names that may follow the first parts of a procedure's name, each with what it is; below a whole name its arguments.
 
         Args:
             parts: none, a catalog, a catalog and a schema, or all three.
@@ -271,14 +304,14 @@ class Engine:
         >>> Engine().procedures()  # tables in memory have none
         []
         """
-        named = tuple(part.lower() for part in _parts(parts))
-        return self._look(lambda tables: list(tables.procedures_below(named)))
+        lower_parts = tuple(part.lower() for part in _parts(parts))
+        return self._look(lambda tables: list(tables.procedures_below(lower_parts)))
 
     def table_properties(self, *parts: str) -> list[tuple[str, str]]:
-        """Return the properties that ``CREATE TABLE ... WITH`` takes in the catalog of a table, and what each means.
+        """Return the properties of ``CREATE TABLE ... WITH`` in the catalog of a table, each with its meaning.
 
         Args:
-            parts: the table's name, completed by the default catalog and schema; whether there is such a table is not asked.
+            parts: the table's name, completed by the default catalog and schema; the table need not exist.
 
         Raises:
             AnalysisError: CATALOG_NOT_FOUND.
@@ -290,7 +323,7 @@ class Engine:
         return self._look(lambda tables: list(tables.table_properties(_parts(parts))))
 
     def _look(self, ask: Callable[[StatementTables], T]) -> T:
-        """Ask what there is, in a transaction of its own."""
+        """Ask for names in a transaction of its own."""
         transaction = self._catalogs.transaction(self.options)
         try:
             return ask(self._catalogs.tables(transaction, {}))
@@ -306,13 +339,13 @@ class Engine:
             transaction.rollback()
 
     def orphans(self, *, remove: bool = False) -> list[CatalogOrphans]:
-        """Return, per catalog, what statements have left behind whose processes died; of living statements nothing.
+        """Return, per catalog, what statements of dead processes have left behind; nothing of living statements.
 
         Args:
-            remove: remove it.
+            remove: whether to remove it.
 
         Raises:
-            StatementInterrupted: an interrupt came; the message says what was removed before.
+            StatementInterrupted: an interrupt came; the message has what was removed before.
         """
         return orphans_of(self._catalogs.connectors, remove=remove)
 
@@ -329,7 +362,7 @@ class Engine:
             The result; ``str()`` of it is the text report, a notebook shows it in full.
 
         Raises:
-            RowMergeError: the statement is wrong or failed; the tables are as they were. ``error.result`` has what is known.
+            RowMergeError: the statement is wrong or failed; the tables are unchanged. ``error.result`` has what is known.
         """
         return self._runner.run(sql, self.options.changed(**options), partial(self._again, options=options))
 
@@ -337,27 +370,27 @@ class Engine:
         """Run several statements, separated by semicolons, each in its own transaction unless START TRANSACTION begins one for several.
 
         Raises:
-            RowMergeError: one of them failed; those before it stay done, and the error's hint says which.
+            RowMergeError: a statement failed; those before it stay done, and the error's hint names them.
         """
         return self._runner.run_script(sql, self.options.changed(**options), partial(self._again, options=options))
 
-    def look(self, sql: str, options: Options, versions: Mapping[TableName, ConnectorTableVersion], look: Looking) -> Trace:
-        """Look at the rows of a statement as it had them, see `StatementRunner.look`."""
-        return self._runner.look(sql, options, versions, look)
+    def look(self, sql: str, options: Options, versions: Mapping[TableName, ConnectorTableVersion], look: RowReader) -> Trace:
+        """Read the rows that a statement had, see `StatementRunner.read_rows`."""
+        return self._runner.read_rows(sql, options, versions, look)
 
     def _again(self, result: Result, options: Mapping[str, Any]) -> Result:
-        """Let a result know how its statement is run once more."""
+        """Let the result of a row change run its statement again."""
         if result.trace.kind in ROW_CHANGES:
-            # What is not in the text is not read: nobody's DataFrames are held for it.
+            # DataFrames that the text does not name are not kept alive.
             text = result.trace.statement
             frames = {
                 name: frame for name, frame in (options.get("namespace") or {}).items() if str(name).lower() in text.lower()
             }
             # The text has the values of its parameters.
-            kept = {name: value for name, value in options.items() if name not in LEFT_OUT and name != "parameters"}
-            # What has no catalog or schema in the text means the same after a later USE.
-            now = self._over(copy.copy(self._catalogs))
-            result.again = Again(now, result.trace, text, {**kept, "namespace": frames})
+            rerun_options = {name: value for name, value in options.items() if name not in LEFT_OUT and name != "parameters"}
+            # Names without a catalog or schema mean the same after a later USE.
+            engine = self._over(copy.copy(self._catalogs))
+            result.again = Again(engine, result.trace, text, {**rerun_options, "namespace": frames})
         return result
 
     def compare(self, sql: str, *, by: str, **options: Any) -> Comparison:
@@ -365,14 +398,14 @@ class Engine:
 
         Args:
             sql: the statement.
-            by: ``flows`` (the machinery of MERGE and the older flow, for UPDATE and DELETE), ``paradigms`` (both row change paradigms; of a
-                store that has one only, on a copy of the target in memory), or ``duplicates`` (both rules for repeated matches).
+            by: ``flows`` (the machinery of MERGE and the older flow, for UPDATE and DELETE), ``paradigms`` (both row change paradigms; if the store
+                has only one, on a copy of the target in memory), or ``duplicates`` (both rules for repeated matches).
             options: see `Options`.
 
         Raises:
-            RowMergeError: the statement is wrong, or this cannot be compared. What fails in one way only is part of the comparison.
+            RowMergeError: the statement is wrong, or cannot be compared. A failure of one side only is part of the comparison.
         """
-        return compare(self, sql, by, options)
+        return compare(self._over(self._catalogs), sql, by, options)
 
     def audit(
         self,
@@ -386,26 +419,26 @@ class Engine:
         rows: int = MOST_ROWS,
         **options: Any,
     ) -> Audit:
-        """Audit what another engine has committed: whether a table holds what a MERGE, UPDATE or DELETE must have left of it.
+        """Audit what another engine has committed: whether a table has the rows that a MERGE, UPDATE or DELETE must have left.
 
-        The statement is evaluated on the table as it was before, and nothing is begun or written in any store. What it leaves is compared with
-        the table as it is afterwards, row by row, wherever the rows and their files lie: two tables that hold the same rows agree.
+        The statement is evaluated on the table as it was before; nothing begins or is written in any store. The result is compared with the table
+        afterwards, row by row. Files and positions do not matter: two tables with the same rows agree.
 
         Args:
             table: the table's name; None for the statement's target.
             before: the table before the statement: a version's number, a snapshot's id, the name of a tag or a branch, a Hive write id, a
                 moment; or its rows, as a DataFrame.
-            after: the table afterwards, likewise; None for the table as it is now.
+            after: the table afterwards, likewise; None for the current table.
             statement: the statement that the other engine has run.
-            source: the states of sources, by the names of tables, or one for all of them; or their rows. None for what they were when the other
-                engine committed, where their stores know that, or else for what they are now, which the audit tells.
-            by: the columns that tell which row is meant; None for those that ON reads, or that an UPDATE leaves.
-            rows: so many of the rows that differ are told, of either kind; all are counted.
+            source: the states of sources, by the names of tables, or one for all of them; or their rows. None for their states when the other
+                engine committed, if their stores know that; otherwise their current states, which the audit reports.
+            by: the columns that identify a row; None for those that ON reads, or that an UPDATE leaves.
+            rows: the number of rows of either kind in the audit at most; all are counted.
             options: ``dialect``, ``namespace``, ``progress`` and ``rules_off`` of `Options`.
 
         Raises:
-            RowMergeError: the statement is wrong, or fails on the table as it was. INVALID_ARGUMENTS for a state that is not there, states in
-                the wrong order or with other columns, and another target; TABLE_NOT_FOUND; NOT_SUPPORTED for another statement, and where the
+            RowMergeError: the statement is wrong, or fails on the former table. INVALID_ARGUMENTS for a state that does not exist, states in
+                the wrong order or with other columns, and another target; TABLE_NOT_FOUND; NOT_SUPPORTED for another statement, and if the
                 store keeps no former states.
         """
         return audit(
@@ -413,48 +446,48 @@ class Engine:
         )
 
     def with_copies(self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]) -> Engine:
-        """Return an engine over the same session and tables, which has further catalogs, and takes copies in place of tables."""
+        """Return an engine over the same session and tables with further catalogs, and with copies in place of tables."""
         self.start()
         self._session.adopted()
         return self._over(self._catalogs.with_copies(connectors, copies))
 
     def _over(self, catalogs: Catalogs) -> Engine:
-        """Return an engine over the same session, with these catalogs."""
+        """Return an engine over the same session with these catalogs, and without observers."""
         twin = copy.copy(self)
         twin._catalogs = catalogs  # noqa: SLF001 - it is one of us
-        twin._runner = replace(self._runner, catalogs=catalogs)  # noqa: SLF001 - as above
+        twin._runner = self._runner.over(catalogs)  # noqa: SLF001 - as above
         return twin
 
     def undo(self, table: str | None = None) -> Result:
         """Take back the last statement of this engine that has changed a table's rows: INSERT, UPDATE, DELETE, MERGE, TRUNCATE, or `restore`.
 
-        The rows of before become those of a new version; nothing is lost, and the result says what was taken back. Another call takes back the
-        statement before that one. Nothing brings back what was taken back but `restore`, with the version that the statement had made.
+        The former rows become those of a new version, and nothing is lost. Another call takes back the statement before. Only `restore`, with the
+        version that the statement had made, brings back what was taken back.
 
         Args:
             table: the table's name of one to three parts; None for the table that this engine has changed last.
 
         Returns:
-            The result; its notice names the statement and how many rows that had changed.
+            The result; its notice names the statement and the number of its rows.
 
         Raises:
-            RowMergeError: nothing was taken back. TRANSACTION_CONFLICT if the table was changed since by anybody else, was made anew, or has
-                other columns; NOT_FOUND if there is nothing to take back; NOT_SUPPORTED if the store keeps no versions; INVALID_ARGUMENTS if
-                it does not keep the one from before any more.
+            RowMergeError: nothing was taken back. TRANSACTION_CONFLICT if the table has changed since, was created again, or has other columns;
+                NOT_FOUND if there is nothing to take back; NOT_SUPPORTED if the store keeps no versions; INVALID_ARGUMENTS if it does not keep
+                the former one anymore.
         """
         return undo(self._runner, table)
 
     def restore(self, table: str, version: int | str | dt.date) -> Result:
-        """Put back the rows that a table had in a former version, by a commit of its own; its columns stay what they are.
+        """Restore the rows that a table had in a former version, by a commit of its own; its columns are unchanged.
 
         Args:
             table: the table's name of one to three parts.
-            version: its number (tables in memory), the id of a snapshot or the name of a tag or a branch (Iceberg), or a moment in the past, for
-                what the table was then; a moment without a zone is in UTC.
+            version: its number (tables in memory), the id of a snapshot or the name of a tag or a branch (Iceberg), or a moment in the past; a
+                moment without a zone is in UTC.
 
         Raises:
-            RowMergeError: the table is as it was. INVALID_ARGUMENTS for a version that is not kept, TABLE_NOT_FOUND, NOT_SUPPORTED if the
-                store keeps no versions, TRANSACTION_CONFLICT if the table was changed meanwhile.
+            RowMergeError: the table is unchanged. INVALID_ARGUMENTS for a version that is not kept, TABLE_NOT_FOUND, NOT_SUPPORTED if the
+                store keeps no versions, TRANSACTION_CONFLICT if the table has changed meanwhile.
         """
         return restore(self._runner, table, version)
 
@@ -470,7 +503,7 @@ class Engine:
         checked(
             kind,
             "kind",
-            lambda given: isinstance(given, str) and given.upper() in ExplainType.__members__,
+            lambda value: isinstance(value, str) and value.upper() in ExplainType.__members__,
             "'LOGICAL' or 'DISTRIBUTED'",
         )
         prefix = f"EXPLAIN (TYPE {kind}) "
@@ -479,5 +512,4 @@ class Engine:
 
 
 def _parts(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the parts of a name, of which each is a text."""
     return tuple(checked(part, f"part {index} of the name", str, "a text") for index, part in enumerate(names, 1))

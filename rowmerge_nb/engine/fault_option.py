@@ -1,4 +1,4 @@
-"""The option ``fault``: a fault of a statement as it is written, ``store_merged_rows:2:after:kill``."""
+"""The option ``fault``: the text of a fault, as ``store_merged_rows:2:after:kill``."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ACTIONS: Final = ("raise", "kill", "delay", "twice")
-PLACES: Final = ("before", "after")
+MOMENTS: Final = ("before", "after")
 DELAY: Final = 2.0
-"""So many seconds a call is delayed where no number is given."""
+"""The default delay in seconds."""
 LONGEST: Final = 3600.0
 GRAMMAR: Final = "STEP[:CALL][:before|after][:raise|kill|delay|delay=SECONDS|twice]"
 _UNCOUNTED: Final = frozenset(
     {"close", "get_procedures", "get_table_procedures", "get_table_properties", "orphans", "remove_orphans"}
 )
-"""Methods of a connector that no statement's work depends on; `FaultyConnector` passes them through."""
+"""Methods of a connector that no statement depends on; `FaultyConnector` passes them through."""
 
 
 @cache
@@ -44,22 +44,28 @@ def steps() -> dict[str, bool]:
         page_source.ConnectorPageSourceProvider,
         updatable.UpdatablePageSource,
     )
-    found = {name: False for kind in (*driver, layout.ConnectorNodePartitioningProvider) for name in _methods(kind)}
-    named = {name: True for kind in tasks for name in _methods(kind)}
-    return {name: in_task for name, in_task in {**found, **named}.items() if name not in _UNCOUNTED - named.keys()}
+    driver_steps = {
+        name: False for interface in (*driver, layout.ConnectorNodePartitioningProvider) for name in _methods(interface)
+    }
+    task_steps = {name: True for interface in tasks for name in _methods(interface)}
+    return {
+        name: in_task for name, in_task in {**driver_steps, **task_steps}.items() if name not in _UNCOUNTED - task_steps.keys()
+    }
 
 
-def _methods(kind: type) -> Iterator[str]:
-    return (name for base in kind.__mro__ for name, value in vars(base).items() if callable(value) and not name.startswith("_"))
+def _methods(interface: type) -> Iterator[str]:
+    return (
+        name for base in interface.__mro__ for name, value in vars(base).items() if callable(value) and not name.startswith("_")
+    )
 
 
 def fault_of(value: Any) -> Fault:
-    """Read a fault.
+    """Parse a fault.
 
     Args:
-        value: its text: the step, and in this order, each of them or none: which of its calls (1), ``before`` (the default) or ``after`` its
-            work, and what happens: ``raise`` (the default), ``kill`` the worker, ``delay`` for 2 seconds or ``delay=SECONDS``, or
-            ``twice``. Or a `Fault`, as it is.
+        value: its text: the step, and in this order, each optional: the number of the call (1), ``before`` (the default) or ``after`` its
+            work, and the action: ``raise`` (the default), ``kill`` the worker, ``delay`` for 2 seconds or ``delay=SECONDS``, or
+            ``twice``. A `Fault` is returned unchanged.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS, with the nearest name or the grammar.
@@ -74,23 +80,23 @@ def fault_of(value: Any) -> Fault:
     if isinstance(value, Fault):
         _known_step(value.step)
         return value
-    text: str = checked(value, "fault", lambda given: isinstance(given, str) and bool(given.strip()), form).strip()
+    text: str = checked(value, "fault", lambda value: isinstance(value, str) and bool(value.strip()), form).strip()
     step, *words = text.split(":")
     in_task = _known_step(step)
-    call, place, action = 1, "", ""
+    call, moment, action = 1, "", ""
     for word in words:
         if re.fullmatch(r"[0-9]{1,9}", word) and word is words[0]:
             call = int(word)
             if not call:
                 _refuse(f"Calls are counted from 1, and '{text}' names call 0")
-        elif word in PLACES and not (place or action):
-            place = word
+        elif word in MOMENTS and not (moment or action):
+            moment = word
         elif (word in ACTIONS or word.startswith("delay=")) and not action:
             action = word
         else:
-            _refuse(f"'{word}' is not possible there in the fault '{text}'", did_you_mean(word, (*PLACES, *ACTIONS)))
-    if action == "twice" and place:
-        _refuse(f"'{place}' and 'twice' do not go together in the fault '{text}': the call is made twice as a whole")
+            _refuse(f"'{word}' is not possible there in the fault '{text}'", did_you_mean(word, (*MOMENTS, *ACTIONS)))
+    if action == "twice" and moment:
+        _refuse(f"'{moment}' and 'twice' do not go together in the fault '{text}': the call is made twice as a whole")
     if action == "kill" and not in_task:
         _refuse(
             f"{step} is called on the driver, which is not killed",
@@ -100,7 +106,7 @@ def fault_of(value: Any) -> Fault:
     return Fault(
         step,
         call,
-        after=place == "after",
+        after=moment == "after",
         error=InjectedFault,
         message=f"injected by {text}",
         exits=name == "kill",
@@ -111,24 +117,24 @@ def fault_of(value: Any) -> Fault:
 
 
 def _known_step(step: str) -> bool:
-    """Return whether a step is called in tasks."""
-    known = steps()
-    if step not in known:
+    """Return whether a task calls the step, or refuse its name."""
+    names = steps()
+    if step not in names:
         _refuse(
             f"The contract has no step '{step}'",
-            did_you_mean(step, known) or "As begin_merge, store_merged_rows, finish_merge, commit.",
+            did_you_mean(step, names) or "As begin_merge, store_merged_rows, finish_merge, commit.",
         )
-    return known[step]
+    return names[step]
 
 
 def _seconds(action: str, text: str) -> float:
-    _, equals, given = action.partition("=")
+    _, equals, number = action.partition("=")
     try:
-        seconds = float(given) if equals else DELAY
+        seconds = float(number) if equals else DELAY
     except ValueError:
         seconds = math.nan
     if not 0 < seconds <= LONGEST:
-        _refuse(f"'{given}' is no number of seconds in the fault '{text}'", f"Write delay=0.5; the most is {LONGEST:g}.")
+        _refuse(f"'{number}' is no number of seconds in the fault '{text}'", f"Write delay=0.5; the most is {LONGEST:g}.")
     return seconds
 
 

@@ -27,7 +27,7 @@ NEAR_ROWS: Final = 2_000_000
 
 
 class Progress:
-    """Who is told of steps, until telling them fails: a statement must not depend on who looks on.
+    """Reports steps until the report fails: a statement does not depend on it.
 
     Args:
         tell: takes the name of a step.
@@ -45,12 +45,12 @@ class Progress:
             return
         try:
             self._tell(name)
-        except Exception as error:  # noqa: BLE001 - it is told as a warning
+        except Exception as error:  # noqa: BLE001 - it becomes a warning
             self._tell = None
-            told = f"progress failed at step '{name}', and is told no further steps: {error_text(error)}"
-            # Where warnings are errors this one must not become what ends the statement either.
+            message = f"progress failed at step '{name}', and is told no further steps: {error_text(error)}"
+            # Where warnings are errors, this one must not end the statement.
             with suppress(RuntimeWarning):
-                warnings.warn(told, RuntimeWarning, stacklevel=3)
+                warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 @dataclass(frozen=True)

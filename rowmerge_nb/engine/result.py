@@ -1,4 +1,4 @@
-"""What a statement gives: its answer and the account of its run."""
+"""The result of a statement: its answer and the account of its run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from rowmerge_nb.engine.statements.again import Again
+    from rowmerge_nb.engine.reruns.rerun import Again
     from rowmerge_nb.report.explorer.widget import Explorer
     from rowmerge_nb.report.model.beside_trino import BesideTrino
     from rowmerge_nb.report.model.outcome import Balance
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 _NOTHING_WRITTEN: Final = "INSERT, UPDATE, DELETE and MERGE write, and CREATE TABLE AS does."
 MOST_ROWS: Final = 60
-"""So many rows of a query or of RETURNING are shown."""
+"""The number of rows of a query or of RETURNING in a report at most."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What was kept of a statement so that its calls can be made again.
+    """What was kept of a statement so that its calls can be repeated.
 
     Args:
-        record: the record; None where there is none.
-        connector: the connector that it is about, while its engine lives.
+        record: the record; None if there is none.
+        connector: the connector of the record, while its engine lives.
         missing: why there is no record.
     """
 
@@ -53,17 +53,17 @@ class Recording:
 
 
 class Result:
-    """The result of one statement, finished, failed, planned or explained.
+    """The result of one statement: finished, failed, planned or explained.
 
     Args:
-        trace: what happened.
+        trace: the trace.
         table: the rows of a query, or those of RETURNING; None otherwise.
         explained: the text of an EXPLAIN or SHOW CREATE; None for other statements.
-        rehearsed: of a rehearsal the target's rows as they would have been, where the connector shows them; None otherwise.
-        recording: what was kept so that its calls can be made again; None where nothing was.
+        rehearsed: the target's rows after a rehearsal, if the connector shows them; None otherwise.
+        recording: what was kept so that its calls can be repeated; None if nothing was.
 
     Attributes:
-        again: how the statement is run once more; None of those that change no rows.
+        again: runs the statement again; None for statements that change no rows.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Result:
 
     @property
     def count(self) -> int | None:
-        """How many rows the statement changed; None for a query, and unless it finished."""
+        """The number of changed rows; None for a query, and unless it finished."""
         return self.trace.count
 
     @property
@@ -99,20 +99,20 @@ class Result:
 
     @property
     def version_before(self) -> int | str | None:
-        """The version of the target that the statement was made from, of Hive the last write id; None where the store keeps none, or the table had none yet."""
+        """The version of the target that the statement was made from, of Hive the last write id; None without versions, and for a new table."""
         return self.trace.version_before
 
     @property
     def version_after(self) -> int | str | None:
-        """The version that the statement's commit has made; None where the store keeps none, and unless it was committed."""
+        """The version that the statement's commit has made; None without versions, and unless it was committed."""
         return self.trace.version_after
 
     @property
     def balance(self) -> Balance | None:
-        """Rows before, stored deletes and inserts, and what the store counts in the version that was committed.
+        """Rows before, stored deletes and inserts, and the store's count in the version that was committed.
 
-        ``holds`` is False where the store does not hold what was to be, None where it could not be asked or does not count. None
-        itself for a statement that failed, for other statements than MERGE, UPDATE and DELETE, and where the rows before are not known.
+        ``holds`` is False if the store does not have the expected rows, None if it could not be asked or does not count. None itself for a failed
+        statement, for other statements than MERGE, UPDATE and DELETE, and if the rows before are not known.
         """
         from rowmerge_nb.report.model.outcome import build_balance
 
@@ -125,7 +125,7 @@ class Result:
 
     @property
     def verification(self) -> VerificationRecord | None:
-        """What another engine said of the statement; None unless the option ``verify`` asked one."""
+        """The answer of another engine; None without the option ``verify``."""
         return self.trace.verification
 
     @property
@@ -134,10 +134,10 @@ class Result:
         return self.trace.pages
 
     def written(self) -> pd.DataFrame:
-        """The files of the store that the statement has written, or the statements that it gave to a database: kind, name, rows, bytes.
+        """The files that the statement has written, or its statements in a database: kind, name, rows, bytes.
 
         Raises:
-            RowMergeError: NOT_SUPPORTED where the connector does not tell, and of statements that write nothing.
+            RowMergeError: NOT_SUPPORTED if the connector does not report them, and for statements that write nothing.
         """
         import pandas as pd
 
@@ -154,7 +154,7 @@ class Result:
 
     @property
     def calls(self) -> pd.DataFrame:
-        """The calls of the connector's contract in order: what each was given and what it gave, in a few words; rows, bytes, seconds, its error."""
+        """The calls of the connector's contract in order: arguments and answer in a few words; rows, bytes, seconds, error."""
         import pandas as pd
 
         return pd.DataFrame([_plain(call) for call in self.trace.calls], dtype=object)
@@ -162,23 +162,22 @@ class Result:
     def diff(self) -> pd.DataFrame:
         """The changed rows: operation, case number, source row, and per column the old and the new value.
 
-        Rows are those that the trace holds: all of a small statement, the first per clause of a large one (``trace="full"``
-        keeps all).
+        The trace has all rows of a small statement, and the first per clause of a large one (``trace="full"`` keeps all).
         """
         import pandas as pd
 
         from rowmerge_nb.trace.changed_rows import changed_rows
 
-        # As objects: integers beside NULL would become floats.
+        # As objects, because integers with NULL would become floats.
         return pd.DataFrame(changed_rows(self.trace), dtype=object)
 
     def journeys(self) -> pd.DataFrame:
-        """The way of each joined row: its source and target row, the join, the clauses passed over, the one that fired, the rows made of it.
+        """The path of each joined row: its source and target row, the join, the clauses passed over, the one that fired, its new rows.
 
-        Rows are those that the trace holds with the values of both sides: all of a small statement (``trace="full"`` keeps all).
+        The rows are those of the trace with the values of both sides: all of a small statement (``trace="full"`` keeps all).
 
         Raises:
-            RowMergeError: NOT_SUPPORTED where the trace has no such rows: of other statements, and of large ones.
+            RowMergeError: NOT_SUPPORTED if the trace has no such rows: for other statements, and for large ones.
         """
         import pandas as pd
 
@@ -198,48 +197,48 @@ class Result:
             }
             for journey in journeys_of(self.trace) or asked_journeys(self.trace) or told_journeys(self.trace)
         ]
-        # Every row has all columns, in the order of the way that rows go.
+        # Every row has all columns, in the order of the path.
         names = sorted(dict.fromkeys(name for row in rows for name in row), key=_column_order)
         return pd.DataFrame([[row.get(name) for name in names] for row in rows], columns=names, dtype=object)
 
     def why(self, row: int | Mapping[str, Any] | None = None, /, *, source_row: int | None = None, **columns: Any) -> Why:
-        """Return why rows went the way they did: what ON and each WHEN condition came to for them, and which part decided.
+        """Return the reasons for the paths of rows: the answers of ON and of each WHEN condition, and the part that decided.
 
-        Of a large statement, whose trace has not all rows, those that are asked for are looked up in the version of the target that the
-        statement was made from, 30 at most, by one job of Spark; sources are read as they are now.
+        For a large statement, whose trace has not all rows, up to 30 requested rows are looked up by one Spark job in the version of the target that
+        the statement was made from. Sources are read in their current state.
 
         Args:
-            row: the number of the row in the source, from 0, as `journeys` has it; or values by columns, whatever these are called:
+            row: the number of the row in the source, from 0, as in `journeys`; or values by columns of any name:
                 ``why({"first name": "Dave"})``.
-            source_row: the number of the row in the source by name; None for any.
-            columns: values of columns that the row has, of either side: ``why(customer="Dave")``. Without any, all rows of the trace are told.
+            source_row: the number of the row in the source by name; None for all.
+            columns: values of the row's columns, of either side: ``why(customer="Dave")``. Without any, all rows of the trace are explained.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if no row is like this, or no column has such a name; AMBIGUOUS_NAME for ``source_row=`` where
-                that is also a column; NOT_SUPPORTED of other statements, and where neither the trace has these rows nor the store the
-                version from before: ``why=`` with the run carries them into the trace.
+            RowMergeError: INVALID_ARGUMENTS if no row has these values, or no column has such a name; AMBIGUOUS_NAME for ``source_row=`` if
+                that is also a column; NOT_SUPPORTED for other statements, and if neither the trace has these rows nor the store the former
+                version: ``why=`` with the run carries them into the trace.
         """
         from rowmerge_nb.report.why import Why
 
         return Why.of(self.trace, row, source_row, columns, None if self.again is None else self.again.asked)
 
     def what_if(self, sql: str | None = None, *, source: Mapping[int, Mapping[str, Any]] | None = None, **options: Any) -> Result:
-        """Rehearse the statement once more on the rows that it had, changed or with other options; nothing is committed.
+        """Rehearse the statement again on the rows that it had, changed or with other options; nothing is committed.
 
-        It runs on a copy of the target in memory, as the version before has it; where the store keeps none, with the rows that took part, or
-        of a rehearsal with all its rows. Sources, and tables that conditions ask, are read as they are now.
+        It runs on a copy of the target's former version in memory. If the store keeps no versions, the copy has the rows that took part, or for a
+        rehearsal all rows. Sources, and tables in conditions, are read in their current state.
 
         Args:
-            sql: the statement as it is to be, with the same target; None for the same one.
-            source: cells of a MERGE's source that are to have other values, by the row's number, from 0 as `journeys` has it, and the column:
-                ``{3: {"price": 2}}``. The source is VALUES, a table or a DataFrame (not one of Spark) of at most 1,000 rows, and stays as it
-                is. Values are of the column's type, or texts that are read as that; None is NULL.
-            options: those of `rowmerge_nb.engine.options.Options` that are to be otherwise: ``paradigm``, ``era``, ``duplicates``, ...
+            sql: the changed statement, with the same target; None for the same one.
+            source: new values for cells of a MERGE's source, by row number, from 0 as in `journeys`, and column:
+                ``{3: {"price": 2}}``. The source is VALUES, a table or a DataFrame (not Spark's) of at most 1,000 rows, and is unchanged. Values
+                have the column's type, or are texts that are parsed as it; None is NULL.
+            options: changed options of `rowmerge_nb.engine.options.Options`: ``paradigm``, ``era``, ``duplicates``, ...
 
         Raises:
-            RowMergeError: the statement is wrong or fails: ``error.result`` has what is known; INVALID_ARGUMENTS for one with another target, and
-                for a source row or column that is not there or a value of another type; TRANSACTION_CONFLICT where the source has other rows
-                now; NOT_SUPPORTED for cells of another source, where no engine has run it, as of a saved trace, or where the trace has not all rows that took part.
+            RowMergeError: the statement is wrong or fails: ``error.result`` has what is known. INVALID_ARGUMENTS for another target, and for a
+                source row, column or type that does not exist; TRANSACTION_CONFLICT if the source has other rows now; NOT_SUPPORTED for cells
+                of another source, without an engine, as of a saved trace, and if the trace has not all rows that took part.
         """
         if self.again is None:
             raise RowMergeError(
@@ -250,40 +249,39 @@ class Result:
         return self.again.run(sql, source, **options)
 
     def near(self, row: int | Mapping[str, Any] | None = None, /, *, source_row: int | None = None, **columns: Any) -> Near:
-        """Return the nearest keys of the target for source rows of a MERGE without a partner, and what separates them.
+        """Return the nearest target keys for source rows of a MERGE without a partner, and what separates them.
 
-        Blanks at the ends, case, Unicode form, the writing of a number, NULL, one key of several, one letter, or another condition of ON:
-        ``docs/why.md`` has all of them. Rows of the target that no source row matches are told as well where they are near to one.
+        Differences are blanks at the ends, case, Unicode form, the spelling of a number, NULL, one key of several, one letter, or another condition
+        of ON; ``docs/why.md`` lists them. Target rows without a source row are included if they are near to one.
 
         Args:
-            row: the number of the row in the source, from 0, as `journeys` has it; or values by columns, whatever these are called.
-            source_row: the number of the row in the source by name; None for any.
-            columns: values of columns that ON reads: ``near(customer="Dave ")``. Without any, all rows are told.
+            row: the number of the row in the source, from 0, as in `journeys`; or values by columns of any name.
+            source_row: the number of the row in the source by name; None for all.
+            columns: values of columns that ON reads: ``near(customer="Dave ")``. Without any, all rows are included.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if no row without a partner is like this, or ON reads no column of such a name; NOT_SUPPORTED of
-                other statements, and of large ones that were run without ``near=True``.
+            RowMergeError: INVALID_ARGUMENTS if no row without a partner has these values, or ON reads no column of such a name; NOT_SUPPORTED
+                for other statements, and for large ones without ``near=True``.
         """
         from rowmerge_nb.report.near_answer import Near
 
         return Near.of(self.trace, row, source_row, columns)
 
     def check_rows(self, wanted: Any, by: str | Iterable[str] | None = None) -> RowCheck:
-        """Compare the rows that the statement left with those that were wanted; what differs is shown with its reasons.
+        """Compare the rows that the statement left with expected rows, and explain the differences.
 
-        Of a query these are its rows, of a rehearsal the target's rows as they would have been, and of a MERGE, UPDATE or DELETE that was
-        committed the target's rows as they are now.
+        The rows are those of a query, the target's rows after a rehearsal, or the target's current rows after a committed MERGE, UPDATE or DELETE.
 
         Args:
-            wanted: a DataFrame (pandas, Arrow, Polars, Spark) with the columns of these rows, in any order. How often a row is in it matters,
-                the order of rows does not; of a column of type char, neither do blanks at the end.
-            by: the columns that tell which row is meant: a wrong row is explained by the joined rows whose source, target or new row has
-                the same values in them. None for all columns.
+            wanted: a DataFrame (pandas, Arrow, Polars, Spark) with the columns of these rows, in any order. The number of equal rows matters,
+                their order does not, nor do blanks at the end of a column of type char.
+            by: the columns that identify a row: a wrong row is explained by the joined rows whose source, target or new row has the same values
+                in them. None for all columns.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS for what is no DataFrame, and for columns that are missing, not known, or have values of another
-                type; NOT_SUPPORTED for values that no SQL type holds, as nanoseconds, and where the rows are not known: of a statement that failed or did not run, of a rehearsal in a store that
-                does not show them, and of `what_if` after a commit, which has only the rows that took part.
+            RowMergeError: INVALID_ARGUMENTS if it is no DataFrame, and for columns that are missing, unknown, or of another type; NOT_SUPPORTED
+                for values that no SQL type holds, as nanoseconds, and if the rows are not known: after a failure, without a run, for a
+                rehearsal in a store that does not show them, and for `what_if` after a commit, which has only the rows that took part.
         """
         from rowmerge_nb.engine.catalog.dataframes import whole_frame
         from rowmerge_nb.engine.spark.frames import is_frame
@@ -302,11 +300,13 @@ class Result:
                 else frozenset()
             )
         assert self.again is not None
-        # That of a trial is a copy of the same table.
+        # The target of a trial is a copy of the same table.
         catalog, schema, table = self.again.trace.name
-        known = self.again.engine.table_metadata(catalog, schema, table)
+        table_metadata = self.again.engine.table_metadata(catalog, schema, table)
         return (
-            frozenset(column.name for column in known.columns if column.type.base == "char") if known is not None else frozenset()
+            frozenset(column.name for column in table_metadata.columns if column.type.base == "char")
+            if table_metadata is not None
+            else frozenset()
         )
 
     def _rows_left(self) -> pa.Table:
@@ -328,13 +328,13 @@ class Result:
         return rows
 
     def record(self) -> Record:
-        """Return the record: the pages that the statement handed to its connector, and the rows that its target had.
+        """Return the record: the pages that the statement handed to its connector, and the rows of its target.
 
-        `rowmerge_nb.replay` makes the calls again, in this process and without Spark; ``record().save(path)`` keeps it.
+        `rowmerge_nb.replay` repeats the calls in this process, without Spark; ``record().save(path)`` saves it.
 
         Raises:
-            RowMergeError: NOT_SUPPORTED where no pages were kept: run it with ``record=True``. Without that the pages are kept of a writer,
-                or a split, in which a call of the connector failed.
+            RowMergeError: NOT_SUPPORTED if no pages were kept: run the statement with ``record=True``. Without it, only the pages of a writer, or
+                a split, in which a call of the connector failed are kept.
         """
         if self.recording is not None and self.recording.record is not None:
             return self.recording.record
@@ -346,11 +346,11 @@ class Result:
         )
 
     def explore(self) -> Explorer:
-        """Return the explorer: a widget in which rows are followed step by step, with the reasons, and what becomes of them can be guessed.
+        """Return the explorer: a widget that follows rows step by step, with the reasons, and lets one guess what becomes of them.
 
         Raises:
-            RowMergeError: NOT_SUPPORTED of another statement than a MERGE, UPDATE or DELETE that ran by merge sinks, and where the trace has
-                no rows with the values of both sides: of large statements.
+            RowMergeError: NOT_SUPPORTED for other statements than a MERGE, UPDATE or DELETE by merge sinks, and if the trace has no rows with the
+                values of both sides: for large statements.
         """
         from rowmerge_nb.engine.what_if import variants_of
         from rowmerge_nb.report.explorer.widget import Explorer
@@ -358,12 +358,12 @@ class Result:
         return Explorer(self.trace, self.again, variants_of(self.trace))
 
     def save_html(self, path: str | Path) -> None:
-        """Write the explorer to a file that a browser opens by itself, without a server and without asking anything of one.
+        """Write the explorer to a file that a browser opens without a server or a network.
 
         The file holds rows of the tables: only its owner may read it.
 
         Args:
-            path: the file; one that is there is replaced.
+            path: the file; an existing file is replaced.
 
         Raises:
             RowMergeError: NOT_SUPPORTED as `explore`; INVALID_ARGUMENTS if there is no such directory, PERMISSION_DENIED if the file cannot be
@@ -378,29 +378,29 @@ class Result:
         write_private(path, page.encode("utf-8", "backslashreplace"), "The explorer")
 
     def quiz(self, n: int = 5, seed: int = 0) -> Quiz:
-        """Make questions about the rows of a MERGE, with answers that `Quiz.check` tells.
+        """Return questions about the rows of a MERGE, whose answers `Quiz.check` checks.
 
         Args:
-            n: how many there are at most.
+            n: the number of questions at most.
             seed: another number gives other questions.
 
         Raises:
-            RowMergeError: NOT_SUPPORTED of another statement, and where the trace has no joined rows with the values of both sides;
-                INVALID_ARGUMENTS for a number that is none.
+            RowMergeError: NOT_SUPPORTED for other statements, and if the trace has no joined rows with the values of both sides;
+                INVALID_ARGUMENTS for other values than numbers.
         """
         from rowmerge_nb.report.quiz import Quiz
 
         return Quiz.of(self.trace, n, seed)
 
     def beside_trino(self, query: Any) -> BesideTrino:
-        """Lay a query that Trino has run beside this run of the same statement: operator by operator the rows of both.
+        """Lay a query that Trino has run beside this run of the same statement: the rows of both, operator by operator.
 
         Args:
-            query: what `trino_query` gives, or what it takes: the path of a file with the query's JSON, or the JSON.
+            query: the result of `trino_query`, or its argument: the path of a file with the query's JSON, or the JSON.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if that is no query's JSON or that of another statement, and where this statement has no plan
-                beside which it could be laid; NOT_FOUND if there is no such file.
+            RowMergeError: INVALID_ARGUMENTS if it is no query's JSON or that of another statement, and if this statement has no plan to lay it
+                beside; NOT_FOUND if there is no such file.
         """
         from rowmerge_nb.report.model.beside_trino import lay_beside
         from rowmerge_nb.trace.trino_query import TrinoQuery, trino_query
@@ -408,7 +408,7 @@ class Result:
         return lay_beside(self.trace, query if isinstance(query, TrinoQuery) else trino_query(query))
 
     def verdicts(self) -> Verdicts:
-        """Return what ten engines' rules about repeated matches answer to this statement, from the rows that it joined.
+        """Return the answers of ten engines' rules about repeated matches, from the rows that the statement joined.
 
         Raises:
             RowMergeError: NOT_SUPPORTED if the statement is no MERGE, or ended before its rows were joined.
@@ -418,7 +418,7 @@ class Result:
         return Verdicts.of(self.trace)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rows of a query or of RETURNING as a pandas DataFrame; of other statements the one row that Trino answers: ``rows``."""
+        """The rows of a query or of RETURNING as a pandas DataFrame; for other statements Trino's one-row answer: ``rows``."""
         import pandas as pd
 
         if self.table is not None:
@@ -433,7 +433,7 @@ class Result:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         trace = self.trace
         changed = trace.state == StatementState.FINISHED and trace.committed and not trace.skipped and bool(trace.qualified)
-        # Whatever ends the drawing says that the change is in the store.
+        # An error or interrupt while drawing says that the change is in the store.
         return StatementGuard(result=self, changed=changed).run(self._bundle)
 
     def _bundle(self) -> dict[str, str]:
@@ -443,7 +443,7 @@ class Result:
             return explained_bundle(self.trace, self.explained)
         rows = {} if self.table is None else _shown(self.table)
         if rows and self.trace.returned is None:
-            # What reports are made with takes time to load, and few queries have notices.
+            # Reports take time to load, and few queries have notices.
             if not self.trace.notices:
                 return rows
             from rowmerge_nb.report.bundle import rows_bundle
@@ -471,7 +471,7 @@ def _frame(table: pa.Table) -> pd.DataFrame:
 
 
 def _shown(table: pa.Table) -> dict[str, str]:
-    """Show rows, of many the first ones, and say so: a report of 200 000 rows of RETURNING would be 20 MB of text."""
+    """Render rows, at most `MOST_ROWS`: 200,000 rows of RETURNING would be 20 MB of text."""
     frame = _sql_null(_frame(table.slice(0, MOST_ROWS)))
     text, html = frame.to_string(), frame.to_html()
     if table.num_rows > MOST_ROWS:
@@ -481,12 +481,12 @@ def _shown(table: pa.Table) -> dict[str, str]:
 
 
 def _sql_null(frame: pd.DataFrame) -> pd.DataFrame:
-    """Show NULL as NULL, whatever pandas has for it."""
+    """Replace the NULLs of pandas by the text NULL."""
     return frame.astype(object).where(frame.notna(), "NULL")
 
 
 def _exact(table: pa.Table, pd: Any) -> Any:
-    """Return pandas types that hold integers and NULL together: as floats, large numbers would be others."""
+    """Return pandas types that hold integers and NULL together, which as floats would lose digits."""
     if not any(column.null_count for column in table.columns):
         return None
     import pyarrow as pa

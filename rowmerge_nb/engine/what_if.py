@@ -1,7 +1,7 @@
-"""What a statement's rows would have become under another paradigm, era or rule for repeated matches, from its trace alone.
+"""The rows of a statement under another paradigm, era or rule for repeated matches, derived from its trace alone.
 
-The rows that were joined and the clauses that took them are the same under all of them. What comes after is done once more, on those rows and by
-the very code that tasks run: the check for repeated matches, the processors, the places of the exchange. No Spark, no connector.
+The joined rows and the clauses that took them are the same under all of them. What follows is repeated by the code of the tasks: the check for
+repeated matches, the processors, the positions of the exchange. Neither Spark nor a connector is needed.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _UNKNOWN: Final = -1
 
 
 def variants_of(trace: Trace) -> Variants:
-    """Derive what the rows of a trace would have become under other options.
+    """Return what the rows of a trace would have become under other options.
 
     Args:
-        trace: that of a MERGE, UPDATE or DELETE that ran by merge sinks, with all of its rows and the values of both sides.
+        trace: the trace of a MERGE, UPDATE or DELETE by merge sinks, with all rows and the values of both sides.
 
     Returns:
-        None of other traces, with the reason. Nor where what is derived for the run's own options is not what the run has recorded.
+        Nothing but the reason for other traces, and if the derivation for the run's own options differs from the run.
     """
     pages = trace.pages
     why = _obstacle(trace)
@@ -65,13 +65,13 @@ def variants_of(trace: Trace) -> Variants:
 
 
 def under_other_paradigm(trace: Trace) -> Trace | None:
-    """Derive what the rows of a trace would have become under the paradigm that was not chosen, and nothing else.
+    """Return what the rows of a trace would have become under the other paradigm.
 
     Args:
         trace: as for `variants_of`.
 
     Returns:
-        None where nothing can be derived, where no row is updated or inserted by a processor, and where the statement would fail.
+        None if nothing can be derived, if the processor updates or inserts no row, and if the statement would fail.
     """
     pages = trace.pages
     if _obstacle(trace) or pages is None or not pages.transformed or trace.paradigm not in _PARADIGMS:
@@ -80,29 +80,29 @@ def under_other_paradigm(trace: Trace) -> Trace | None:
     try:
         if not _same(_ruled(_made(trace, pages, trace.paradigm, str(trace.era)), str(trace.duplicates)), trace):
             return None
-        made = _ruled(_made(trace, pages, other, str(trace.era)), str(trace.duplicates))
+        variant = _ruled(_made(trace, pages, other, str(trace.era)), str(trace.duplicates))
     except Exception:  # noqa: BLE001 - a report is shown all the same
         return None
-    return made if made.state == StatementState.FINISHED else None
+    return variant if variant.state == StatementState.FINISHED else None
 
 
 def _variants(trace: Trace, pages: PageSample) -> Variants:
     own = (trace.paradigm, str(trace.era), str(trace.duplicates))
-    made = _made(trace, pages, *own[:2])
-    if not _same(_ruled(made, own[2]), trace):
+    own_variant = _made(trace, pages, *own[:2])
+    if not _same(_ruled(own_variant, own[2]), trace):
         return Variants(
             why="What this version derives from the joined rows is not what the run has recorded, so it shows the run alone."
         )
     choices, why = _choices(trace, pages)
-    ways: dict[tuple[str, ...], Trace] = {own[:2]: made}
+    ways: dict[tuple[str, ...], Trace] = {own[:2]: own_variant}
     traces = {}
-    for chosen in product(*(choices.get(name, (value,)) for name, value in zip(_OPTIONS, own, strict=True))):
-        if chosen != own:
-            way = chosen[:2]
+    for options in product(*(choices.get(name, (value,)) for name, value in zip(_OPTIONS, own, strict=True))):
+        if options != own:
+            way = options[:2]
             if way not in ways:
                 ways[way] = _made(trace, pages, *way)
-            key = tuple(value for name, value in zip(_OPTIONS, chosen, strict=True) if name in choices)
-            traces[key] = _ruled(ways[way], chosen[2])
+            key = tuple(value for name, value in zip(_OPTIONS, options, strict=True) if name in choices)
+            traces[key] = _ruled(ways[way], options[2])
     return Variants(choices, traces, why)
 
 
@@ -124,7 +124,7 @@ def _obstacle(trace: Trace) -> str:
 
 
 def _choices(trace: Trace, pages: PageSample) -> tuple[dict[str, tuple[str, ...]], str]:
-    """Return the options that make a difference, and why one is not among them."""
+    """Return the options that make a difference, and why one of them is missing."""
     choices: dict[str, tuple[str, ...]] = {}
     why = ""
     if pages.transformed and trace.kind != "DELETE":
@@ -139,13 +139,13 @@ def _choices(trace: Trace, pages: PageSample) -> tuple[dict[str, tuple[str, ...]
 
 
 def _has_old_rows(pages: PageSample) -> bool:
-    """Return whether the old values of rows to delete are there, if there are such rows."""
+    """Return whether the old values of all rows to delete are known."""
     operations = pages.before.column(pages.layout.before.merge_row).flatten()[pages.layout.merge_row.operation]
     return _has_whole_targets(pages) or not pc.any(pc.equal(operations, int(Operation.DELETE))).as_py()
 
 
 def _same(derived: Trace, trace: Trace) -> bool:
-    """Return whether what was derived for the run's own options is what the run has recorded."""
+    """Return whether the derivation for the run's own options is what the run has recorded."""
     ours, theirs = derived.pages, trace.pages
     assert ours is not None
     assert theirs is not None
@@ -170,17 +170,17 @@ def _made(trace: Trace, pages: PageSample, paradigm: str, era: str) -> Trace:
         after, produced = processor.transform_page(before), tuple(processor.rows_produced(before).tolist())
     else:
         after, produced = before, pages.produced
-    made = replace(pages, before=before, after=after, produced=produced, writers=(), total_after=after.num_rows, layout=layout)
-    made = _placed(trace, pages, made)
-    writers, stored = _stored(made)
+    sample = replace(pages, before=before, after=after, produced=produced, writers=(), total_after=after.num_rows, layout=layout)
+    sample = _placed(trace, pages, sample)
+    writers, samples = _stored(sample)
     from_updates = pc.sum(after.column(layout.after.insert_from_update)).as_py() or 0
     return replace(
         trace,
         paradigm=paradigm,
         era=era,
-        pages=made,
+        pages=sample,
         writers=writers,
-        stored=stored,
+        stored=samples,
         count=after.num_rows - from_updates,
         calls=(),
         output=None,
@@ -199,7 +199,7 @@ def _columns(pages: PageSample) -> pa.Schema:
 
 
 def _before(trace: Trace, pages: PageSample, layout: PageLayout, columns: pa.Schema) -> Page:
-    """Return the page that goes into ``transform_page``, as an era has it."""
+    """Return the input page of ``transform_page`` in an era."""
     was, page, rows = pages.layout.before, pages.before, pages.before.num_rows
     location = [page.column(channel) for channel in was.write_redistribution_columns]
     cases = pc.fill_null(page.column(was.case_number), NO_CLAUSE)
@@ -216,7 +216,7 @@ def _before(trace: Trace, pages: PageSample, layout: PageLayout, columns: pa.Sch
 
 
 def _merge_row(pages: PageSample, layout: PageLayout, location: Sequence[pa.Array], cases: pa.Array) -> pa.StructArray:
-    """Return the merge rows as an era has them: they differ where a row is deleted, and where no clause has taken it."""
+    """Return the merge rows in an era: deleted rows and rows without a clause differ."""
     row = pages.before.column(pages.layout.before.merge_row)
     if layout.era is pages.layout.era:
         return row
@@ -225,26 +225,26 @@ def _merge_row(pages: PageSample, layout: PageLayout, location: Sequence[pa.Arra
     deleted = pc.fill_null(pc.equal(fields[channels.operation], int(Operation.DELETE)), False)
     if layout.era is Era.CURRENT:
         old = pages.witness.column("target").flatten() if pages.witness is not None and _has_whole_targets(pages) else fields
-        made = [_chosen(deleted, conform(old[i], fields[i].type), fields[i]) for i in channels.columns]
-        return pa.StructArray.from_arrays([*made, *fields[channels.present :]], fields=list(row.type), mask=idle)
-    kept = dict(zip(layout.redistribution_columns, location, strict=True))
-    made = [
-        _chosen(idle, kept[i], fields[i])
-        if i in kept
+        columns = [_chosen(deleted, conform(old[i], fields[i].type), fields[i]) for i in channels.columns]
+        return pa.StructArray.from_arrays([*columns, *fields[channels.present :]], fields=list(row.type), mask=idle)
+    placing_columns = dict(zip(layout.redistribution_columns, location, strict=True))
+    columns = [
+        _chosen(idle, placing_columns[i], fields[i])
+        if i in placing_columns
         else _chosen(pc.or_(idle, deleted), pa.nulls(len(row), fields[i].type), fields[i])
         for i in channels.columns
     ]
-    there = pages.row_ids.is_valid()
+    is_matched = pages.row_ids.is_valid()
     control = [
-        pc.if_else(idle, there, fields[channels.present]),
+        pc.if_else(idle, is_matched, fields[channels.present]),
         pc.if_else(idle, pa.scalar(int(Operation.NONE), pa.int8()), fields[channels.operation]),
         cases,
     ]
-    return pa.StructArray.from_arrays([*made, *control], fields=list(row.type))
+    return pa.StructArray.from_arrays([*columns, *control], fields=list(row.type))
 
 
 def _has_whole_targets(pages: PageSample) -> bool:
-    """Return whether all columns of the target's rows are there."""
+    """Return whether the rows have all columns of the target."""
     names = pages.witness.schema.names if pages.witness is not None else ()
     if pages.witness is None or "target" not in names:
         return False
@@ -253,14 +253,14 @@ def _has_whole_targets(pages: PageSample) -> bool:
 
 
 def _chosen(mask: pa.Array, true: pa.Array, false: pa.Array) -> pa.Array:
-    """Return the values of one array where a mask is true, and of the other where it is not, whatever their type."""
+    """Return the values of one array where a mask is true, and of the other elsewhere, for any type."""
     rows = np.arange(len(mask))
     at = np.where(mask.to_numpy(zero_copy_only=False), rows, rows + len(mask))
     return pa.concat_arrays([true, false]).take(pa.array(at))
 
 
 def _distinct(pages: PageSample, cases: pa.Array, era: Era) -> pa.Array:
-    """Mark the rows, task by task: which row without a target row is the first one, each task knows for itself."""
+    """Mark the rows task by task: each task marks its own first row without a target row."""
     ids = _unique_ids(pages)
     parts = [
         mark_distinct(ids.slice(start, end - start), cases.slice(start, end - start), era)
@@ -270,15 +270,15 @@ def _distinct(pages: PageSample, cases: pa.Array, era: Era) -> pa.Array:
 
 
 def _unique_ids(pages: PageSample) -> pa.Array:
-    """Number the target rows; NULL for rows that have none. Row ids tell them apart together with the places of the rows."""
+    """Number the target rows; NULL for rows without one. Row ids identify them together with the values that place the rows."""
     location = [pages.before.column(channel) for channel in pages.layout.before.write_redistribution_columns]
-    there = pages.row_ids.is_valid().to_numpy(zero_copy_only=False)
+    is_matched = pages.row_ids.is_valid().to_numpy(zero_copy_only=False)
     _, numbers = np.unique(np.array(_texts([pages.row_ids, *location]), dtype=object), return_inverse=True)
-    return pa.array(numbers.astype(np.int64), mask=~there)
+    return pa.array(numbers.astype(np.int64), mask=~is_matched)
 
 
 def _handed_on(pages: PageSample, layout: PageLayout, columns: pa.Schema) -> Page:
-    """Return the page of a DELETE, which no processor transforms, as an era has it."""
+    """Return the page of a DELETE, which no processor transforms, in an era."""
     was, page = pages.layout.after, pages.after
     rows = page.num_rows
     arrays = [
@@ -294,9 +294,9 @@ def _handed_on(pages: PageSample, layout: PageLayout, columns: pa.Schema) -> Pag
 # -- repeated matches ---------------------------------------------------------------------------------------------------------
 
 
-def _ruled(made: Trace, rule: str) -> Trace:
-    """Ask a rule whether the matches let the statement go on."""
-    trace = replace(made, duplicates=RepeatedMatches(rule))
+def _ruled(variant: Trace, rule: str) -> Trace:
+    """Apply a rule for repeated matches."""
+    trace = replace(variant, duplicates=RepeatedMatches(rule))
     groups = _failing(trace) if trace.kind == "MERGE" else ()
     return _failed(trace, groups) if groups else trace
 
@@ -309,19 +309,19 @@ def _failing(trace: Trace) -> tuple[DuplicateGroup, ...]:
     idle = tuple(clause.number for clause in trace.clauses if clause.number >= 0 and clause.operation is Operation.NONE)
     cases = pc.fill_null(pages.before.column(pages.layout.before.case_number), NO_CLAUSE)
     ids = _unique_ids(pages)
-    found = DuplicateRule(trace.duplicates, RowChangeParadigm[trace.paradigm], idle).check(ids, cases).failing
-    if not found.size:
+    failing = DuplicateRule(trace.duplicates, RowChangeParadigm[trace.paradigm], idle).check(ids, cases).failing
+    if not failing.size:
         return ()
     witness = pa.chunked_array([pages.witness.to_struct_array()])
     rows = pa.table({"unique_id": ids, "case_number": cases, "row_id": pages.row_ids, "witness": witness})
     names = [field.name for field in pages.witness.schema.field("target").type]
-    groups = [group_of(rows.filter(pc.equal(rows["unique_id"], number)), names) for number in found.tolist()]
+    groups = [group_of(rows.filter(pc.equal(rows["unique_id"], number)), names) for number in failing.tolist()]
     # The first to be named is the one that the source comes upon first.
     return tuple(sorted(groups, key=lambda group: group.sources[0].source_row or 0))
 
 
 def _failed(trace: Trace, groups: tuple[DuplicateGroup, ...]) -> Trace:
-    """Return the trace of a statement that repeated matches have ended; the page that was checked is shown all the same."""
+    """Return the trace of a statement that repeated matches have ended, with the page that was checked."""
     pages = trace.pages
     assert pages is not None
     numbers = {source.case_number for source in groups[0].sources}
@@ -349,7 +349,7 @@ def _failed(trace: Trace, groups: tuple[DuplicateGroup, ...]) -> Trace:
 
 @dataclass(frozen=True)
 class _SeenPlaces(BucketFunction):
-    """Stands for a function of the connector's: it knows the places that the run has shown, and of others nothing."""
+    """Replaces a connector's function: it knows the writers that the run has shown, and no others."""
 
     writers: dict[str, int]
 
@@ -361,14 +361,14 @@ class _SeenPlaces(BucketFunction):
         return pa.array([self.writers.get(text) for text in _texts(page.columns)], pa.int32())
 
 
-def _placed(trace: Trace, run: PageSample, made: PageSample) -> PageSample:
+def _placed(trace: Trace, run: PageSample, variant: PageSample) -> PageSample:
     """Return the sample with the writer of each row, -1 if the run does not determine it, and the number that chose the writer."""
     exchange = next((node.facts for node in trace.plan if isinstance(node.facts, ExchangeFacts)), None)
     if exchange is None:
-        return replace(made, writers=_writers_of_tasks(run, made))
+        return replace(variant, writers=_writers_of_tasks(run, variant))
     if run.placement is None:
-        return replace(made, writers=(_UNKNOWN,) * made.after.num_rows)
-    page, layout = made.after, made.layout
+        return replace(variant, writers=(_UNKNOWN,) * variant.after.num_rows)
+    page, layout = variant.after, variant.layout
     columns, row_id = layout.redistribution_columns, layout.after.row_id
     # Without an update layout all rows go by the insert layout, as the documents have it, or today the inserted ones alone.
     alike = not exchange.update_rule and run.layout.era is Era.DOCUMENTS
@@ -381,25 +381,25 @@ def _placed(trace: Trace, run: PageSample, made: PageSample) -> PageSample:
     buckets = placing.buckets(page, layout, 0)
     numbers = placing.numbers(page, layout, buckets).to_numpy()
     # What a function of the connector's decides is known of places that the run has shown.
-    by_function = np.where(_inserted(made), inserts.function is not None, updates.function is not None)
+    by_function = np.where(_inserted(variant), inserts.function is not None, updates.function is not None)
     unknown = by_function & buckets.is_null().to_numpy(zero_copy_only=False)
-    known: list[int] = np.where(unknown, _UNKNOWN, numbers % count).tolist()
+    writers: list[int] = np.where(unknown, _UNKNOWN, numbers % count).tolist()
     # The number that a function gives is not known, only the writer that it has led to.
     placement = None if by_function.any() else Placement(count, tuple(numbers.tolist()))
-    return replace(made, writers=tuple(known), placement=placement)
+    return replace(variant, writers=tuple(writers), placement=placement)
 
 
 def _destination(
     placed_by: str, run: PageSample, channels: tuple[int, ...], placed: npt.NDArray[np.bool_], arguments: tuple[int, ...]
 ) -> Destination:
-    """Return how rows find their places, as far as it can be known without the connector.
+    """Return the rule for the writers of rows, as far as it is known without the connector.
 
     Args:
         placed_by: see `rowmerge_nb.trace.node_records.ExchangeFacts`.
-        run: what the run has shown.
-        channels: those that decide, in the run's page.
-        placed: which rows of the run were placed so.
-        arguments: those that decide, in the page to place.
+        run: the run's rows.
+        channels: the deciding channels in the run's page.
+        placed: the rows of the run that this rule placed.
+        arguments: the deciding channels in the page to place.
     """
     if placed_by != "function":
         return Destination(arguments=arguments, even=not placed_by)
@@ -412,16 +412,16 @@ def _inserted(pages: PageSample) -> npt.NDArray[np.bool_]:
     return np.isin(operations, (Operation.INSERT, Operation.UPDATE_INSERT))
 
 
-def _writers_of_tasks(run: PageSample, made: PageSample) -> tuple[int, ...]:
-    """Without an exchange a row is stored by the task that has made it, whatever it becomes."""
+def _writers_of_tasks(run: PageSample, variant: PageSample) -> tuple[int, ...]:
+    """Return the writers without an exchange: the task that makes a row stores it."""
     starts = np.cumsum([0, *run.produced])[:-1]
-    own = [run.writers[start] if count else _UNKNOWN for start, count in zip(starts.tolist(), run.produced, strict=True)]
-    writers: list[int] = np.repeat(np.array(own, np.int64), made.produced).tolist()
+    own_writers = [run.writers[start] if count else _UNKNOWN for start, count in zip(starts.tolist(), run.produced, strict=True)]
+    writers: list[int] = np.repeat(np.array(own_writers, np.int64), variant.produced).tolist()
     return tuple(writers)
 
 
 def _stored(pages: PageSample) -> tuple[tuple[WriterRecord, ...], tuple[StoredSample, ...]]:
-    """Return what each writer would be handed; how many pages and fragments that makes is not known."""
+    """Return the rows of each writer; its pages and fragments are not known."""
     numbers = np.array(pages.writers, np.int64)
     records, samples = [], []
     for writer in np.unique(numbers[numbers != _UNKNOWN]).tolist():
@@ -435,5 +435,5 @@ def _stored(pages: PageSample) -> tuple[tuple[WriterRecord, ...], tuple[StoredSa
 
 
 def _texts(columns: Sequence[pa.Array]) -> list[str]:
-    """Return a text per row that is the same for the same values."""
+    """Return a text per row that is equal for equal values."""
     return [repr(row) for row in zip(*map(python_values, columns), strict=True)]

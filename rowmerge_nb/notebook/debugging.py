@@ -51,7 +51,7 @@ def _debugger(shell: Any, force: bool = False) -> None:
 
 def connectors_error(error: RowMergeError) -> tuple[BaseException | None, str]:
     """Return the connector's error, from a repeated call if necessary, or None; and a sentence about it."""
-    from rowmerge_nb.engine.statements.recording import IN_TASKS
+    from rowmerge_nb.engine.observers.statement_record import IN_TASKS
 
     recording: Recording | None = getattr(error.result, "recording", None)
     record = recording.record if recording is not None else None

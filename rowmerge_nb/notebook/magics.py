@@ -383,7 +383,7 @@ def _explore(result: Any) -> None:
 
 
 def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
-    from rowmerge_nb.engine.statements.rehearsal import DECIDED
+    from rowmerge_nb.engine.reruns.compared_runs import DECIDED
 
     left_out = {"verify", *DECIDED[use.values["compare"]]}
     return {name: value for name, value in options.items() if name not in left_out or use.has(name)}

@@ -74,10 +74,10 @@ def test_reads_see_one_version_until_the_transaction_ends(
             other.run(f"UPDATE {table} SET n = n || '!' WHERE id = 1")
             other.run(f"INSERT INTO {table} VALUES (3, 'c')")
             return
-        begun, engine._runner.transactions.current = engine._runner.transactions.current, None
+        begun, engine._runner.session.transactions.current = engine._runner.session.transactions.current, None
         engine.run(f"UPDATE {table} SET n = n || '!' WHERE id = 1")
         engine.run(f"INSERT INTO {table} VALUES (3, 'c')")
-        engine._runner.transactions.current = begun
+        engine._runner.session.transactions.current = begun
 
     before, after = [(1, "a"), (2, "b")], [(1, "a!"), (2, "b"), (3, "c")]
     assert "The transaction has begun" in str(engine.run("START TRANSACTION"))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
     from rowmerge_nb.engine.options import Options
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.engine.statements.runner import StatementRunner
+    from rowmerge_nb.engine.runner import StatementRunner
     from rowmerge_nb.engine.tasks.row_hashes import Hashes
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
@@ -226,7 +226,7 @@ class Audited:
         self._after = after
         instead = self._instead = _Instead(self.audited, name, sources, None, runner, options, self.notices)
         catalogs = runner.catalogs.with_copies({AUDITED: self.audited}, instead)
-        self._runner = replace(runner, catalogs=catalogs)
+        self._runner = runner.over(catalogs)
         with self._reading() as (transaction, bindings):
             self.columns = tuple((column.name, column.type) for column in bindings[_BEFORE].columns)
             instead.moment = self._check(transaction, bindings)
@@ -275,7 +275,7 @@ class Audited:
         catalogs = self._runner.catalogs
         transaction = catalogs.transaction(self._options)
         tables = catalogs.tables(transaction, {})
-        with quietly(), idle_making.statement(), self._runner.session.adopted():
+        with quietly(), idle_making.statement(), self._runner.session.spark_session.adopted():
             try:
                 yield transaction, {name: self._binding(tables, name) for name in (_BEFORE, _AFTER)}
             except RowMergeError:
@@ -343,7 +343,7 @@ class Audited:
     def _net(self, transaction: StatementTransaction, scans: Mapping[int, ScanPass]) -> pa.Table:
         from pyspark.sql import functions as F  # noqa: N812
 
-        spark, tables = self._runner.session.spark, transaction.scans
+        spark, tables = self._runner.session.spark_session.spark, transaction.scans
         rows = sum(count or 0 for count in self._rows)
         parts = max(usual_partitions(spark), -(-rows // _PART_ROWS))
         with interrupts_afterwards():
@@ -378,7 +378,7 @@ class Audited:
                     pa.RecordBatch.from_arrays(page.columns, schema=target_schema) for page in task.matching_rows(_read(scan))
                 ]
                 return pa.Table.from_batches(pages, target_schema)
-            spark, tables = self._runner.session.spark, transaction.scans
+            spark, tables = self._runner.session.spark_session.spark, transaction.scans
             with interrupts_afterwards():
                 rows = tables.in_tasks(tables.splits_in_tasks(len(scan.splits)), task, schema)
             rows_found = collect(spark, rows, transaction.session.query_id, transaction.cancelled)[:most].combine_chunks()

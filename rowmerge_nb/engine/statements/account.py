@@ -19,24 +19,20 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.recorder import Sampled, TaskRecord
     from rowmerge_nb.spi.page import Page, PageLayout
     from rowmerge_nb.trace.raised import Raised
-    from rowmerge_nb.trace.trace import AskedRows
 
 
 @dataclass
 class Account:
-    """All tasks' records put together.
+    """The records of all tasks, added up.
 
     Args:
         clause_rows: joined rows per case number.
         returned: the rows of RETURNING, as Arrow streams.
-        errors: what ended tasks, in the order of their partitions.
-        failed: the partition of the first of them.
-        handed: of writers or splits that kept the pages that they were to hand on: the number, these as an Arrow stream, and how many are
-            not among them.
-        asked: the rows that were asked for; None where nobody has.
-        untouched: target rows that took no part, where they are known.
-        raised: what the connector's code raised in tasks; first in the one whose error is the first.
-        is_cut: rows fail the check, and a task has not looked at all rows; the counts are too small.
+        errors: the errors that ended tasks, in the order of their partitions.
+        failed: the partition of the first error.
+        handed: for each writer or split that kept its pages: its number, the pages as an Arrow stream, and the number of missing pages.
+        raised: what the connector's code raised in tasks, first in the task of the first error.
+        is_cut: whether rows fail the check and a task did not read all rows, so that counts are too small.
     """
 
     clause_rows: dict[int, int]
@@ -57,23 +53,21 @@ class Account:
     read: int = 0
     failed: int | None = None
     handed: tuple[tuple[int, bytes, int], ...] = ()
-    asked: AskedRows | None = None
-    untouched: pa.RecordBatch | None = None
     raised: tuple[Raised, ...] = ()
     is_cut: bool = False
 
     @property
     def has_counts(self) -> bool:
-        """Whether tasks have counted all rows that they had to look at, as far as they came."""
+        """Whether tasks have counted all of their rows, as far as they came."""
         return bool(self.clause_rows) and not self.is_cut
 
 
 def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
-    """Put the records of all tasks together, ordered by partition.
+    """Return the account of all tasks, ordered by partition.
 
     Args:
-        records: what the tasks told.
-        writers: among how many writers an exchange chose, if there was one.
+        records: the tasks' records.
+        writers: the number of writers of the exchange, if there was one.
     """
     records = sorted(records, key=lambda r: r.partition)
     clause_rows: dict[int, int] = {}
@@ -115,34 +109,34 @@ def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
         read=sum(record.read for record in records),
         failed=next((record.partition for record in records if record.error is not None), None),
         handed=tuple((record.partition, record.handed, record.left_out) for record in records if record.handed),
-        raised=tuple(one for record in records for one in record.raised),
+        raised=tuple(exception for record in records for exception in record.raised),
         is_cut=any(record.is_cut for record in records),
     )
 
 
 def check_fragments(account: Account, fragments: Sequence[bytes]) -> None:
-    """Check that the driver has got what the tasks gave, before anything of it is made to last.
+    """Check that the driver has all fragments of the tasks, before anything becomes permanent.
 
     Args:
-        account: what the tasks told.
-        fragments: the fragments that came.
+        account: the tasks' account.
+        fragments: the fragments that arrived.
 
     Raises:
-        ExecutionError: fragments are missing, or there are more of them than were made.
+        ExecutionError: fragments are missing, or there are too many.
     """
-    made = [writer for writer in account.writers if writer.state == "finished"]
-    count, size = sum(writer.fragments for writer in made), sum(writer.fragment_bytes for writer in made)
+    finished = [writer for writer in account.writers if writer.state == "finished"]
+    count, size = sum(writer.fragments for writer in finished), sum(writer.fragment_bytes for writer in finished)
     if (count, size) != (len(fragments), sum(map(len, fragments))):
-        came = f"{plural(len(fragments), 'fragment')} of {sum(map(len, fragments))} bytes"
+        arrival = f"{plural(len(fragments), 'fragment')} of {sum(map(len, fragments))} bytes"
         raise ExecutionError(
-            f"The tasks gave {plural(count, 'fragment')} of {size} bytes, and {came} arrived; nothing was committed",
+            f"The tasks gave {plural(count, 'fragment')} of {size} bytes, and {arrival} arrived; nothing was committed",
             step="run",
             hint="Run the statement again; if it happens again, please report it.",
         )
 
 
 def _patterns(records: Sequence[TaskRecord]) -> tuple[MatchPattern, ...]:
-    """Add up what the tasks counted: all matches of a target row are in one task."""
+    """Add up the patterns: all matches of a target row are in one task."""
     total: Counter[tuple[int, int, int, int, bool]] = Counter()
     for record in records:
         total.update(record.patterns)
@@ -150,30 +144,30 @@ def _patterns(records: Sequence[TaskRecord]) -> tuple[MatchPattern, ...]:
 
 
 def _placement(parts: Sequence[Sampled], writers: int) -> Placement | None:
-    """Return how the exchange placed the sampled rows; None without one."""
-    placed = [part.numbers for part in parts if part.after.num_rows]
-    known = [numbers for numbers in placed if numbers is not None]
-    if not known or len(known) < len(placed):
+    """Return how the exchange placed the sampled rows; None without an exchange."""
+    all_numbers = [part.numbers for part in parts if part.after.num_rows]
+    arrays = [numbers for numbers in all_numbers if numbers is not None]
+    if not arrays or len(arrays) < len(all_numbers):
         return None
-    return Placement(writers, tuple(number for numbers in known for number in numbers.to_pylist()))
+    return Placement(writers, tuple(number for numbers in arrays for number in numbers.to_pylist()))
 
 
 def _writers(layout: PageLayout, after: Page, records: Sequence[TaskRecord]) -> tuple[int, ...]:
-    """Find out which writer got each sampled row without an exchange, by the pages that the writers kept; -1 where those do not tell.
+    """Return the writer of each sampled row without an exchange, from the pages that writers kept; -1 if they do not show it.
 
-    Rows that look the same may be another task's. In the older flow the split that has read a row changes it.
+    Rows with equal values may be those of different tasks. In the older flow the split that reads a row changes it.
     """
     if any(record.read for record in records):
         return tuple(record.partition for record in records for part in record.sampled for _ in range(part.after.num_rows))
-    handing = [record for record in records if record.pages]
-    if len(handing) == 1 and handing[0].error is None:
-        return tuple([handing[0].partition] * int(after.num_rows))
-    found: dict[str, int] = {}
+    with_pages = [record for record in records if record.pages]
+    if len(with_pages) == 1 and with_pages[0].error is None:
+        return tuple([with_pages[0].partition] * int(after.num_rows))
+    writers: dict[str, int] = {}
     for record in records:
         if record.stored is not None:
             for row in _rows_as_text(record.stored):
-                found[row] = record.partition if found.get(row, record.partition) == record.partition else -1
-    return tuple(found.get(row, -1) for row in _rows_as_text(layout.stored_page(after)))
+                writers[row] = record.partition if writers.get(row, record.partition) == record.partition else -1
+    return tuple(writers.get(row, -1) for row in _rows_as_text(layout.stored_page(after)))
 
 
 def _rows_as_text(page: Page) -> list[str]:
@@ -187,13 +181,13 @@ def _pages(records: Sequence[TaskRecord], writers: int) -> PageSample | None:
         return None
     witnesses: list[Any] = [part.witness for part in parts]
     sampled = sum(part.before.num_rows for part in parts)
-    made = pa.concat_batches([part.after for part in parts])
+    after_rows = pa.concat_batches([part.after for part in parts])
     placement = _placement(parts, writers)
     return PageSample(
         before=pa.concat_batches([part.before for part in parts]),
-        after=made,
+        after=after_rows,
         produced=tuple(int(n) for part in parts for n in part.produced),
-        writers=_writers(parts[0].layout, made, records) if placement is None else placement.chosen,
+        writers=_writers(parts[0].layout, after_rows, records) if placement is None else placement.chosen,
         witness=None if any(w is None for w in witnesses) else pa.concat_batches(witnesses),
         total_before=before,
         total_after=after,

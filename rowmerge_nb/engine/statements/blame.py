@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 def blame(
     error: RowMergeError, failure: BaseException, texts: Iterable[str], origins: Sequence[Origin], trees: Iterable[Typed] = ()
 ) -> int | None:
-    """Set an error's position to that of its expression, which its hint describes; without a known expression nothing changes.
+    """Set an error's position to that of its expression, and describe that in its hint; an unknown expression changes nothing.
 
     Args:
         error: the error that is raised.
-        failure: what led to it: what Spark raised, possibly wrapped.
-        texts: what Spark was given.
-        origins: the expressions of the statement, by their numbers.
+        failure: the exception that led to it: Spark's, perhaps wrapped.
+        texts: the texts that Spark executed.
+        origins: the expressions of the statement, by number.
         trees: the expressions of its plan.
 
     Returns:
-        The number of the expression; None where nobody knows.
+        The number of the expression; None if it is not known.
     """
     number = error.origin if isinstance(error, ExecutionError) else None
     if number is None:
         number = _failing(failure, texts)
     if number is None and error.code == "SUBQUERY_MULTIPLE_ROWS":
-        # Of an answer that is sent to the tasks Spark tells no place; where one expression alone asks for such a one, it is that.
+        # Spark reports no position for an answer that is sent to tasks; a single such expression is the one.
         asking = {tree.origin.number for tree in trees if tree.origin is not None and any(map(_is_scalar, walk(tree)))}
         number = asking.pop() if len(asking) == 1 else None
     if number is None:
@@ -53,30 +53,30 @@ def _is_scalar(part: Typed) -> bool:
 
 
 def _failing(failure: BaseException, texts: Iterable[str]) -> int | None:
-    """Find the expression that Spark's error names by a place in the text that it was given."""
+    """Return the expression that Spark's error names by a position in the text."""
     context = _context(failure)
     if context is None:
         return None
     start, fragment = context
-    found = (origin_at(text, start) for text in texts if text.startswith(fragment, start))
-    return next((number for number in found if number is not None), None)
+    numbers = (origin_at(text, start) for text in texts if text.startswith(fragment, start))
+    return next((number for number in numbers if number is not None), None)
 
 
 def _context(failure: BaseException | None) -> tuple[int, str] | None:
     """Return offset and text of the part of a Spark expression that failed."""
     while failure is not None:
         contexts: Any = getattr(failure, "getQueryContext", lambda: None)()
-        # What Spark refuses before it runs points at a line of Python, and knows no place within a text.
+        # Errors before execution point at a line of Python and have no position within a text.
         if contexts and contexts[0].contextType().name == "SQL":
             return contexts[0].startIndex(), contexts[0].fragment()
-        drawn = _DRAWN.search(error_text(failure)) if not contexts else None
-        if drawn is not None:
-            # What fails in a subquery reaches Python as text alone.
-            position, line, blank, carets = drawn.groups()
+        drawing = _DRAWN.search(error_text(failure)) if not contexts else None
+        if drawing is not None:
+            # A failure in a subquery reaches Python only as text.
+            position, line, blank, carets = drawing.groups()
             return int(position) - 1, line[len(blank) : len(blank) + len(carets)]
         failure = failure.__cause__
     return None
 
 
 _DRAWN: Final = re.compile(r"== SQL \(line 1, position (\d+)\) ==\n(.*)\n( *)(\^+)")
-"""How Spark draws the place of an error into its message."""
+"""The drawing of an error's position in a message of Spark."""

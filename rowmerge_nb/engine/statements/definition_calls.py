@@ -1,6 +1,6 @@
-"""Running what makes or removes tables, views and schemas, TRUNCATE, SHOW, and CALL: calls of connectors alone.
+"""Running statements that are calls of connectors alone: definitions of tables, views and schemas, TRUNCATE, SHOW and CALL.
 
-Spark is needed for arguments of CALL only, and of them for those that are not plain constants.
+Only arguments of CALL that are not plain constants need Spark.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class CreateTableRun(StatementRun):
-    """One CREATE TABLE without a query on its way."""
+    """The run of a CREATE TABLE without a query."""
 
     analysis: CreateTableAnalysis
 
     def work(self) -> None:
-        """Make the table."""
+        """Create the table."""
         with self.timed("run"):
             self.skipped = self.analysis.exists
             if not self.skipped and not self.options.dry_run:
@@ -55,34 +55,34 @@ def make_table(run: StatementRun, analysis: CreateTableAnalysis, make: Callable[
     """Create a table, which becomes the statement's target, and return it without a handle.
 
     Args:
-        run: the statement's run.
+        run: the run.
         analysis: the statement, CREATE TABLE with a query or without one.
-        make: makes the call: one that changes something, or the first of several that a rollback takes back.
+        make: makes the call: a permanent change, or the first of several calls that a rollback takes back.
     """
     catalog, _, table = analysis.name
     session, metadata = run.transaction.session, run.transaction.metadata(catalog)
     binding = TableBinding(table, catalog, analysis.name, analysis.metadata.columns, "")
     run.transaction.target = binding
-    former = None if analysis.replaced is None else analysis.replaced.handle
+    replaced_handle = None if analysis.replaced is None else analysis.replaced.handle
     with _placed(analysis.property_spans):
-        if former is None:
+        if replaced_handle is None:
             make("create_table", lambda: metadata.create_table(session, analysis.metadata), str(analysis.metadata.name))
         else:
             make(
                 "replace_table",
-                lambda: metadata.replace_table(session, former, analysis.metadata),
+                lambda: metadata.replace_table(session, replaced_handle, analysis.metadata),
                 str(analysis.metadata.name),
             )
     return binding
 
 
 def check_defined(run: StatementRun, binding: TableBinding, property_spans: Mapping[str, Span]) -> tuple[CheckConstraint, ...]:
-    """Read the CHECK constraints of a table as the statement has made it, where its connector shows that: none may be wrong.
+    """Read the CHECK constraints of the table that the statement has made, if its connector shows them: none may be wrong.
 
     Args:
-        run: the statement's run, which then has their origins, and the tables that they read.
+        run: the run, which gets their origins, and the tables that they read.
         binding: the table.
-        property_spans: where the statement names properties.
+        property_spans: the positions of properties in the statement.
 
     Returns:
         The constraints.
@@ -91,16 +91,16 @@ def check_defined(run: StatementRun, binding: TableBinding, property_spans: Mapp
     handle = metadata.get_table_handle(session, SchemaTableName(*binding.name[1:])) if metadata.shows_own_changes else None
     if handle is None:
         return ()
-    known = metadata.get_table_metadata(session, handle)
-    table = replace(binding, columns=known.columns, metadata=known)
-    checks, origins, read = run.read_constraints(table, run.analysis.origins, property_spans.get("check_constraints"))
+    table_metadata = metadata.get_table_metadata(session, handle)
+    table = replace(binding, columns=table_metadata.columns, metadata=table_metadata)
+    checks, origins, read = run.services.read_constraints(table, run.analysis.origins, property_spans.get("check_constraints"))
     run.analysis = replace(run.analysis, origins=origins, bindings=(*run.analysis.bindings, *read))
     return checks
 
 
 @contextmanager
 def _placed(property_spans: Mapping[str, Span]) -> Iterator[None]:
-    """Add the position of a property to an error about it: the connector that raises it does not know the position."""
+    """Add the position of a property to an error of the connector, which does not know it."""
     try:
         yield
     except AnalysisError as error:
@@ -112,7 +112,7 @@ def _placed(property_spans: Mapping[str, Span]) -> Iterator[None]:
 
 @dataclass(kw_only=True)
 class DropTableRun(StatementRun):
-    """One DROP TABLE on its way."""
+    """The run of a DROP TABLE."""
 
     analysis: DropTableAnalysis
 
@@ -142,7 +142,7 @@ class DropTableRun(StatementRun):
 
 @dataclass(kw_only=True)
 class DefinitionRun(StatementRun):
-    """One statement that makes or removes a view or a schema, or empties a table, on its way."""
+    """The run of a statement that defines or removes a view or a schema, alters a table, or empties it."""
 
     analysis: DefinitionAnalysis
 
@@ -164,19 +164,21 @@ class DefinitionRun(StatementRun):
             check_defined(self, self.transaction.target, self.analysis.property_spans)
 
     def _keeps_view(self, catalog: str) -> bool:
-        """Whether the statement is about a view that the engine keeps, which no transaction guards."""
+        """Return whether the statement is about a view of the engine, which no transaction guards."""
         is_of_view = self.analysis.view is not None or self.analysis.kind == "DROP VIEW" or self.analysis.cascades
         return is_of_view and not self.transaction.metadata(catalog).stores_views
 
     def _call(self, catalog: str, rest: tuple[str, ...]) -> tuple[str, Callable[[], Any]]:
-        """Return the method of the contract that the statement comes to, and what calls it."""
+        """Return the method of the contract, and a function that calls it."""
         analysis, session, metadata = self.analysis, self.transaction.session, self.transaction.metadata(catalog)
         if analysis.kind == "ALTER VIEW" and analysis.view is not None:
-            return "rename_view", partial(self.views.rename, catalog, metadata, session, SchemaTableName(*rest), analysis.view)
+            return "rename_view", partial(
+                self.services.views.rename, catalog, metadata, session, SchemaTableName(*rest), analysis.view
+            )
         if analysis.view is not None:
-            return "create_view", partial(self.views.create, catalog, metadata, session, analysis.view)
+            return "create_view", partial(self.services.views.create, catalog, metadata, session, analysis.view)
         if analysis.kind == "DROP VIEW":
-            return "drop_view", partial(self.views.drop, catalog, metadata, session, SchemaTableName(*rest))
+            return "drop_view", partial(self.services.views.drop, catalog, metadata, session, SchemaTableName(*rest))
         if analysis.kind == "TRUNCATE TABLE":
             handle = analysis.target.handle if analysis.target is not None else None
             if handle is None:
@@ -191,11 +193,11 @@ class DefinitionRun(StatementRun):
         return "drop_schema", partial(metadata.drop_schema, session, rest[0])
 
     def _drop_with_all(self, catalog: str, schema: str) -> None:
-        """Drop a schema with its tables and views, in the one transaction that the statement has."""
+        """Drop a schema with its tables and views in one transaction."""
         session, metadata = self.transaction.session, self.transaction.metadata(catalog)
-        for name in self.views.names(catalog, metadata, session):
+        for name in self.services.views.names(catalog, metadata, session):
             if name.schema == schema:
-                self.views.drop(catalog, metadata, session, name)
+                self.services.views.drop(catalog, metadata, session, name)
         for name in metadata.list_tables(session):
             handle = metadata.get_table_handle(session, name) if name.schema == schema else None
             if handle is not None:
@@ -205,23 +207,23 @@ class DefinitionRun(StatementRun):
 
 @dataclass(kw_only=True)
 class ListingRun(StatementRun):
-    """One SHOW on its way: the analyzer has found its rows; SET and RESET have none."""
+    """The run of a SHOW, whose rows the analyzer has; SET and RESET have none."""
 
     rehearsable: ClassVar[bool] = True
     analysis: ListingAnalysis
 
     def work(self) -> None:
-        """Set the rows of the answer as a table, if there are any columns."""
+        """Make a table of the rows, if there are any columns."""
         if not self.analysis.columns:
             return
         with self.timed("run"):
             columns = zip(*self.analysis.rows, strict=True) if self.analysis.rows else ((),) * len(self.analysis.columns)
-            kinds = [(name, kind.arrow) for name, kind in self.analysis.columns]
-            arrays = [pa.array(column, kind) for column, (_, kind) in zip(columns, kinds, strict=True)]
-            self.rows = pa.Table.from_arrays(arrays, schema=pa.schema(kinds))
+            fields = [(name, sql_type.arrow) for name, sql_type in self.analysis.columns]
+            arrays = [pa.array(column, arrow_type) for column, (_, arrow_type) in zip(columns, fields, strict=True)]
+            self.rows = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
     def result(self, trace: Trace) -> Result:
-        """Return the result: its rows, and of SHOW CREATE the statement as a text."""
+        """Return the result, for SHOW CREATE with the statement as text."""
         result = super().result(trace)
         if result.table is not None and self.analysis.kind.startswith("SHOW CREATE"):
             result.explained = str(result.table.column(0)[0])
@@ -230,7 +232,7 @@ class ListingRun(StatementRun):
 
 @dataclass(kw_only=True)
 class CallRun(StatementRun):
-    """One CALL on its way."""
+    """The run of a CALL."""
 
     analysis: CallAnalysis
 
@@ -244,23 +246,23 @@ class CallRun(StatementRun):
         procedure = self.analysis.procedure
         values = {argument.name: argument.default for argument in procedure.arguments} | self._constants(self.analysis.given)
         call = partial(procedure.call, self.transaction.session, **values)
-        name, given = f"{procedure.schema}.{procedure.name}", ", ".join(map(repr, values.values()))
-        # It begins and ends transactions of its own: what it has done lasts, and a failure may leave a part of it.
-        self.change(name, call, given, at_once=True, catalog=self.analysis.name[0], whole=False)
+        name, arguments = f"{procedure.schema}.{procedure.name}", ", ".join(map(repr, values.values()))
+        # A procedure has transactions of its own: its changes are permanent, and a failure may leave a part of them.
+        self.change(name, call, arguments, at_once=True, catalog=self.analysis.name[0], whole=False)
 
-    def _constants(self, given: Mapping[str, TypedExpression]) -> dict[str, Any]:
-        """Return the values of expressions that read no rows; Spark computes them all at once."""
-        plain = {name: text.value for name, value in given.items() if (text := _plain(value.tree)) is not None}
-        others = {name: value for name, value in given.items() if name not in plain}
+    def _constants(self, arguments: Mapping[str, TypedExpression]) -> dict[str, Any]:
+        """Return the values of expressions that read no rows; Spark computes them together."""
+        plain = {name: text.value for name, value in arguments.items() if (text := _plain(value.tree)) is not None}
+        others = {name: value for name, value in arguments.items() if name not in plain}
         if not others:
             return plain
-        spark = self.spark()
-        found = constants(spark, [value.tree for value in others.values()], lambda rows: self.collect(spark, rows, 1))
-        return plain | dict(zip(others, found, strict=True))
+        spark = self.services.spark()
+        computed = constants(spark, [value.tree for value in others.values()], lambda rows: self.collect(spark, rows, 1))
+        return plain | dict(zip(others, computed, strict=True))
 
 
 def _plain(value: Typed) -> Constant | None:
-    """Return a value that is a text, or NULL, as it was written; None for all others."""
+    """Return a constant text or NULL; None for other expressions."""
     if isinstance(value, Apply) and value.name == "cast" and str(value.type) == "varchar":
         return _plain(value.arguments[0])
     return value if isinstance(value, Constant) and (value.value is None or value.type.base == "varchar") else None

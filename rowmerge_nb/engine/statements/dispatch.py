@@ -1,4 +1,4 @@
-"""Which kind of run a statement is."""
+"""Which class runs a statement."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _RUNS: Final[Mapping[type[Analysis], type[StatementRun]]] = {
     UpdateAnalysis: UpdateDeleteRun,
     DeleteAnalysis: UpdateDeleteRun,
 }
-"""All kinds of runs are made alike, by the arguments of `StatementRun`."""
+"""All classes take the arguments of `StatementRun`."""
 
 
 def kind_of_run(analysis: Analysis, options: Options) -> type[StatementRun]:
@@ -70,7 +70,7 @@ def kind_of_run(analysis: Analysis, options: Options) -> type[StatementRun]:
 
 
 def check_flow(analysis: Analysis, options: Options) -> None:
-    """Refuse what a flow does not have."""
+    """Refuse statements that a flow does not have."""
     inner = analysis.inner if isinstance(analysis, ExplainAnalysis) else analysis
     if options.flow == Flow.UPDATABLE and isinstance(inner, MergeAnalysis):
         raise AnalysisError(

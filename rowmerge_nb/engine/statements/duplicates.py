@@ -1,4 +1,4 @@
-"""Naming duplicates: which target rows, which source rows, which clauses, and what to do."""
+"""Naming duplicates: which target rows, source rows and clauses, and a way out."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ UNORDERED: Final = frozenset({"map", "json"})
 
 
 def groups_of(account: Account, analysis: MergeAnalysis, *, failing: bool) -> tuple[DuplicateGroup, ...]:
-    """Return the target rows that were matched more than once, with what matched them.
+    """Return the target rows that were matched more than once, with their matches.
 
     Args:
-        account: what the tasks told.
+        account: the tasks' account.
         analysis: the statement.
-        failing: those that fail the check; otherwise those that only deserve a warning.
+        failing: whether those that fail the check are returned, or those that only deserve a warning.
     """
-    wanted = sorted((account.failing if failing else account.warning)[:NAMED_GROUPS])
-    if not wanted or not account.witnesses:
+    row_numbers = sorted((account.failing if failing else account.warning)[:NAMED_GROUPS])
+    if not row_numbers or not account.witnesses:
         return ()
     rows = pa.Table.from_batches(account.witnesses)
     names = [column.name for column in analysis.target.columns]
-    matches = [rows.filter(pc.equal(rows["unique_id"], number)) for number in wanted]
-    return tuple(group_of(found, names) for found in matches if found.num_rows)
+    matches = [rows.filter(pc.equal(rows["unique_id"], number)) for number in row_numbers]
+    return tuple(group_of(group, names) for group in matches if group.num_rows)
 
 
 def duplicate_error(account: Account, analysis: MergeAnalysis, rule: RepeatedMatches) -> DuplicateMatchError:
-    """Make the error: Trino's sentence, and a hint that names the first target row and a way out."""
+    """Return the error: Trino's sentence, and a hint that names the first target row and a way out."""
     groups = groups_of(account, analysis, failing=True)
     hint = _remedy(analysis)
     if groups:
@@ -55,9 +55,9 @@ def duplicate_error(account: Account, analysis: MergeAnalysis, rule: RepeatedMat
 
 
 def proposal(analysis: MergeAnalysis) -> str | None:
-    """Write a source with one row per key, for USING: the first row of each key, by the other columns' order.
+    """Return a source with one row per key, for USING: the first row of each key in the order of the other columns.
 
-    None where ON does not compare plain columns of the source by ``=``, or where columns have no name of their own.
+    None unless ON compares plain columns of the source by ``=``, and all columns have distinct names.
     """
     source = analysis.source
     names = [field.name for field in source.fields]
@@ -75,12 +75,12 @@ def proposal(analysis: MergeAnalysis) -> str | None:
         for fields in (keys, others or keys, source.fields)
     )
     numbered = f"SELECT *, row_number() OVER (PARTITION BY {partition} ORDER BY {order}) AS {number} FROM {source.text}"
-    chosen = f"(SELECT {columns} FROM ({numbered}) WHERE {number} = 1)"
-    return chosen if source.alias is None else f"{chosen} AS {quoted_where_needed(source.alias, RESERVED)}"
+    first_rows = f"(SELECT {columns} FROM ({numbered}) WHERE {number} = 1)"
+    return first_rows if source.alias is None else f"{first_rows} AS {quoted_where_needed(source.alias, RESERVED)}"
 
 
 def _uncast(side: Typed) -> Typed:
-    """Leave out what makes a text longer only: it has the same rows as a key."""
+    """Remove casts that only lengthen a text, which has the same rows as a key."""
     while isinstance(side, Apply) and side.name == "cast" and side.type.base == side.arguments[0].type.base == "varchar":
         side = side.arguments[0]
     return side
@@ -94,7 +94,7 @@ def _remedy(analysis: MergeAnalysis) -> str:
 
 
 def two_versions(groups: Sequence[DuplicateGroup], count: int, analysis: MergeAnalysis, *, rehearsed: bool) -> str:
-    """Describe which rows two clauses changed in a finished statement, and what to do."""
+    """Describe the rows that two clauses changed in a finished statement, and what to do."""
     changed = "would be changed" if rehearsed else "was changed" if count == 1 else "were changed"
     text = (
         f"{plural(count, 'target row')} {changed} by more than one clause. Trino lets that pass, and "

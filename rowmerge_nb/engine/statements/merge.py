@@ -1,4 +1,4 @@
-"""Running a MERGE: the join, the repeated matches, RETURNING, and the sinks that store what the clauses make."""
+"""Running a MERGE: the join, repeated matches, RETURNING, and the sinks that store the rows of the clauses."""
 
 from __future__ import annotations
 
@@ -15,28 +15,22 @@ from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.statements.account import Account, check_fragments
-from rowmerge_nb.engine.statements.asked import explain_rows
 from rowmerge_nb.engine.statements.duplicates import duplicate_error, groups_of, two_versions
 from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
-from rowmerge_nb.engine.statements.near_misses import near_of
 from rowmerge_nb.engine.statements.returning import check_returned, returned_table
 from rowmerge_nb.engine.statements.row_change import (
-    Answer,
     Named,
     NodeRows,
-    Planned,
     act,
     action_context,
-    answer_source,
     call_facts,
     counted,
     plan_change,
     plan_of,
     row_change_trace,
 )
-from rowmerge_nb.engine.statements.source_answer import answered_node
+from rowmerge_nb.engine.statements.source_answer import answer_source, answered_node
 from rowmerge_nb.engine.statements.statement import StatementRun
-from rowmerge_nb.engine.statements.untouched import note_untouched
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.plan.plan_nodes import (
     CheckConstraints,
@@ -60,41 +54,38 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rowmerge_nb.base.errors import RowMergeError
+    from rowmerge_nb.engine.statements.action import Action, PlannedChange
     from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
-    from rowmerge_nb.trace.near import NearKeys
     from rowmerge_nb.trace.trace import Consequence, DuplicateGroup, Trace
 
 
 @dataclass(kw_only=True)
 class MergeRun(StatementRun):
-    """One MERGE on its way; ``near`` is what was found out about its rows without a partner."""
+    """The run of a MERGE."""
 
     rehearsable: ClassVar[bool] = True
     changes_rows: ClassVar[bool] = True
     analysis: MergeAnalysis
-    near: NearKeys | None = None
 
     def work(self) -> Callable[[], None] | None:
-        """Plan, begin, run the one Spark action, and check what it told."""
+        """Plan, begin, run the one Spark action, and check its account."""
         analysis, planned = self.analysis, self.planned()
         if self.options.dry_run:
             return None
         check_returned(analysis.returning, analysis.target, self.transaction.left_to_store(analysis))
         begin_merge(self, analysis)
-        planned = answer_source(self, analysis, planned)
-        answer = act(self, lambda: self.context(planned), self._lowered)
-        self._check_duplicates(answer, planned)
-        check_fragments(answer.account, answer.fragments)
-        check_stored(analysis, answer.account, planned.facts.paradigm)
-        self.near = near_of(self, answer)
-        note_untouched(self, planned, answer)
-        explain_rows(self, planned, answer)
-        self.rows = returned_table(answer.account.returned, analysis.returning)
-        return partial(finish_merge, self, analysis, answer.fragments)
+        planned = answer_source(self, planned)
+        action = act(self, planned, lambda: self.context(planned), self._lowered)
+        self._check_duplicates(action, planned)
+        check_fragments(action.account, action.fragments)
+        check_stored(analysis, action.account, planned.facts.paradigm)
+        self.observers.after_checks(self, action)
+        self.rows = returned_table(action.account.returned, analysis.returning)
+        return partial(finish_merge, self, analysis, action.fragments)
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
-    def planned(self) -> Planned:
+    def planned(self) -> PlannedChange:
         """Ask the connector about the target, and plan the statement."""
         analysis, options = self.analysis, self.options
         return plan_change(
@@ -104,8 +95,8 @@ class MergeRun(StatementRun):
             lambda facts: plan_merge(analysis, facts, era=options.era, rule=options.duplicates),
         )
 
-    def context(self, planned: Planned) -> LoweringContext:
-        """Return what the plan is lowered with."""
+    def context(self, planned: PlannedChange) -> LoweringContext:
+        """Return the context that the plan is lowered with."""
         join = self._join()
         fields = {f.symbol: f.name for f in self.analysis.source.fields}
         source = _named([s for s in join.right.outputs if s.name in fields], fields)
@@ -121,23 +112,23 @@ class MergeRun(StatementRun):
         pairs = zip(self.analysis.target.columns, self.analysis.target_fields, strict=True)
         return tuple((column.name, Symbol(field.symbol, field.type)) for column, field in pairs)
 
-    def _check_duplicates(self, answer: Answer, planned: Planned) -> None:
-        account = answer.account
+    def _check_duplicates(self, action: Action, planned: PlannedChange) -> None:
+        account = action.account
         if account.failing:
-            if not answer.context.witness:
-                account.witnesses = self._diagnose(account, answer.context, planned.whole())
+            if not action.context.witness:
+                account.witnesses = self._diagnose(account, action.context, planned.whole())
             raise duplicate_error(account, self.analysis, self.options.duplicates)
 
     def _diagnose(self, account: Account, context: LoweringContext, whole: PlanNode) -> list[pa.RecordBatch]:
-        """Fetch both sides' values of the duplicates: rows of large statements do not carry them."""
+        """Fetch both sides' values of the duplicates, which rows of large statements do not carry."""
         self.begin_step("fetch the rows matched more than once")
         from pyspark.sql import functions as F  # noqa: N812
 
         node = next(node for node in chain(whole) if isinstance(node, MarkDistinct))
         witnessed = replace(context, witness=True, target=self._target_symbols())
         with interrupts_afterwards():
-            wanted = lower(node.source, witnessed).where(F.col("unique_id").isin(account.failing[:20]))
-            rows = wanted.select("unique_id", "case_number", "row_id", "`$witness`")
+            duplicates = lower(node.source, witnessed).where(F.col("unique_id").isin(account.failing[:20]))
+            rows = duplicates.select("unique_id", "case_number", "row_id", "`$witness`")
         pages = self.collect(context.spark, rows, context.partitions).combine_chunks().to_batches()
         names = ["unique_id", "case_number", "row_id", "witness"]
         return [
@@ -150,68 +141,68 @@ class MergeRun(StatementRun):
     def trace(self, state: StatementState) -> Trace:
         """Return the trace as far as it is known."""
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
-        account, done = self.account, state is StatementState.FINISHED
-        told = account if account is not None and (done or account.has_counts) else None
-        groups = groups_of(account, self.analysis, failing=not done) if account is not None else ()
-        none = counted(ClauseRecord(-1, Operation.NONE, None, "", 0, None), told)
+        account, is_finished = self.account, state is StatementState.FINISHED
+        counts = account if account is not None and (is_finished or account.has_counts) else None
+        groups = groups_of(account, self.analysis, failing=not is_finished) if account is not None else ()
+        no_clause = counted(ClauseRecord(-1, Operation.NONE, None, "", 0, None), counts)
         return replace(
             trace,
-            clauses=(*trace.clauses, none),
-            alone=told.alone if told and self._join().type is JoinType.FULL else None,
-            returned=self.rows.num_rows if self.rows is not None and done else None,
+            clauses=(*trace.clauses, no_clause),
+            alone=counts.alone if counts and self._join().type is JoinType.FULL else None,
+            returned=self.rows.num_rows if self.rows is not None and is_finished else None,
             source_rows=self._source_rows(),
             added=tuple((column.name, str(column.type)) for column in self.analysis.added),
             duplicate_groups=groups,
-            near=self.near,
-            notices=trace.notices + (self._warning(account, groups) if account is not None and done else ()),
+            notices=trace.notices + (self._warning(account, groups) if account is not None and is_finished else ()),
         )
 
     def _warning(self, account: Account, groups: tuple[DuplicateGroup, ...]) -> tuple[NoticeRecord, ...]:
-        """Warn of rows that two clauses changed, where that was let through."""
+        """Warn of rows that two clauses changed, if the rule lets that pass."""
         if not account.warning:
             return ()
         count = sum(pattern.rows for pattern in account.patterns if pattern.acting > 1)
         return (NoticeRecord(two_versions(groups, count, self.analysis, rehearsed=self.options.rehearse), kind=CHANGED_TWICE),)
 
-    def locate(self, error: RowMergeError, failure: BaseException) -> None:
+    def locate(self, error: RowMergeError, failure: BaseException) -> int | None:
         """Set the position of a run-time error: its expression, or the clause that was matched twice."""
         if not isinstance(error, DuplicateMatchError):
-            super().locate(error, failure)
-        elif error.line is None and error.groups:
+            return super().locate(error, failure)
+        if error.line is None and error.groups:
             numbers = {source.case_number for source in error.groups[0].sources}
             clauses = [clause for clause in self.analysis.clauses if clause.number in numbers]
             error.at(clauses[-1].span if clauses else self.analysis.on.span)
+        return None
 
     def facts(self) -> list[Consequence]:
         """Return which calls of the contract had been made."""
         return call_facts(self, "merge", "sink")
 
     def _source_rows(self) -> int | None:
-        """Return the rows of the source where it is known."""
+        """Return the number of source rows, or None if it is not known."""
         node = answered_node(self.plan)
         binding = self.analysis.source.binding if node is None else node.table
         return binding.row_count if binding is not None else None
 
     def _sizes(self, account: Account) -> Iterator[NodeRows]:
-        """Yield, of the nodes below the processor, the rows that went in and came out."""
+        """Yield the nodes below the processor with the rows that went in and came out."""
         join, source_rows = self._join(), self._source_rows()
         for node in chain(plan_of(self)):
             if isinstance(node, MarkDistinct | DuplicateCheck | CheckConstraints) or (
                 isinstance(node, Project) and node not in chain(join)
             ):
                 yield node, (account.joined,), account.joined
-        left = self.analysis.target.row_count
-        # How much of the table a connector leaves out by a constraint is not told.
+        target_rows = self.analysis.target.row_count
+        # A connector does not report how many rows it skips by a constraint.
         pruned = any(
             isinstance(inner, SemiJoin) or (isinstance(inner, TableScan) and inner.constraint.domains)
             for inner in chain(join.left)
         )
-        yield join, (None if pruned else left, source_rows), account.joined
+        yield join, (None if pruned else target_rows, source_rows), account.joined
         for inner in chain(join.right):
             yield inner, (source_rows,) if inner.sources else (), source_rows
         for inner in chain(join.left):
             scan = not inner.sources
-            yield inner, () if scan else (left if not pruned else None,), left if scan or not pruned else None
+            yield inner, () if scan else (target_rows if not pruned else None,), target_rows if scan or not pruned else None
 
     def _join(self) -> Join:
         join = join_of(plan_of(self))
@@ -220,6 +211,6 @@ class MergeRun(StatementRun):
 
 
 def _named(symbols: Sequence[Symbol], names: Mapping[str, str | None]) -> Named:
-    """Return symbols under the names that people know them by; where a name is missing or not unique, under the symbol itself."""
-    known = [names.get(symbol.name) or symbol.name for symbol in symbols]
-    return tuple((name if known.count(name) == 1 else s.name, s) for name, s in zip(known, symbols, strict=True))
+    """Return symbols with their names in the statement; with the symbol itself if the name is missing or not unique."""
+    labels = [names.get(symbol.name) or symbol.name for symbol in symbols]
+    return tuple((label if labels.count(label) == 1 else s.name, s) for label, s in zip(labels, symbols, strict=True))

@@ -1,4 +1,4 @@
-"""The calls of the contract by which MERGE, UPDATE and DELETE reach a store through merge sinks, and the count of what these got."""
+"""The calls of the contract by which MERGE, UPDATE and DELETE reach a store through merge sinks, and the check of what sinks got."""
 
 from __future__ import annotations
 
@@ -31,23 +31,25 @@ if TYPE_CHECKING:
 
 CHANGING: Final = frozenset({Operation.INSERT, Operation.DELETE, Operation.UPDATE})
 HALVES: Final = {Operation.UPDATE_INSERT: Operation.INSERT, Operation.UPDATE_DELETE: Operation.DELETE}
-"""What the halves of an update are to a store."""
+"""The operations of a store for the halves of an update."""
 
 
 def ask_target(run: StatementRun, analysis: RowChangeAnalysis) -> TargetFacts:
-    """Ask the connector what the planner must know, in the document's order."""
+    """Ask the connector what the planner needs, in the document's order."""
     session, log, metadata = run.transaction.session, run.transaction.log, target_metadata(run, analysis)
     handle = target_handle(analysis)
 
-    def ask(method: str, wanted: Any, gave: Callable[[Any], str]) -> Any:
-        return log.call(method, lambda: checked(metadata, method, getattr(metadata, method)(session, handle), wanted), gave=gave)
+    def ask(method: str, answer_type: Any, gave: Callable[[Any], str]) -> Any:
+        return log.call(
+            method, lambda: checked(metadata, method, getattr(metadata, method)(session, handle), answer_type), gave=gave
+        )
 
     row_id = ask("get_merge_row_id_column_handle", ColumnHandle, lambda column: f"{column.name} {column.type}")
     paradigm = ask("get_row_change_paradigm", RowChangeParadigm, lambda p: p.name)
     run.paradigm = paradigm.name
     if run.options.paradigm is not None and paradigm is not run.options.paradigm:
         raise ConnectorError(
-            f"Connector '{run.connector}' works by {paradigm.name}; it does not support {run.options.paradigm.name}",
+            f"Connector '{run.services.connector}' works by {paradigm.name}; it does not support {run.options.paradigm.name}",
             hint="Leave the option 'paradigm' out.",
         )
     insert = ask("get_insert_layout", ConnectorTableLayout | None, layout_text)
@@ -56,7 +58,7 @@ def ask_target(run: StatementRun, analysis: RowChangeAnalysis) -> TargetFacts:
 
 
 def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
-    """Begin the merge: from here on the target is scanned by the handle that the connector gives."""
+    """Begin the merge; afterwards the target is scanned by the connector's new handle."""
     run.step = "begin_merge"
     run.begin_step("begin_merge")
     session, metadata, handle = run.transaction.session, target_metadata(run, analysis), target_handle(analysis)
@@ -69,18 +71,18 @@ def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
         names = {column.name: None for columns in updated.values() for column in columns}
         session = replace(session, properties={**session.properties, "updated_columns": tuple(names)})
     with run.timed("begin_merge"):
-        given: Any = run.transaction.log.call(
+        merge_handle: Any = run.transaction.log.call(
             "begin_merge",
             lambda: metadata.begin_merge(session, handle, **more),
             f"table {analysis.target.qualified}",
             gave=lambda begun: type(begun).__name__,
         )
-    run.transaction.merge_handle = checked(metadata, "begin_merge", given, ConnectorMergeTableHandle)
-    run.transaction.log.handle = given
+    run.transaction.merge_handle = checked(metadata, "begin_merge", merge_handle, ConnectorMergeTableHandle)
+    run.transaction.log.handle = merge_handle
 
 
 def _updated_columns(run: StatementRun, analysis: RowChangeAnalysis) -> Mapping[int, tuple[ColumnHandle, ...]]:
-    """Return per clause the columns that it updates, in table order and in the connector's own handles."""
+    """Return the columns that each clause updates, in table order and as the connector's own handles."""
     target = analysis.target
     columns = run.transaction.scans.own_columns(target, [ColumnHandle(column.name, column.type) for column in target.columns])
     return {
@@ -101,26 +103,26 @@ def lowered(run: StatementRun, context: LoweringContext) -> Any:
 
 
 def check_stored(analysis: RowChangeAnalysis, account: Account, paradigm: RowChangeParadigm) -> None:
-    """Check that the sinks have got what the clauses ask for, before it is made to last.
+    """Check that the sinks have the rows that the clauses ask for, before they become permanent.
 
     Raises:
         ExecutionError: rows were lost or doubled on their way from the processor to the sinks.
     """
-    wanted = stored_rows({c.number: c.operation for c in analysis.clauses}, account.clause_rows, paradigm)
-    stored: Counter[Operation] = Counter()
+    expected_rows = stored_rows({c.number: c.operation for c in analysis.clauses}, account.clause_rows, paradigm)
+    sink_rows: Counter[Operation] = Counter()
     for writer in account.writers:
         for operation, rows in writer.rows.items():
-            stored[HALVES.get(Operation(operation), Operation(operation))] += rows
-    if +stored != wanted:
+            sink_rows[HALVES.get(Operation(operation), Operation(operation))] += rows
+    if +sink_rows != expected_rows:
         raise ExecutionError(
-            f"The clauses ask for {operations_text(wanted)}, and the sinks have got {operations_text(stored)}; nothing was committed",
+            f"The clauses ask for {operations_text(expected_rows)}, and the sinks have got {operations_text(sink_rows)}; nothing was committed",
             step="run",
             hint="Run the statement again; if it happens again, please report it.",
         )
 
 
 def finish_merge(run: StatementRun, analysis: RowChangeAnalysis, fragments: list[bytes]) -> None:
-    """Hand the connector the sinks' fragments."""
+    """Pass the sinks' fragments to the connector."""
     session, metadata, handle = run.transaction.session, target_metadata(run, analysis), run.transaction.merge_handle
     if handle is not None:
         run.finish("finish_merge", fragments, partial(metadata.finish_merge, session, handle, fragments))
@@ -131,11 +133,11 @@ def stored_rows(clauses: Mapping[int, Operation], rows: Mapping[int, int], parad
 
     Args:
         clauses: the operation of every clause by its number.
-        rows: how many joined rows each has taken.
-        paradigm: whether an update is a row, or a deleted and an inserted one.
+        rows: the joined rows of each clause.
+        paradigm: whether an update is one row, or a deleted and an inserted one.
 
-    >>> taken = stored_rows({0: Operation.UPDATE, 1: Operation.INSERT}, {0: 3, 1: 2}, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW)
-    >>> operations_text(taken)
+    >>> rows = stored_rows({0: Operation.UPDATE, 1: Operation.INSERT}, {0: 3, 1: 2}, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW)
+    >>> operations_text(rows)
     'D 3, I 5'
     """
     total: Counter[Operation] = Counter()
@@ -149,7 +151,7 @@ def stored_rows(clauses: Mapping[int, Operation], rows: Mapping[int, int], parad
 
 
 def operations_text(rows: Mapping[Operation, int]) -> str:
-    """Write rows per operation.
+    """Return rows per operation as text.
 
     >>> operations_text({})
     'no row'

@@ -1,4 +1,4 @@
-"""What a statement is called, and the names of what it changes."""
+"""The name of a statement, and of what it changes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WITH_TARGET: Final = (RowChangeAnalysis, InsertAnalysis, DropTableAnalysis, Res
 
 
 def kind_of(analysis: Analysis) -> str:
-    """Return the statement's first words, as reports name it.
+    """Return the statement's first words, its name in reports.
 
     >>> kind_of(DropTableAnalysis("DROP TABLE t", (), (), None))
     'DROP TABLE'
@@ -48,7 +48,7 @@ def kind_of(analysis: Analysis) -> str:
 
 
 def name_shown(analysis: Analysis) -> tuple[str, str, str]:
-    """Return the target's name as written, its full name and its catalog; empty texts where there is no target.
+    """Return the target's name as written, its full name and its catalog; empty texts without a target.
 
     >>> name_shown(DefinitionAnalysis("DROP VIEW v", (), (), "DROP VIEW", ("memory", "default", "v")))
     ('v', 'memory.default.v', 'memory')

@@ -1,4 +1,4 @@
-"""Running UPDATE and DELETE by the older flow: per split one page source that reads, and changes what it has read."""
+"""Running UPDATE and DELETE by the older flow: the page source of each split reads, and changes what it has read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.naming import kind_of
 from rowmerge_nb.engine.statements.row_change import (
     NodeRows,
-    Planned,
     act,
     action_context,
     call_facts,
@@ -52,15 +51,16 @@ from rowmerge_nb.sql.duckdb.printer import PagePrinter
 if TYPE_CHECKING:
     from rowmerge_nb.base.choices import StatementState
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
+    from rowmerge_nb.engine.statements.action import PlannedChange
     from rowmerge_nb.trace.trace import Consequence, Trace
 
 
 @dataclass(kw_only=True)
 class UpdatableRun(StatementRun):
-    """One UPDATE or DELETE on its way by the older flow.
+    """The run of an UPDATE or DELETE by the older flow.
 
     Attributes:
-        handle: what the connector's begin call gave: splits and page sources get it.
+        handle: the handle of the connector's begin call, for splits and page sources.
     """
 
     rehearsable: ClassVar[bool] = True
@@ -70,25 +70,25 @@ class UpdatableRun(StatementRun):
 
     @property
     def verb(self) -> str:
-        """What the connector's calls are named by: ``begin_update``, ``finish_delete``."""
+        """The verb of the connector's calls: ``begin_update``, ``finish_delete``."""
         return kind_of(self.analysis).lower()
 
     def work(self) -> Callable[[], None] | None:
-        """Plan, begin, and have the tasks' page sources change what they read, in the one Spark action."""
+        """Plan, begin, and run the one Spark action, in which page sources change what they read."""
         analysis = self.analysis
         planned = plan_change(self, analysis, self._facts, lambda facts: plan_updatable(analysis, facts.row_id))
         if self.options.dry_run:
             return None
         self._begin()
-        answer = act(self, lambda: self._context(planned), self._lowered)
-        # There are no sinks whose rows could be counted: what a page source has read it changes itself.
-        check_fragments(answer.account, answer.fragments)
-        return partial(self._finish, answer.fragments)
+        action = act(self, planned, lambda: self._context(planned), self._lowered)
+        # There are no sinks whose rows could be counted: page sources change what they read.
+        check_fragments(action.account, action.fragments)
+        return partial(self._finish, action.fragments)
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
     def _facts(self) -> TargetFacts:
-        """Ask the connector for the row id; there is nothing else that the planner of this flow must know."""
+        """Ask the connector for the row id, which is all that the planner of this flow needs."""
         if self.options.paradigm is not None:
             raise ConnectorError(
                 "The flow 'updatable' has no row change paradigms: page sources change what they have read",
@@ -102,34 +102,36 @@ class UpdatableRun(StatementRun):
         if not self.options.dry_run:
             require_duckdb()
         method, metadata = f"get_{self.verb}_row_id_column_handle", target_metadata(self, self.analysis)
-        row_id: ColumnHandle = self._asked(
+        row_id: ColumnHandle = self._call_about_target(
             method,
             gave=lambda column: f"{column.name} {column.type}",
-            check=lambda given: checked(metadata, method, given, ColumnHandle),
+            check=lambda answer: checked(metadata, method, answer, ColumnHandle),
         )
-        # The paradigm is not asked for, and nothing looks at it.
+        # This flow does not use the paradigm.
         return TargetFacts(row_id, RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS, None, None)
 
-    def _asked(
+    def _call_about_target(
         self,
         method: str,
-        given: str = "",
+        arguments_text: str = "",
         *,
         gave: Callable[[Any], str] = lambda _: "",
-        check: Callable[[Any], Any] = lambda given: given,
+        check: Callable[[Any], Any] = lambda answer: answer,
     ) -> Any:
-        """Make a call about the target; of a connector that has it not the way that may remain is told.
+        """Make a call about the target; if the connector does not support it, the hint names the other flow.
 
         Args:
             method: its name.
-            given: what it is called with, in a few words.
-            gave: says what came back.
-            check: checks what it gave, as part of the call.
+            arguments_text: its arguments in a few words.
+            gave: describes the answer.
+            check: checks the answer, as part of the call.
         """
         metadata = target_metadata(self, self.analysis)
         arguments = (self.transaction.session, target_handle(self.analysis), *self._updated())
         try:
-            return self.transaction.log.call(method, lambda: check(getattr(metadata, method)(*arguments)), given, gave=gave)
+            return self.transaction.log.call(
+                method, lambda: check(getattr(metadata, method)(*arguments)), arguments_text, gave=gave
+            )
         except RowMergeError as error:
             if error.code == "NOT_SUPPORTED" and error.hint is None:
                 error.hint = MERGE_FLOW
@@ -155,37 +157,37 @@ class UpdatableRun(StatementRun):
             evaluator.close()
 
     def _begin(self) -> None:
-        """Begin; from here on splits and page sources get the handle that the connector gives."""
+        """Begin; afterwards splits and page sources get the connector's new handle."""
         method, log = f"begin_{self.verb}", self.transaction.log
         self.step, log.handle = method, target_handle(self.analysis)
         self._check_program()
         self.begin_step(method)
-        told = ", ".join(column.name for columns in self._updated() for column in columns)
+        column_names = ", ".join(column.name for columns in self._updated() for column in columns)
         with self.timed(method):
-            given = self._asked(method, told)
-        self.handle = log.handle = checked(target_metadata(self, self.analysis), method, given, ConnectorTableHandle)
+            handle = self._call_about_target(method, column_names)
+        self.handle = log.handle = checked(target_metadata(self, self.analysis), method, handle, ConnectorTableHandle)
 
-    def _context(self, planned: Planned) -> LoweringContext:
+    def _context(self, planned: PlannedChange) -> LoweringContext:
         scan = target_scan(plan_of(self))
         return action_context(self, planned.settings, estimated_rows(scan), shown_columns(self.analysis, scan))
 
     @interrupts_afterwards()
     def _lowered(self, context: LoweringContext) -> Any:
-        """One row per split, beside its number the answers of subqueries; the task works on the splits that it gets."""
+        """Return one row per split, with the answers of subqueries; the task works on the splits of its rows."""
         self.begin_step("run")
         plan, scan = plan_of(self), target_scan(plan_of(self))
         if self.handle is None:
             raise ValueError("The statement has not begun")
         self.transaction.scans.make_views(self.analysis.bindings, read_views(plan))
         provider, transaction, splits, columns = self.transaction.scans.opened_splits(scan, self.handle)
-        rows, carried = self.transaction.scans.split_rows(splits)
+        rows, carried_rows = self.transaction.scans.split_rows(splits)
         task = SplitPass(
             provider=provider,
             transaction=transaction,
             session=self.transaction.session,
             table=self.handle,
-            splits=() if carried else splits,
-            carried=carried,
+            splits=() if carried_rows else splits,
+            carried=carried_rows,
             columns=tuple(columns),
             symbols=tuple(symbol.name for symbol in scan.data_outputs),
             program=self._program(),
@@ -203,11 +205,11 @@ class UpdatableRun(StatementRun):
         return [node for node in chain(plan_of(self)) if isinstance(node, QueryJoin)][::-1]
 
     def sql(self) -> Sequence[str]:
-        """Return the texts that Spark is given of the plan: the answers of subqueries; all else is computed on pages."""
+        """Return the texts that Spark executes: the answers of subqueries. Everything else is computed on pages."""
         return [answer(node.query, node.symbol.name) for node in self._queries()] if self.plan is not None else []
 
     def _program(self) -> PageProgram:
-        """Print what the plan computes on pages, in the order in which the planner looked at it: so queries get the same names."""
+        """Print what the plan computes on pages, in the order of the planner, so that queries get the same names."""
         nodes = chain(plan_of(self))
         where = next((node for node in nodes if isinstance(node, Filter)), None)
         printer = PagePrinter([field.symbol for field in self.analysis.target_fields])
@@ -221,20 +223,19 @@ class UpdatableRun(StatementRun):
         return () if checking is None else check_columns(checking.checks, {column.name: field.symbol for column, field in pairs})
 
     def _assigned(self, printer: PagePrinter) -> tuple[AssignedColumn, ...]:
-        """Print the assigned values."""
         project = next((node for node in chain(plan_of(self)) if isinstance(node, Project)), None)
         update = next((node for node in chain(plan_of(self)) if isinstance(node, UpdateRows)), None)
         if project is None or update is None:
             return ()
         # Channel 0 is the row id; the assignments follow in their order.
         names = dict(zip(update.channels, (column.name for column in update.columns), strict=False))
-        made = {names[channel]: assignment.value for channel, assignment in enumerate(project.assignments, 1)}
-        columns = {column.name: column for column in self.analysis.target.columns if column.name in made}
-        # Subqueries are numbered in the order of the table's columns, values stand in the order in which they were written.
-        printed = {name: page_expression(made[name], printer, condition=False) for name in columns}
+        assigned_values = {names[channel]: assignment.value for channel, assignment in enumerate(project.assignments, 1)}
+        columns = {column.name: column for column in self.analysis.target.columns if column.name in assigned_values}
+        # Subqueries are numbered in the order of the table's columns, values are in the order of the statement.
+        printed = {name: page_expression(assigned_values[name], printer, condition=False) for name in columns}
         return tuple(
             AssignedColumn(name, columns[name].type.arrow, printed[name], None if columns[name].nullable else _refusal(name))
-            for name in made
+            for name in assigned_values
         )
 
     def _page_queries(self) -> tuple[PageQuery, ...]:
@@ -248,7 +249,7 @@ class UpdatableRun(StatementRun):
     # -- account --------------------------------------------------------------------------------------------------
 
     def trace(self, state: StatementState) -> Trace:
-        """Return the trace as far as it is known; the pages of this flow are the same in every era."""
+        """Return the trace as far as it is known; pages of this flow are the same in every era."""
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
         return replace(trace, flow=Flow.UPDATABLE, era=str(Era.DOCUMENTS))
 
@@ -257,7 +258,7 @@ class UpdatableRun(StatementRun):
         return call_facts(self, self.verb, "page source")
 
     def _sizes(self, account: Account) -> Iterator[NodeRows]:
-        """Yield, of the nodes of the plan, the rows that went in and came out."""
+        """Yield the nodes of the plan with the rows that went in and came out."""
         for node in chain(plan_of(self)):
             if isinstance(node, Project | CheckConstraints):
                 yield node, (account.joined,), account.joined
@@ -270,5 +271,5 @@ class UpdatableRun(StatementRun):
 
 
 def _refusal(column: str) -> tuple[str, str]:
-    """Return the code and the message of a NULL for a NOT NULL column."""
+    """Return code and message for NULL in a NOT NULL column."""
     return "INVALID_ARGUMENTS", f"NULL value not allowed for NOT NULL column: {column}"

@@ -1,4 +1,4 @@
-"""Running a query: its rows come to the driver, and nothing is changed."""
+"""Running a query, whose rows come to the driver, and running plans without a join of ours."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.pages.answer import PagesRefusedError, answer
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
+from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.spark.spark_session import usual_partitions
+from rowmerge_nb.engine.statements.account import check_fragments, sum_up
+from rowmerge_nb.engine.statements.action import Action
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform, shown_zones
 from rowmerge_nb.engine.verify.committed import keeping_of
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class QueryRun(StatementRun):
-    """One query on its way."""
+    """The run of a query."""
 
     rehearsable: ClassVar[bool] = True
     analysis: QueryAnalysis
@@ -38,7 +41,7 @@ class QueryRun(StatementRun):
         fields = self.analysis.fields
         with self.timed("run"):
             with room():
-                self.plan = apply_rules(plan_query(self.analysis), self.settings)
+                self.plan = apply_rules(plan_query(self.analysis), self.services.settings)
             if self.options.dry_run:
                 return
             table = self._answer(self.plan)
@@ -51,7 +54,7 @@ class QueryRun(StatementRun):
             self.rows = pa.Table.from_arrays(columns, names=[f.name or f"_col{i}" for i, f in enumerate(fields)])
 
     def _answer(self, plan: Output) -> pa.Table | None:
-        """Return what DuckDB makes of the table's pages; None if Spark executes the query, as the plan says then."""
+        """Return DuckDB's answer from the table's pages; None if Spark executes the query, which the plan then says."""
         if plan.pages is None:
             return None
         assert isinstance(plan.source, Source)
@@ -65,14 +68,14 @@ class QueryRun(StatementRun):
 
 
 def plan_rows(run: StatementRun, plan: Output) -> pa.Table:
-    """Run a plan without a join of ours, that of a query or of an INSERT, and give what comes out of it.
+    """Run a plan without a join of ours, and return its rows.
 
     Args:
-        run: the statement's run.
+        run: the run.
         plan: its plan.
     """
     run.begin_step("start Spark")
-    spark = run.spark()
+    spark = run.services.spark()
     run.begin_step("run")
     usual = usual_partitions(spark)
     scans = run.transaction.scans
@@ -83,3 +86,19 @@ def plan_rows(run: StatementRun, plan: Output) -> pa.Table:
         scans.make_views(run.analysis.bindings, read_views(plan), view_texts(plan, run.sql()))
         rows = lower(plan, context)
     return run.collect(spark, rows, usual if is_small(plan) else usual * UNKNOWN_SIZE)
+
+
+def stored_fragments(run: StatementRun, plan: Output) -> list[bytes]:
+    """Run a plan whose tasks store rows in page sinks, and return the fragments; the run gets the account.
+
+    Raises:
+        RowMergeError: an error that ended a task, or fragments are missing.
+    """
+    fragments, records = fragments_and_records(plan_rows(run, plan))
+    run.account = sum_up(records)
+    if run.account.errors:
+        raise run.account.errors[0]
+    assert run.lowering is not None
+    run.observers.after_action(run, Action(run.lowering, run.account, fragments))
+    check_fragments(run.account, fragments)
+    return fragments

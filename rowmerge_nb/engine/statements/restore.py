@@ -1,4 +1,4 @@
-"""Running what puts back a former version of a table: one call of the connector, and the commit."""
+"""Restoring a former version of a table: one call of the connector, and the commit."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from rowmerge_nb.trace.trace import Trace
 
 @dataclass(kw_only=True)
 class RestoreRun(StatementRun):
-    """One restoring of a former version on its way, to undo a statement or because somebody has asked for it."""
+    """The run of a restore, by the user or to undo a statement."""
 
     analysis: RestoreAnalysis
 
     def work(self) -> None:
-        """Let the connector prepare it; the commit does it, if the table has not changed since."""
+        """Have the connector prepare it; the commit restores, if the table has not changed since."""
         target, version = self.analysis.target, self.analysis.version
         self.transaction.target = target
         session, metadata, handle = self.transaction.session, self.transaction.metadata(target.catalog), target.handle
@@ -29,18 +29,18 @@ class RestoreRun(StatementRun):
         dropped = self.analysis.dropped
         if dropped:
             self._check_constraints(target, dropped)
-        told = "no rows" if version is None else f"version {version.version}"
-        told += f", without {', '.join(dropped)}" if dropped else ""
-        # A connector that adds no columns need not know of any to drop.
+        arguments = "no rows" if version is None else f"version {version.version}"
+        arguments += f", without {', '.join(dropped)}" if dropped else ""
+        # A connector that adds no columns need not have the argument.
         call = partial(metadata.restore_table, session, handle, version, *([dropped] if dropped else []))
         with self.timed("run"):
-            self.change("restore_table", call, told)
+            self.change("restore_table", call, arguments)
 
     def _check_constraints(self, target: TableBinding, dropped: tuple[str, ...]) -> None:
-        """Refuse to drop a column that a CHECK constraint reads, as ALTER TABLE does: no row could be stored any more."""
-        kept = tuple(column for column in target.columns if column.name not in dropped)
+        """Refuse to drop a column that a CHECK constraint reads, as ALTER TABLE does: no row could be stored afterwards."""
+        remaining_columns = tuple(column for column in target.columns if column.name not in dropped)
         try:
-            self.read_constraints(replace(target, columns=kept), (), None)
+            self.services.read_constraints(replace(target, columns=remaining_columns), (), None)
         except RowMergeError as error:
             raise AnalysisError(
                 f"It would drop the column {join(list(dropped))} of '{target.qualified}'. {error.message}",
@@ -50,7 +50,6 @@ class RestoreRun(StatementRun):
 
     def trace(self, state: StatementState) -> Trace:
         """Return the trace, with the rows before and after."""
-        after = self.rows_after() if state is StatementState.FINISHED else None
-        return replace(
-            super().trace(state), name=self.analysis.target.name, rows_before=self.analysis.target.row_count, rows_after=after
-        )
+        after, unread = self.rows_after() if state is StatementState.FINISHED else (None, "")
+        target = self.analysis.target
+        return replace(super().trace(state), name=target.name, rows_before=target.row_count, rows_after=after, unread=unread)

@@ -1,4 +1,4 @@
-"""The rows of RETURNING: which can be told, and from the tasks' pages to one table."""
+"""The rows of RETURNING: which columns can be returned, and one table from the tasks' pages."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def returned_table(pages: Sequence[bytes], returning: Returning | None) -> pa.Table | None:
-    """Put the tasks' pages together, under the names and types that the statement gives; None without RETURNING.
+    """Return the tasks' pages as one table, with the names and types of the statement; None without RETURNING.
 
     Args:
         pages: Arrow streams; their columns are those of RETURNING by position.
-        returning: what the statement returns.
+        returning: the RETURNING clause.
     """
     if returning is None:
         return None
@@ -34,12 +34,12 @@ def returned_table(pages: Sequence[bytes], returning: Returning | None) -> pa.Ta
 
 
 def check_returned(returning: Returning | None, target: TableBinding, omitted: Collection[str]) -> None:
-    """Refuse a RETURNING that reads what the store itself puts into columns: nobody else knows it.
+    """Refuse a RETURNING that reads columns whose values the store itself sets.
 
     Args:
-        returning: what is to be given back.
+        returning: the RETURNING clause.
         target: the table.
-        omitted: the names of the columns that the store fills.
+        omitted: the names of the columns that the store sets.
 
     Raises:
         ConnectorError: NOT_SUPPORTED, with the first such column.

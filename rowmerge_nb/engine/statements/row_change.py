@@ -1,11 +1,11 @@
-"""What the runs of MERGE, UPDATE and DELETE share, whichever flow they go by: planning, the one action, and what is told of it.
+"""What the runs of MERGE, UPDATE and DELETE share in both flows: planning, the one action, and the trace.
 
-All of it is functions of a run: each kind of statement calls them in its own file, in the order in which things happen.
+All of it is functions of a run, which each kind of statement calls in the order of its steps.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from rowmerge_nb.base.choices import StatementState, TraceLevel
@@ -15,17 +15,15 @@ from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.spark.spark_session import places, usual_partitions
 from rowmerge_nb.engine.statements.account import sum_up
-from rowmerge_nb.engine.statements.reasons import term_of, with_truths
-from rowmerge_nb.engine.statements.source_answer import answered_plan
+from rowmerge_nb.engine.statements.action import Action, PlannedChange, whole_rows
+from rowmerge_nb.engine.statements.condition_terms import term_of
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
 from rowmerge_nb.engine.tasks.recorder import EVERY_ROW
 from rowmerge_nb.engine.verify.committed import CHECKED_ROWS
-from rowmerge_nb.plan.carried import mark_carried
 from rowmerge_nb.plan.extended import returned_references
 from rowmerge_nb.plan.plan_nodes import DeleteProject, Exchange, MergeProcessor
-from rowmerge_nb.plan.rules import RuleSettings, apply_rules
 from rowmerge_nb.spi.operations import Era, Operation
-from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, RowChangeAnalysis, UpdateAnalysis
+from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, UpdateAnalysis
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.trace.trace import ClauseRecord, Consequence
 
@@ -36,10 +34,11 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.plan.plan_nodes import Output, PlanNode, Symbol
     from rowmerge_nb.plan.planner import TargetFacts
+    from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.metadata import ConnectorMetadata
-    from rowmerge_nb.sql.analyzer.analysis import ClauseAnalysis, TypedExpression
-    from rowmerge_nb.trace.trace import PageSample, Term, Trace
+    from rowmerge_nb.sql.analyzer.analysis import ClauseAnalysis, RowChangeAnalysis, TypedExpression
+    from rowmerge_nb.trace.trace import Term, Trace
 
 SMALL_ROWS = 10_000
 TASK_ROWS = 500_000
@@ -47,7 +46,7 @@ SAMPLED: Final = {TraceLevel.AUTO: 10, TraceLevel.FULL: EVERY_ROW, TraceLevel.OF
 SAMPLED_SMALL = 1_000
 
 Named = tuple[tuple[str, "Symbol"], ...]
-"""Symbols, by the names that people know them by."""
+"""Symbols with their names in the statement."""
 NodeRows = tuple["PlanNode", tuple[int | None, ...], int | None]
 """A node, the rows that went in from each of its sources, and the rows that came out."""
 
@@ -55,69 +54,34 @@ NodeRows = tuple["PlanNode", tuple[int | None, ...], int | None]
 # -- planning -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A statement's plan on its way through the rules.
-
-    Args:
-        facts: what the connector has told of the target.
-        first: the plan before the rules.
-        settings: with which the rules were applied.
-    """
-
-    facts: TargetFacts
-    first: Output
-    settings: RuleSettings
-
-    def whole(self) -> Output:
-        """Return the plan as it is when all columns of the target are read."""
-        return apply_rules(self.first, _whole_rows(self.settings))
-
-
 def plan_change(
     run: StatementRun, analysis: RowChangeAnalysis, ask: Callable[[], TargetFacts], plan: Callable[[TargetFacts], Output]
-) -> Planned:
+) -> PlannedChange:
     """Ask the connector about the target, and plan the statement.
 
     Args:
-        run: the statement's run; it gets the plan.
+        run: the run, which gets the plan.
         analysis: the statement.
-        ask: asks the connector what the planner must know.
-        plan: plans, without rewriting.
+        ask: asks the connector what the planner needs.
+        plan: returns the plan before the rules.
     """
     run.transaction.target = analysis.target
     run.step = "plan"
     facts = ask()
-    settings = _whole_rows(run.settings) if run.options.trace == TraceLevel.FULL else run.settings
+    settings = run.services.settings
+    settings = whole_rows(settings) if run.options.trace == TraceLevel.FULL else settings
     run.begin_step("plan")
     with run.timed("plan"), room():
-        first = plan(facts)
-        run.plan = mark_carried(apply_rules(first, settings), _read_columns(run, analysis))
-    return Planned(facts, first, settings)
-
-
-def answer_source(run: StatementRun, analysis: RowChangeAnalysis, planned: Planned) -> Planned:
-    """Answer the source query of a statement, if DuckDB does; the form of the plan is chosen anew, by the number of its rows.
-
-    Args:
-        run: the statement's run; it gets the new plan.
-        analysis: the statement.
-        planned: its plan.
-    """
-    with_answer = answered_plan(run, planned.first, planned.settings)
-    if with_answer is None:
-        return planned
-    first, settings = with_answer
-    with room():
-        run.plan = mark_carried(apply_rules(first, settings), _read_columns(run, analysis))
-    return replace(planned, first=first, settings=settings)
+        planned = PlannedChange(plan(facts), settings, _read_columns(run, analysis), facts=facts)
+        run.plan = planned.plan()
+    return planned
 
 
 def _read_columns(run: StatementRun, analysis: RowChangeAnalysis) -> frozenset[str]:
     """Return the columns of the target that count as read though no expression below the writer reads them.
 
-    RETURNING may read new rows. In the era of the documents a connector knows the columns of all UPDATE clauses together: a column that not all
-    of them assign is written from what was read.
+    RETURNING may read new rows. In the era of the documents a connector gets the columns of all UPDATE clauses together: a column that some
+    of them do not assign is written with the value that was read.
     """
     columns, read = analysis.target.columns, set[int]()
     if analysis.returning is not None:
@@ -131,7 +95,7 @@ def _read_columns(run: StatementRun, analysis: RowChangeAnalysis) -> frozenset[s
 
 
 def plan_of(run: StatementRun) -> Output:
-    """Return a run's plan, which must be there by now."""
+    """Return a run's plan, which must exist by now."""
     if run.plan is None:
         raise ValueError("The statement has not been planned")
     return run.plan
@@ -153,23 +117,23 @@ def target_handle(analysis: RowChangeAnalysis) -> ConnectorTableHandle:
     return handle
 
 
-def checked(metadata: ConnectorMetadata, method: str, value: Any, wanted: Any) -> Any:
-    """Check what a call of the contract gave.
+def checked(metadata: ConnectorMetadata, method: str, value: Any, answer_type: Any) -> Any:
+    """Return the answer of a call of the contract, if it has the right type.
 
     Args:
-        metadata: whose method was called.
-        method: its name.
-        value: what it gave.
-        wanted: the type that the contract says, or a union of types.
+        metadata: the metadata that was called.
+        method: the method's name.
+        value: the answer.
+        answer_type: the type of the contract, or a union of types.
 
     Raises:
-        ConnectorError: GENERIC_INTERNAL_ERROR, if it is of another kind than the contract says.
+        ConnectorError: GENERIC_INTERNAL_ERROR.
     """
-    if isinstance(value, wanted):
+    if isinstance(value, answer_type):
         return value
-    kind = " or ".join("None" if k is type(None) else k.__name__ for k in get_args(wanted) or (wanted,))
+    names = " or ".join("None" if t is type(None) else t.__name__ for t in get_args(answer_type) or (answer_type,))
     raise ConnectorError(
-        f"{type(metadata).__name__}.{method} gave {type(value).__name__}; it gives a {kind}", code="GENERIC_INTERNAL_ERROR"
+        f"{type(metadata).__name__}.{method} gave {type(value).__name__}; it gives a {names}", code="GENERIC_INTERNAL_ERROR"
     )
 
 
@@ -184,18 +148,18 @@ def action_context(
     source: Named = (),
     keys: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset()),
 ) -> LoweringContext:
-    """Return what the plan is lowered with; Spark is there from here on.
+    """Return the context that the plan is lowered with; starts Spark if necessary.
 
     Args:
-        run: the statement's run.
+        run: the run.
         settings: sizes that decide what is small.
-        flowing: a measure of the rows that go through the plan, where it is known.
-        target: the symbols of the target that are shown of every row.
+        flowing: a measure of the rows that go through the plan, if it is known.
+        target: the symbols of the target whose values are shown for every row.
         source: those of the source.
-        keys: the symbols of those that tell which row of the target, and which of the source, an error is about.
+        keys: the symbols of target and source that identify a row in an error.
     """
     run.begin_step("start Spark")
-    spark = run.spark()
+    spark = run.services.spark()
     usual = usual_partitions(spark)
     small = flowing is not None and flowing <= settings.small_rows
     level, chooser = run.options.trace, run.options.chooser
@@ -216,7 +180,7 @@ def action_context(
 
 
 def _sampled(run: StatementRun, *, small: bool) -> int:
-    """Return how many rows of each clause a task keeps."""
+    """Return the number of rows of each clause that a task keeps."""
     if run.options.chooser is not None:
         return 0
     if small and run.options.trace == TraceLevel.AUTO:
@@ -224,75 +188,55 @@ def _sampled(run: StatementRun, *, small: bool) -> int:
     return max(SAMPLED[run.options.trace], CHECKED_ROWS if run.options.check else 0)
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What the one action of a statement has given.
-
-    Args:
-        context: what the plan was lowered with.
-        account: what the tasks told.
-        fragments: what the connector's finish call is to get.
-    """
-
-    context: LoweringContext
-    account: Account
-    fragments: list[bytes]
-
-
-def act(run: StatementRun, context: Callable[[], LoweringContext], lowered: Callable[[LoweringContext], Any]) -> Answer:
+def act(
+    run: StatementRun,
+    planned: PlannedChange,
+    context: Callable[[], LoweringContext],
+    lowered: Callable[[LoweringContext], Any],
+) -> Action:
     """Run the one action of a statement.
 
     Args:
-        run: the statement's run; it gets the account.
-        context: gives what the plan is lowered with.
-        lowered: gives the plan as a DataFrame.
+        run: the run, which gets the account.
+        planned: its plan.
+        context: returns the context that the plan is lowered with.
+        lowered: returns the plan as a DataFrame.
 
     Raises:
-        RowMergeError: what ended a task; nothing that a sink did counts then.
+        RowMergeError: an error that ended a task; what sinks have done does not count then.
     """
     run.step = "run"
     with run.timed("run"):
-        made = run.lowering = context()
-        table = run.collect(made.spark, lowered(made), made.partitions)
+        lowering = run.lowering = context()
+        table = run.collect(lowering.spark, lowered(lowering), lowering.partitions)
         fragments, records = fragments_and_records(table)
-    run.account = sum_up(records, made.writers)
-    run.shown = made.target, made.source
+    run.account = sum_up(records, lowering.writers)
     if run.account.errors:
         raise run.account.errors[0]
-    run.account.pages = _with_reasons(run, run.account.pages)
-    return Answer(made, run.account, fragments)
+    action = Action(lowering, run.account, fragments, planned)
+    run.observers.after_action(run, action)
+    return action
 
 
-def _with_reasons(run: StatementRun, pages: PageSample | None) -> PageSample | None:
-    """Add what the rows' conditions came to. That is an explanation: should it fail, the statement goes on without."""
-    if pages is None or not isinstance(run.analysis, RowChangeAnalysis):
-        return pages
-    try:
-        with room():
-            return with_truths(pages, run.analysis, *run.shown)
-    except Exception:  # noqa: BLE001
-        return pages
-
-
-# -- what is told ---------------------------------------------------------------------------------------------------------
+# -- the trace ------------------------------------------------------------------------------------------------------------
 
 
 def call_facts(run: StatementRun, verb: str, worker: str) -> list[Consequence]:
-    """Return which calls of the contract had been made when a statement failed.
+    """Return the calls of the contract that had been made when a statement failed.
 
     Args:
-        run: the statement's run.
-        verb: what the calls are named by: ``begin_merge``, ``finish_merge``.
-        worker: what tasks have of it: a sink, or a page source.
+        run: the run.
+        verb: the verb of the calls: ``begin_merge``, ``finish_merge``.
+        worker: the object of a task: a sink, or a page source.
     """
-    begun = any(call.method == f"begin_{verb}" and call.error is None for call in run.transaction.log.calls)
-    facts = [Consequence(f"was {'' if begun else 'not '}called", f"begin_{verb}")]
-    if begun:
+    has_begun = any(call.method == f"begin_{verb}" and call.error is None for call in run.transaction.log.calls)
+    facts = [Consequence(f"was {'' if has_begun else 'not '}called", f"begin_{verb}")]
+    if has_begun:
         created = run.account.writers if run.account is not None else ()
         aborted = sum(1 for writer in created if writer.state == "aborted")
         count = plural(len(created), worker)
-        made = f"{count} had been created, {aborted} of them aborted" if created else f"no {worker} was created"
-        facts.append(Consequence(made))
+        creation = f"{count} had been created, {aborted} of them aborted" if created else f"no {worker} was created"
+        facts.append(Consequence(creation))
         outcomes = {call.method: call.error for call in run.transaction.log.calls}
         for method in (f"finish_{verb}", "commit"):
             if method not in outcomes:
@@ -305,33 +249,31 @@ def call_facts(run: StatementRun, verb: str, worker: str) -> list[Consequence]:
 def row_change_trace(
     run: StatementRun, analysis: RowChangeAnalysis, trace: Trace, sizes: Callable[[Account], Iterable[NodeRows]]
 ) -> Trace:
-    """Add to what all statements tell what those that change rows have beside it.
+    """Return a trace with what statements that change rows add to it.
 
     Args:
-        run: the statement's run.
+        run: the run.
         analysis: the statement.
-        trace: what all statements tell.
-        sizes: gives the rows of the nodes below the processor.
+        trace: the trace of all statements.
+        sizes: yields the rows of the nodes below the processor.
     """
-    done, account = trace.state == StatementState.FINISHED, run.account
-    told = account if account is not None and (done or account.has_counts) else None
+    is_finished, account = trace.state == StatementState.FINISHED, run.account
+    counts = account if account is not None and (is_finished or account.has_counts) else None
     before = run.rows_before(analysis.target.row_count)
     return replace(
         trace,
         name=analysis.target.name,
-        rows=_rows(plan_of(run), account, sizes(account)) if account is not None and done else {},
-        clauses=tuple(counted(_clause(clause, analysis, *run.shown), told) for clause in analysis.clauses),
+        rows=_rows(plan_of(run), account, sizes(account)) if account is not None and is_finished else {},
+        clauses=tuple(counted(_clause(clause, analysis, *run.shown), counts) for clause in analysis.clauses),
         on=_term(analysis.on, *run.shown) if isinstance(analysis, MergeAnalysis) else None,
-        joined=told.joined if told else None,
-        matched=told.matched if told else None,
-        unmatched=told.joined - told.matched - told.alone if told else None,
+        joined=counts.joined if counts else None,
+        matched=counts.matched if counts else None,
+        unmatched=counts.joined - counts.matched - counts.alone if counts else None,
         rows_before=before,
         rows_after=before if trace.state == StatementState.FAILED else trace.rows_after,
         pages=account.pages if account else None,
-        asked=account.asked if account else None,
-        untouched=account.untouched if account else None,
         stored=account.stored if account else (),
-        multiple_matches=told.patterns if told else None,
+        multiple_matches=counts.patterns if counts else None,
     )
 
 
@@ -357,37 +299,32 @@ def _clause(clause: ClauseAnalysis, analysis: RowChangeAnalysis, target: Named, 
     )
 
 
-def counted(clause: ClauseRecord, told: Account | None) -> ClauseRecord:
-    """Return a clause with the joined rows that it took, where the tasks have told of them."""
-    return clause if told is None else replace(clause, rows=told.clause_rows.get(clause.number, 0))
+def counted(clause: ClauseRecord, account: Account | None) -> ClauseRecord:
+    """Return a clause with its joined rows, if the tasks have counted them."""
+    return clause if account is None else replace(clause, rows=account.clause_rows.get(clause.number, 0))
 
 
 def _rows(plan: Output, account: Account, sizes: Iterable[NodeRows]) -> Mapping[str, tuple[tuple[int | None, ...], int | None]]:
-    """Return the rows on the edges of the plan, as far as the pages and the connector tell them."""
+    """Return the rows on the edges of the plan, as far as pages and the connector show them."""
     output, finish = plan, plan.source
     writer = finish.sources[0]
-    stored = sum(sum(record.rows.values()) for record in account.writers)
+    stored_rows = sum(sum(record.rows.values()) for record in account.writers)
     fragments = sum(record.fragments for record in account.writers)
     rows: dict[str, tuple[tuple[int | None, ...], int | None]] = {
         output.id: ((account.counted,), account.counted),
         finish.id: ((fragments,), account.counted),
-        writer.id: ((stored,), fragments),
+        writer.id: ((stored_rows,), fragments),
     }
     node = writer.sources[0]
     while type(node) in {Exchange, MergeProcessor, DeleteProject}:
-        rows[node.id] = ((stored if isinstance(node, Exchange) else account.joined,), stored)
+        rows[node.id] = ((stored_rows if isinstance(node, Exchange) else account.joined,), stored_rows)
         node = node.sources[0]
     rows.update({node.id: (going_in, going_out) for node, going_in, going_out in sizes})
     return rows
 
 
-def _whole_rows(settings: RuleSettings) -> RuleSettings:
-    """Return the settings with which all columns of the target are read, because old rows are shown whole."""
-    return replace(settings, off=settings.off | {"prune_target_columns", "prune_updatable_scan"})
-
-
 def _partitions(usual: int, rows: int | None) -> int:
-    """Return the number of partitions that joined rows are sent to: a task holds the rows of one, to find duplicates among them.
+    """Return the number of partitions of the joined rows. A task holds one partition, to find duplicates in it.
 
     >>> _partitions(2, 1_000_000), _partitions(2, 40_000_000), _partitions(2, None)
     (2, 80, 8)
@@ -396,5 +333,5 @@ def _partitions(usual: int, rows: int | None) -> int:
 
 
 def _writers(partitions: int, rows: int | None) -> int:
-    """Return the number of writers behind an exchange: no more than the work is worth, two at least so that rows part."""
+    """Return the number of writers behind an exchange: at least two, and no more than the rows need."""
     return partitions if rows is None else max(2, min(partitions, rows // SMALL_ROWS + 1))

@@ -3,50 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
 from rowmerge_nb.engine.pages.answer import PagesRefusedError, stream_answer
+from rowmerge_nb.engine.statements.action import Planned
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.plan.plan_nodes import AnsweredQuery, Source
 from rowmerge_nb.plan.rules import ANSWER_SOURCE, chain, rewritten
 from rowmerge_nb.plan.source_answer import answered_query
+from rowmerge_nb.sql.tree.depth import room
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.plan.plan_nodes import Output, PlanNode
-    from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
 
+PlannedT = TypeVar("PlannedT", bound=Planned)
 
-def answered_plan(run: StatementRun, first: Output, settings: RuleSettings) -> tuple[Output, RuleSettings] | None:
-    """Answer the source query of a statement, if its plan has one that DuckDB answers.
 
-    Tables are read as the statement reads them: in its transaction, by the handles that it has resolved.
+def answer_source(run: StatementRun, planned: PlannedT) -> PlannedT:
+    """Answer the source query if the plan leaves it to DuckDB, and plan again with the number of its rows.
+
+    Tables are read as the statement reads them: in its transaction, by the handles that it has resolved. If DuckDB refuses, Spark answers the
+    query.
 
     Args:
-        run: the statement's run; its plan says whether DuckDB answers the query.
-        first: the plan before the rules.
-        settings: with which the rules were applied.
+        run: the run, which gets the new plan.
+        planned: its plan.
 
     Returns:
-        The plan before the rules with the answer in it, and the settings; if DuckDB has refused, the query is left to Spark. None if there is
-        nothing to answer.
+        The plan with the answer; the same plan without such a query.
 
     Raises:
         ExecutionError: the table cannot be read; with the connector's code.
-        StatementInterrupted: an interrupt came, or the statement was cancelled.
+        StatementInterrupted: an interrupt came, or the statement was canceled.
     """
     node = answered_node(run.plan)
     if node is None:
-        return None
+        return planned
     run.step = "run"
     run.begin_step("run")
     answer = answered_query(node.query)
     scans, paged = run.transaction.scans, answer.paged
+    settings = planned.settings
     try:
         with run.timed("source"):
             rows = stream_answer(
@@ -56,13 +59,18 @@ def answered_plan(run: StatementRun, first: Output, settings: RuleSettings) -> t
                 lambda pages: scans.store_frame(answer.table, _conformed(pages, answer.table)),
             )
     except PagesRefusedError as refusal:
-        source = replace(node.query, refusal=str(refusal))
-        return _with_source(first, source), replace(settings, off=settings.off | {ANSWER_SOURCE})
-    return _with_source(first, answered_query(node.query, rows)), settings
+        source: PlanNode = replace(node.query, refusal=str(refusal))
+        settings = replace(settings, off=settings.off | {ANSWER_SOURCE})
+    else:
+        source = answered_query(node.query, rows)
+    with_answer = replace(planned, first=_with_source(planned.first, source), settings=settings)
+    with room():
+        run.plan = with_answer.plan()
+    return with_answer
 
 
 def answered_node(plan: Output | None) -> AnsweredQuery | None:
-    """Return the query of a plan that DuckDB answers, if there is one."""
+    """Return the query of a plan that DuckDB answers; None without one."""
     nodes = [] if plan is None else chain(plan)
     return next((node for node in nodes if isinstance(node, AnsweredQuery)), None)
 

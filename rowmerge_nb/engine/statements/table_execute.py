@@ -1,4 +1,4 @@
-"""Running ALTER TABLE EXECUTE: a call of the connector, or rows that are read and written anew in tasks."""
+"""Running ALTER TABLE EXECUTE: a call of the connector, or rows that tasks read and rewrite."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import pyarrow as pa
 
 from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.engine.spark.job import fragments_and_records
-from rowmerge_nb.engine.statements.account import check_fragments, sum_up
-from rowmerge_nb.engine.statements.query import plan_rows
+from rowmerge_nb.engine.statements.query import stored_fragments
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.plan.planner import plan_insert
 from rowmerge_nb.plan.rules import apply_rules
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class TableExecuteRun(StatementRun):
-    """One ALTER TABLE EXECUTE on its way."""
+    """The run of an ALTER TABLE EXECUTE."""
 
     analysis: TableExecuteAnalysis
     outcome: ProcedureOutcome | None = None
@@ -62,7 +60,7 @@ class TableExecuteRun(StatementRun):
             return self._rewritten(metadata, execute)
 
     def trace(self, state: StatementState) -> Trace:
-        """Return the trace, with what the procedure says that it has done."""
+        """Return the trace, with the outcome that the procedure reports."""
         outcome = self.outcome if state is StatementState.FINISHED else None
         if outcome is None:
             return super().trace(state)
@@ -74,7 +72,7 @@ class TableExecuteRun(StatementRun):
         return replace(trace, notices=(*trace.notices, *self.notice_records(*map(Notice, outcome.notices))))
 
     def _rewritten(self, metadata: ConnectorMetadata, execute: ConnectorTableExecuteHandle) -> Callable[[], None] | None:
-        """Read rows and write them anew, up to the finish call; give what makes that."""
+        """Rewrite rows up to the finish call, and return the function that makes it."""
         analysis, target = self.analysis, self.analysis.target
         session, log = self.transaction.session, self.transaction.log
         execution = log.call("begin_table_execute", lambda: metadata.begin_table_execute(session, execute))
@@ -88,12 +86,8 @@ class TableExecuteRun(StatementRun):
         partitions = execution.writers if layout is None else None
         plan = plan_insert(target, analysis.tree, analysis.text, (source,), layout, partitions=partitions)
         # Spark makes the files, as many as the connector asks for.
-        self.plan = apply_rules(plan, replace(self.settings, off=frozenset({*self.settings.off, "insert_on_pages"})))
-        fragments, records = fragments_and_records(plan_rows(self, self.plan))
-        self.account = sum_up(records)
-        if self.account.errors:
-            raise self.account.errors[0]
-        check_fragments(self.account, fragments)
+        self.plan = apply_rules(plan, replace(self.services.settings, off=self.services.settings.off | {"insert_on_pages"}))
+        fragments = stored_fragments(self, self.plan)
         return partial(
             self.finish,
             "finish_table_execute",

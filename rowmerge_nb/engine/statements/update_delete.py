@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, ClassVar
 from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.engine.spark.page_lowering import TOLD_COLUMNS
 from rowmerge_nb.engine.statements.account import Account, check_fragments
-from rowmerge_nb.engine.statements.asked import explain_rows
 from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
 from rowmerge_nb.engine.statements.returning import returned_table
 from rowmerge_nb.engine.statements.row_change import (
     Named,
     NodeRows,
-    Planned,
     act,
     action_context,
     call_facts,
@@ -25,7 +23,6 @@ from rowmerge_nb.engine.statements.row_change import (
     row_change_trace,
 )
 from rowmerge_nb.engine.statements.statement import StatementRun
-from rowmerge_nb.engine.statements.untouched import note_untouched
 from rowmerge_nb.plan.plan_nodes import CheckConstraints, Filter, Project, TableScan
 from rowmerge_nb.plan.rules import chain, estimated_rows
 from rowmerge_nb.plan.update_delete_plans import plan_delete, plan_update
@@ -35,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
+    from rowmerge_nb.engine.statements.action import PlannedChange
     from rowmerge_nb.plan.plan_nodes import Output
     from rowmerge_nb.plan.planner import TargetFacts
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
@@ -43,27 +41,26 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class UpdateDeleteRun(StatementRun):
-    """One UPDATE or DELETE on its way."""
+    """The run of an UPDATE or DELETE."""
 
     rehearsable: ClassVar[bool] = True
     changes_rows: ClassVar[bool] = True
     analysis: UpdateAnalysis | DeleteAnalysis
 
     def work(self) -> Callable[[], None] | None:
-        """Plan, begin, run the one Spark action, and check what it told."""
+        """Plan, begin, run the one Spark action, and check its account."""
         analysis, planned = self.analysis, self.planned()
         if self.options.dry_run:
             return None
         begin_merge(self, analysis)
-        answer = act(self, lambda: self.context(planned), partial(lowered, self))
-        check_fragments(answer.account, answer.fragments)
-        check_stored(analysis, answer.account, planned.facts.paradigm)
-        note_untouched(self, planned, answer)
-        explain_rows(self, planned, answer)
-        self.rows = returned_table(answer.account.returned, analysis.returning)
-        return partial(finish_merge, self, analysis, answer.fragments)
+        action = act(self, planned, lambda: self.context(planned), partial(lowered, self))
+        check_fragments(action.account, action.fragments)
+        check_stored(analysis, action.account, planned.facts.paradigm)
+        self.observers.after_checks(self, action)
+        self.rows = returned_table(action.account.returned, analysis.returning)
+        return partial(finish_merge, self, analysis, action.fragments)
 
-    def planned(self) -> Planned:
+    def planned(self) -> PlannedChange:
         """Ask the connector about the target, and plan the statement."""
         return plan_change(self, self.analysis, partial(ask_target, self, self.analysis), self._plan)
 
@@ -72,25 +69,25 @@ class UpdateDeleteRun(StatementRun):
             return plan_update(self.analysis, facts, era=self.options.era)
         return plan_delete(self.analysis, facts, era=self.options.era)
 
-    def context(self, planned: Planned) -> LoweringContext:
-        """Return what the plan is lowered with."""
+    def context(self, planned: PlannedChange) -> LoweringContext:
+        """Return the context that the plan is lowered with."""
         scan = target_scan(plan_of(self))
-        shown = shown_columns(self.analysis, scan)
-        keys = (keys_of(self.analysis.target, shown), frozenset[str]())
-        return action_context(self, planned.settings, estimated_rows(scan), shown, keys=keys)
+        columns = shown_columns(self.analysis, scan)
+        keys = (keys_of(self.analysis.target, columns), frozenset[str]())
+        return action_context(self, planned.settings, estimated_rows(scan), columns, keys=keys)
 
     def trace(self, state: StatementState) -> Trace:
         """Return the trace as far as it is known."""
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
-        done = state is StatementState.FINISHED
-        return replace(trace, returned=self.rows.num_rows if self.rows is not None and done else None)
+        is_returned = self.rows is not None and state is StatementState.FINISHED
+        return replace(trace, returned=self.rows.num_rows if self.rows is not None and is_returned else None)
 
     def facts(self) -> list[Consequence]:
         """Return which calls of the contract had been made."""
         return call_facts(self, "merge", "sink")
 
     def _sizes(self, account: Account) -> Iterator[NodeRows]:
-        """Yield, of the nodes below the processor, the rows that went in and came out."""
+        """Yield the nodes below the processor with the rows that went in and came out."""
         scan = target_scan(plan_of(self))
         rows = scan.table.row_count
         for node in chain(plan_of(self)):
@@ -102,19 +99,19 @@ class UpdateDeleteRun(StatementRun):
 
 
 def target_scan(plan: Output) -> TableScan:
-    """Return the node that reads the target; its rows say how large the statement is."""
+    """Return the node that reads the target, whose rows are the size of the statement."""
     return next(node for node in chain(plan) if isinstance(node, TableScan))
 
 
-def keys_of(target: TableBinding, shown: Named) -> frozenset[str]:
+def keys_of(target: TableBinding, columns: Named) -> frozenset[str]:
     """Return the symbols of the columns that identify a row in an error: the primary key, or the first columns that are read."""
     properties = {} if target.metadata is None else target.metadata.properties
-    key = {name for name, _ in shown} & {str(name) for name in properties.get("primary_key") or ()}
-    return frozenset(symbol.name for name, symbol in ([pair for pair in shown if pair[0] in key] or shown[:TOLD_COLUMNS]))
+    key = {name for name, _ in columns} & {str(name) for name in properties.get("primary_key") or ()}
+    return frozenset(symbol.name for name, symbol in ([pair for pair in columns if pair[0] in key] or columns[:TOLD_COLUMNS]))
 
 
 def shown_columns(analysis: UpdateAnalysis | DeleteAnalysis, scan: TableScan) -> Named:
-    """Return the target's columns that are read, and so can be shown of every row."""
+    """Return the target's columns that are read, whose values can be shown for every row."""
     read = {symbol.name: symbol for symbol in scan.outputs}
     pairs = zip(analysis.target.columns, analysis.target_fields, strict=True)
     return tuple((column.name, read[field.symbol]) for column, field in pairs if field.symbol in read)

@@ -184,12 +184,12 @@ class Checking:
 
     def _on_top(self) -> Checking:
         """Return the check on the base version of the commit, if others have committed since the statement read the table."""
-        if not self.run.overtaken or self.before is None:
+        if not self.run.versions.is_overtaken or self.before is None:
             return self
         if not self.inserted:
             return replace(self, problem="others have changed the table between its read and its commit")
         try:
-            rows = self.read(self.run.version_before, self.most)
+            rows = self.read(self.run.versions.before, self.most)
         except Exception as error:  # noqa: BLE001 - the change is there, whatever a reader meets
             return replace(self, problem=f"the rows of before could not be read: {_text(error)}")
         if rows is None:

@@ -23,8 +23,8 @@ from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rowmerge_nb.engine.reruns.rerun import Again
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.engine.statements.again import Again
     from rowmerge_nb.trace.trace import Trace
     from rowmerge_nb.trace.what_if_answers import Variants
 

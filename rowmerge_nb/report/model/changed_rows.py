@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample, StoredSample, Trace
 
 MOST_UNTOUCHED: Final = 30
-"""The limit of untouched rows in a trace, see `rowmerge_nb.engine.statements.untouched.MOST_ROWS`."""
+"""The limit of untouched rows in a trace, see `rowmerge_nb.engine.observers.untouched_rows.MOST_ROWS`."""
 MOST_LEFT: Final = 15
 """Tables with up to this many rows are shown whole."""
 _SIGNS: Final = {"U": "~", "D": "\N{MINUS SIGN}", "I": "+"}

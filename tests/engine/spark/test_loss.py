@@ -206,5 +206,5 @@ def test_statements_go_on_when_java_was_killed_and_when_its_folder_was_removed()
 def test_what_is_computed_before_a_statement_is_read_asks_for_a_session_that_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, calls = Engine(), list[str]()
     monkeypatch.setattr(engine._session, "renew", lambda: calls.append("renew"))
-    with engine._runner._known(engine.options):
+    with engine._runner.session.tables_before_parsing(engine.options):
         assert calls == ["renew"]

@@ -104,7 +104,7 @@ class World:
 
     def state(self) -> object:
         """Return all that statements can change."""
-        runner, catalogs = self.engine._runner, self.engine._catalogs
+        memory, catalogs = self.engine._runner.session, self.engine._catalogs
         transaction = catalogs.transaction(self.engine.options)
         try:
             session, metadata = transaction.session, transaction.metadata("own")
@@ -117,7 +117,7 @@ class World:
             schemas = sorted(metadata.list_schemas(session))
         finally:
             transaction.rollback()
-        in_engine = (catalogs.default, dict(catalogs.settings), dict(runner.prepared), runner.transactions.current is not None)
+        in_engine = (catalogs.default, dict(catalogs.settings), dict(memory.prepared), memory.transactions.current is not None)
         return str((views, tables, schemas, in_engine, self.shelf.books))
 
 
@@ -274,7 +274,7 @@ def test_what_a_procedure_has_done_is_not_known_where_it_raises_an_error_of_its_
 @pytest.mark.parametrize("what", ["undo", "restore"])
 def test_an_interrupt_of_what_takes_back_is_reported_truthfully(what: str) -> None:
     def run(world: World) -> object:
-        before = world.engine._runner.changes.last(None)
+        before = world.engine._runner.session.undo_log.last(None)
         assert before is not None
         version = before.before
         assert version is not None

@@ -1,7 +1,7 @@
-"""The record of a statement: the pages that its tasks kept, and the rows that its target had, read once more before anything is finished.
+"""The record of a statement: the pages that its tasks kept, and the rows of its target, read again before the finish call.
 
-Where the option ``record`` asks for it all pages are kept that have room; else those of a writer, or of a split, in which a call of the
-connector failed, so that the call can be made again.
+With the option ``record`` all pages are kept that have room. Otherwise only the pages of a writer, or of a split, in which a call of the
+connector failed, so that the call can be repeated.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.choices import Flow
-from rowmerge_nb.base.errors import ExecutionError, RowMergeError, error_text
+from rowmerge_nb.base.errors import ExecutionError, RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.engine.result import Recording
+from rowmerge_nb.engine.spark.interrupts import to_its_end
 from rowmerge_nb.engine.statements.naming import kind_of
+from rowmerge_nb.engine.statements.run_observer import RunObserver
 from rowmerge_nb.engine.tasks.handed import pages_of
 from rowmerge_nb.engine.tasks.identity import row_keys
+from rowmerge_nb.engine.tasks.task_faults import unwatched
 from rowmerge_nb.plan.older_flow import UpdateRows
 from rowmerge_nb.plan.plan_nodes import DeleteProject, MergeProcessor, TableScan
 from rowmerge_nb.plan.rules import chain
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.engine.tasks.scan import ScanPass
@@ -44,30 +48,53 @@ IN_TASKS: Final = frozenset(
 )
 """Calls of the contract that tasks make."""
 READING: Final = frozenset({"create_page_source", "get_next_page"})
-"""Those by which tasks read."""
+"""Calls of the contract by which tasks read."""
 SCANNED_ROWS: Final = 200_000
-"""So many rows of the target are looked through for those that the pages speak of, if nobody has asked for a record."""
+"""The number of target rows that are searched for rows of the pages, without the option ``record``."""
 
 
-def recording_of(run: StatementRun, error: RowMergeError | None = None) -> Recording:
-    """Return the record of a statement, or why there is none; it is saved where that was asked for.
+class StatementRecorder(RunObserver):
+    """Makes the record, and adds it to the result. A failure ends no statement; with ``record`` a notice has the reason."""
 
-    It is beside the matter: should it fail, the statement ends as it would have without it, and says so where a record was asked for.
+    def __init__(self) -> None:
+        self._recording: Recording | None = None
+
+    def before_finish(self, run: StatementRun) -> None:
+        """Make the record that was requested."""
+        if run.options.record:
+            self._make(run)
+
+    def on_failure(self, run: StatementRun, error: RowMergeError, origin: int | None) -> None:
+        """Record the failed call: before the rollback, the rows of the target are read as the statement has seen them."""
+        if not isinstance(error, StatementInterrupted):
+            to_its_end(lambda: self._make(run, error))
+
+    def add_to_result(self, result: Result) -> None:
+        """Set the result's record."""
+        result.recording = self._recording
+
+    def _make(self, run: StatementRun, error: RowMergeError | None = None) -> None:
+        with unwatched():
+            self._recording = _recording_of(run, self._recording, error)
+
+
+def _recording_of(run: StatementRun, earlier: Recording | None, error: RowMergeError | None) -> Recording:
+    """Return the record of a statement, or why there is none; it is saved if that was requested.
 
     Args:
-        run: the statement's run, before its finish call is made, or its transaction is rolled back.
-        error: what ended it.
+        run: the run, before its finish call, or before its rollback.
+        earlier: the record that was made before the finish call.
+        error: the error that ended it.
     """
     try:
-        known = run.recording.record if run.recording is not None else None
         record = (
             _record_of(run, error)
-            if known is None
-            else replace(known, calls=run.calls(), failure=_failed_call(run.account, error))
+            if earlier is None or earlier.record is None
+            else replace(earlier.record, calls=run.calls(), failure=_failed_call(run.account, error))
         )
         if record is not None and isinstance(run.options.record, str):
             record.save(run.options.record)
-    except Exception as failure:  # noqa: BLE001 - it is told below
+    except Exception as failure:  # noqa: BLE001 - the notice below has it
         missing = failure.message if isinstance(failure, RowMergeError) else error_text(failure)
         if run.options.record:
             run.transaction.notices.append(Notice(f"There is no record: {missing}"))
@@ -78,16 +105,16 @@ def recording_of(run: StatementRun, error: RowMergeError | None = None) -> Recor
 
 
 def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
-    """Return the record; None of a statement that hands no rows to a connector, and where no pages were kept."""
+    """Return the record; None for a statement that hands no rows to a connector, and if no pages were kept."""
     analysis, target = run.analysis, run.transaction.target
-    known = isinstance(analysis, RowChangeAnalysis | InsertAnalysis | CreateTableAnalysis)
-    if not known or target is None or target.handle is None or target.metadata is None or run.plan is None:
+    is_recorded = isinstance(analysis, RowChangeAnalysis | InsertAnalysis | CreateTableAnalysis)
+    if not is_recorded or target is None or target.handle is None or target.metadata is None or run.plan is None:
         return None
-    failed = _failed_call(run.account, error)
-    if not run.options.keeping.always and (failed is None or failed.method not in IN_TASKS):
+    failure = _failed_call(run.account, error)
+    if not run.options.keeping.always and (failure is None or failure.method not in IN_TASKS):
         return None
-    begun: ConnectorTableHandle | None = getattr(run, "handle", None)
-    flow = Flow.MERGE if begun is None else Flow.UPDATABLE
+    begun_handle: ConnectorTableHandle | None = getattr(run, "handle", None)
+    flow = Flow.MERGE if begun_handle is None else Flow.UPDATABLE
     scan = next((node for node in chain(run.plan) if isinstance(node, TableScan) and node.row_id is not None), None)
     row_id = scan.row_id_columns[0] if scan is not None else None
     scans = run.transaction.scans.observations
@@ -98,7 +125,7 @@ def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
         statement=analysis.text,
         kind=kind_of(analysis),
         name=target.name,
-        connector=run.connector,
+        connector=run.services.connector,
         paradigm=run.paradigm,
         columns=tuple(RecordedColumn(column.name, str(column.type), column.nullable) for column in target.columns),
         row_id=None if row_id is None else RecordedColumn(row_id.name, str(row_id.type)),
@@ -113,21 +140,21 @@ def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
         left_out=left_out,
         every=run.options.keeping.every,
         calls=run.calls(),
-        failure=failed,
+        failure=failure,
     )
-    # They cannot be read, which is what the record is about; or reading them would open page sources that take rows back, which nobody asked for.
-    if (failed is not None and failed.method in READING) or (begun is not None and not run.options.keeping.always):
+    # Reading has failed already; or it would open page sources that change rows, without the option record.
+    if (failure is not None and failure.method in READING) or (begun_handle is not None and not run.options.keeping.always):
         return record
-    return _with_rows(run, record, scans.whole_target(target, row_id, begun))
+    return _with_rows(run, record, scans.whole_target(target, row_id, begun_handle))
 
 
 def _failed_call(account: Account | None, error: RowMergeError | None) -> RecordedFailure | None:
-    """Return the call of the connector that ended the statement, where one did."""
+    """Return the call of the connector that ended the statement; None if another error did."""
     if error is None:
         return None
-    failed = account.failed if account is not None else None
-    for call in account.calls if account is not None and failed is not None else ():
-        if call.error is not None and call.number == failed:
+    partition = account.failed if account is not None else None
+    for call in account.calls if account is not None and partition is not None else ():
+        if call.error is not None and call.number == partition:
             return RecordedFailure(call.method, call.number, call.error)
     step = error.step if isinstance(error, ExecutionError) else ""
     from_connector = step in IN_TASKS or step.startswith("finish_") or step == "commit"
@@ -135,7 +162,7 @@ def _failed_call(account: Account | None, error: RowMergeError | None) -> Record
 
 
 def _pages(account: Account | None, most_bytes: int) -> tuple[tuple[HandedPage, ...], dict[int, int]]:
-    """Return the pages of all writers, and how many of each are not among them; what has no room any more is left out."""
+    """Return the pages of all writers as far as there is room, and the number of missing pages by writer."""
     pages: list[HandedPage] = []
     left_out: dict[int, int] = {}
     size = 0
@@ -153,7 +180,7 @@ def _pages(account: Account | None, most_bytes: int) -> tuple[tuple[HandedPage, 
 
 
 def _updated(run: StatementRun, update: UpdateRows | None) -> dict[int, tuple[str, ...]]:
-    """Return the columns that clauses update; of the older flow in the order in which they stand in a page."""
+    """Return the columns that clauses update; in the older flow in the order of the page."""
     analysis = run.analysis
     if update is not None:
         assigned = sorted(zip(update.channels, (column.name for column in update.columns), strict=False))
@@ -169,42 +196,42 @@ def _updated(run: StatementRun, update: UpdateRows | None) -> dict[int, tuple[st
 
 
 def _with_rows(run: StatementRun, record: Record, task: ScanPass) -> Record:
-    """Add the rows that the target has: all of a small table, of a larger one those that the pages speak of, as far as there is room."""
-    room, asked = run.options.keeping.most_bytes, run.options.keeping.always
-    named = _named_rows(record)
-    kept: list[pa.RecordBatch] = []
+    """Add the target's rows: all rows of a small table, of a larger one those that the pages name, as far as there is room."""
+    room, is_requested = run.options.keeping.most_bytes, run.options.keeping.always
+    row_ids = _row_ids(record)
+    kept_pages: list[pa.RecordBatch] = []
     size = count = 0
     for page in task.read(range(len(task.splits))):
         rows = pa.RecordBatch.from_arrays(page.columns[:-1], schema=record.schema)
         count += rows.num_rows
         if size + rows.nbytes > room:
-            # Those that the pages speak of are needed, however many others have been kept.
-            rows = rows.filter(pa.array(np.isin(row_keys([row_ids_of(rows)], rows.num_rows), named)))
+            # The rows that the pages name are needed, however many others were kept.
+            rows = rows.filter(pa.array(np.isin(row_keys([row_ids_of(rows)], rows.num_rows), row_ids)))
         if rows.num_rows and size + rows.nbytes <= 2 * room:
-            kept.append(rows)
+            kept_pages.append(rows)
             size += rows.nbytes
-        if not asked and count >= SCANNED_ROWS:
+        if not is_requested and count >= SCANNED_ROWS:
             break
-    rows = pa.concat_batches(kept) if kept else pa.RecordBatch.from_pylist([], schema=record.schema)
+    rows = pa.concat_batches(kept_pages) if kept_pages else pa.RecordBatch.from_pylist([], schema=record.schema)
     return replace(record, rows=rows, row_count=count, splits=len(task.splits))
 
 
-def _named_rows(record: Record) -> npt.NDArray[np.int64]:
-    """Return the keys of the row ids that the pages speak of."""
+def _row_ids(record: Record) -> npt.NDArray[np.int64]:
+    """Return the keys of the row ids in the pages."""
     if record.row_id is None:
         return np.zeros(0, np.int64)
-    at = 0 if record.flow is Flow.UPDATABLE else record.layout.after.row_id
-    ids = [page.page.column(at).drop_null() for page in record.pages]
+    channel = 0 if record.flow is Flow.UPDATABLE else record.layout.after.row_id
+    ids = [page.page.column(channel).drop_null() for page in record.pages]
     return np.concatenate([np.zeros(0, np.int64), *(row_keys([array], len(array)) for array in ids)])
 
 
 def _plain(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is plain data; a tuple stands for every kind of list."""
-    kept = {}
+    """Return the properties that are plain data, with tuples for lists."""
+    plain = {}
     for name, value in properties.items():
         if isinstance(value, list | tuple):
             value = tuple(value)  # noqa: PLW2901 - as a file gives it back
         flat = value if isinstance(value, tuple) else (value,)
         if all(one is None or type(one) in {str, int, float, bool} for one in flat):
-            kept[name] = value
-    return kept
+            plain[name] = value
+    return plain

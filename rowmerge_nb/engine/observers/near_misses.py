@@ -1,11 +1,12 @@
-"""Why rows of a MERGE have no partner: their keys are read as the statement reads them, before it is finished, and the nearest ones looked for.
+"""The nearest keys of MERGE rows without a partner, searched before the statement finishes.
 
-Of a small statement the trace's rows are those of the source, and the target is read once more; of a large one, where the option ``near`` asks
-for it, both. That is an explanation: should it fail, the statement goes on, and says so where it was asked.
+For a small statement the trace has the source rows and only the target is read again. For a large one, with the option ``near``, both are.
+A search that fails does not end the statement; with ``near`` the trace has the reason.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,6 +20,7 @@ from rowmerge_nb.engine.near.search import SideRows, near_keys
 from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
+from rowmerge_nb.engine.statements.run_observer import RunObserver
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.plan.plan_nodes import AnsweredQuery, Project, Symbol, TableScan
@@ -33,40 +35,59 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.engine.near.on import On
-    from rowmerge_nb.engine.statements.merge import MergeRun
-    from rowmerge_nb.engine.statements.row_change import Answer, Named
-    from rowmerge_nb.trace.trace import PageSample
+    from rowmerge_nb.engine.statements.action import Action
+    from rowmerge_nb.engine.statements.row_change import Named
+    from rowmerge_nb.engine.statements.statement import StatementRun
+    from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
+    from rowmerge_nb.trace.trace import PageSample, Trace
 
 NOTHING_NEAR: Final = (
     "No source row without a partner has a key that a target row has written otherwise, or with one letter more, less or changed. "
     "With near=True, or --near, it is also looked for keys of which one column has another value."
 )
 DUCKDB_INTERRUPTED: Final = "Query interrupted"
-"""What DuckDB makes of an interrupt that comes while it works: a plain RuntimeError of this text."""
+"""The text of the plain RuntimeError that DuckDB raises for an interrupt."""
 
 
-def near_of(run: MergeRun, answer: Answer) -> NearKeys | None:
-    """Look for the nearest keys of the rows that have no partner.
+class NearMisses(RunObserver):
+    """Adds the nearest keys to the trace of a MERGE.
 
     Args:
-        run: the statement's run; nothing of it is finished yet.
-        answer: what its one action has given.
+        analysis: the statement.
+    """
 
-    Returns:
-        What was found; None where nobody asked, or every row of the source has a partner.
+    def __init__(self, analysis: MergeAnalysis) -> None:
+        self._analysis = analysis
+        self._near: NearKeys | None = None
+
+    def after_checks(self, run: StatementRun, action: Action) -> None:
+        """Search the nearest keys.
+
+        Raises:
+            StatementInterrupted: the user has stopped the search; nothing was changed.
+        """
+        self._near = near_of(run, self._analysis, action)
+
+    def add_to_trace(self, trace: Trace) -> Trace:
+        """Return the trace with the nearest keys."""
+        return replace(trace, near=self._near)
+
+
+def near_of(run: StatementRun, analysis: MergeAnalysis, action: Action) -> NearKeys | None:
+    """Search the nearest keys of the rows without a partner; None if every source row has one, and for large statements without ``near``.
 
     Raises:
-        StatementInterrupted: the user has stopped it; nothing was changed.
+        StatementInterrupted: the user has stopped the search; nothing was changed.
     """
-    asked, pages = run.options.near, answer.account.pages
-    known = answer.context.witness and run.plan is not None and is_small(run.plan) and pages is not None and pages.complete
-    if not asked and not (known and pages is not None and _has_unmatched(pages)):
+    is_requested, pages = run.options.near, action.account.pages
+    is_complete = action.context.witness and run.plan is not None and is_small(run.plan) and pages is not None and pages.complete
+    if not is_requested and not (is_complete and pages is not None and _has_unmatched(pages)):
         return None
-    if asked:
+    if is_requested:
         run.begin_step("near")
     try:
         with run.timed("near"), room():
-            return _looked_for(run, answer, pages if known else None)
+            return _search(run, analysis, action, pages if is_complete else None)
     except UnreadableError as error:
         return NearKeys(problem=f"{error}.")
     except StatementInterrupted:
@@ -74,21 +95,21 @@ def near_of(run: MergeRun, answer: Answer) -> NearKeys | None:
     except Exception as error:
         if isinstance(error, RuntimeError) and str(error) == DUCKDB_INTERRUPTED:
             raise StatementInterrupted("The statement was interrupted while keys were compared", step="near") from error
-        said = error.message if isinstance(error, RowMergeError) else error_text(error)
-        return NearKeys(problem=f"The keys could not be compared: {said}.")
+        reason = error.message if isinstance(error, RowMergeError) else error_text(error)
+        return NearKeys(problem=f"The keys could not be compared: {reason}.")
 
 
-def _looked_for(run: MergeRun, answer: Answer, pages: PageSample | None) -> NearKeys:
-    on = on_of(run.analysis)
+def _search(run: StatementRun, analysis: MergeAnalysis, action: Action, pages: PageSample | None) -> NearKeys:
+    on = on_of(analysis)
     if not on.keys:
-        msg = "ON demands of no key of the target that it equals one of the source, so no key is nearer than another"
+        message = "ON demands of no key of the target that it equals one of the source, so no key is nearer than another"
         if on.uncompared:
-            msg = f"ON compares keys of type {on.uncompared}, of which the nearest are not looked for"
-        raise UnreadableError(msg)
-    most = run.options.near or run.settings.small_rows
-    source = _source_of(pages, on, run.shown[1]) if pages is not None else _read_source(run, answer, on, most)
-    target = _read_target(run, on, most)
-    # Most statements insert rows that are near to nothing, and are not to wait until that is searched.
+            message = f"ON compares keys of type {on.uncompared}, of which the nearest are not looked for"
+        raise UnreadableError(message)
+    most = run.options.near or run.services.settings.small_rows
+    source = _source_of(pages, on, run.shown[1]) if pages is not None else _read_source(run, analysis, action, on, most)
+    target = _read_target(run, analysis, on, most)
+    # Most statements insert rows that are near to nothing; they do not wait for a search.
     if not run.options.near and not may_be_near(on, source, target):
         return NearKeys(on.terms, problem=NOTHING_NEAR)
     return near_keys(on, source, target)
@@ -104,25 +125,27 @@ def _has_unmatched(pages: PageSample) -> bool:
 # -- the source -----------------------------------------------------------------------------------------------------------
 
 
-def _source_of(pages: PageSample, on: On, shown: Named) -> SideRows:
-    """Return the source's rows, each once, from those that were joined."""
+def _source_of(pages: PageSample, on: On, source: Named) -> SideRows:
+    """Return each source row once, from the joined rows."""
     assert pages.witness is not None
     sides = {name: pages.witness.column(name) for name in ("source_row", "source", "target")}
-    there = np.flatnonzero(sides["source"].is_valid().to_numpy(zero_copy_only=False))
-    numbers = sides["source_row"].take(pa.array(there))
-    numbered = numbers.null_count == 0
-    first = np.unique(numbers.to_numpy(), return_index=True)[1] if numbered and len(there) else np.arange(len(there))
-    rows = pa.array(there[first])
-    matched = sides["target"].is_valid().to_numpy(zero_copy_only=False)[there[first]]
-    columns = dict(zip((symbol.name for _, symbol in shown), sides["source"].take(rows).flatten(), strict=True))
-    names = {symbol.name: name for name, symbol in shown if symbol.name in on.symbols}
+    with_source = np.flatnonzero(sides["source"].is_valid().to_numpy(zero_copy_only=False))
+    numbers = sides["source_row"].take(pa.array(with_source))
+    is_numbered = numbers.null_count == 0
+    first = (
+        np.unique(numbers.to_numpy(), return_index=True)[1] if is_numbered and len(with_source) else np.arange(len(with_source))
+    )
+    rows = pa.array(with_source[first])
+    matched = sides["target"].is_valid().to_numpy(zero_copy_only=False)[with_source[first]]
+    columns = dict(zip((symbol.name for _, symbol in source), sides["source"].take(rows).flatten(), strict=True))
+    names = {symbol.name: name for name, symbol in source if symbol.name in on.symbols}
     page = pa.RecordBatch.from_arrays([columns[symbol] for symbol in names], names=list(names))
-    return SideRows(page, names, numbers.take(pa.array(first)) if numbered else None, matched)
+    return SideRows(page, names, numbers.take(pa.array(first)) if is_numbered else None, matched)
 
 
-def _read_source(run: MergeRun, answer: Answer, on: On, most: int) -> SideRows:
-    """Read the columns of the source that ON speaks of; what Spark alone can read it reads once more."""
-    source = run.analysis.source
+def _read_source(run: StatementRun, analysis: MergeAnalysis, action: Action, on: On, most: int) -> SideRows:
+    """Read the columns of the source that ON reads: a table here, everything else by Spark."""
+    source = analysis.source
     names = {field.symbol: field.name or field.symbol for field in source.fields if field.symbol in on.symbols}
     symbols = [Symbol(field.symbol, field.type) for field in source.fields if field.symbol in names]
     join = join_of(run.plan) if run.plan is not None else None
@@ -141,8 +164,8 @@ def _read_source(run: MergeRun, answer: Answer, on: On, most: int) -> SideRows:
         )
         return SideRows(rows, names, numbers)
     with interrupts_afterwards():
-        frame = lower(join.right, answer.context).select(*(backquoted(symbol.name) for symbol in symbols)).limit(most + 1)
-    table = run.collect(answer.context.spark, frame, answer.context.partitions)
+        frame = lower(join.right, action.context).select(*(backquoted(symbol.name) for symbol in symbols)).limit(most + 1)
+    table = run.collect(action.context.spark, frame, action.context.partitions)
     if table.num_rows > most:
         raise _too_many(run, "source", most)
     arrays = [conform(_whole(column), symbol.type.arrow) for column, symbol in zip(table.columns, symbols, strict=True)]
@@ -152,9 +175,8 @@ def _read_source(run: MergeRun, answer: Answer, on: On, most: int) -> SideRows:
 # -- the target -----------------------------------------------------------------------------------------------------------
 
 
-def _read_target(run: MergeRun, on: On, most: int) -> SideRows:
-    """Read the columns of the target that ON speaks of, of all rows, as the statement has found them."""
-    analysis = run.analysis
+def _read_target(run: StatementRun, analysis: MergeAnalysis, on: On, most: int) -> SideRows:
+    """Read the columns of the target that ON reads, for all rows, in the statement's transaction."""
     pairs = [pair for pair in zip(analysis.target.columns, analysis.target_fields, strict=True) if pair[1].symbol in on.symbols]
     node = TableScan(
         id="near",
@@ -166,8 +188,8 @@ def _read_target(run: MergeRun, on: On, most: int) -> SideRows:
     return SideRows(rows, {field.symbol: column.name for column, field in pairs})
 
 
-def _scanned(run: MergeRun, node: TableScan, most: int, side: str) -> tuple[pa.RecordBatch, pa.Array]:
-    """Read a table here, up to so many rows; give its columns, and the rows' numbers."""
+def _scanned(run: StatementRun, node: TableScan, most: int, side: str) -> tuple[pa.RecordBatch, pa.Array]:
+    """Read a table of at most ``most`` rows in this process; return its columns and the rows' numbers."""
     task = run.transaction.scans.observations.page_scan(node)
     assert task is not None
     if side == "source" and not task.is_repeatable:
@@ -187,11 +209,11 @@ def _scanned(run: MergeRun, node: TableScan, most: int, side: str) -> tuple[pa.R
     return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays)), numbers
 
 
-def _too_many(run: MergeRun, side: str, most: int) -> UnreadableError:
+def _too_many(run: StatementRun, side: str, most: int) -> UnreadableError:
     more = f" near={2 * most} looks at twice as many." if run.options.near else ""
     return UnreadableError(f"The {side} has more than {most:,} rows, and so many are looked at.{more}".removesuffix("."))
 
 
 def _whole(column: Any) -> pa.Array:
-    found: Sequence[pa.Array] = column.chunks
-    return found[0] if len(found) == 1 else pa.concat_arrays(found) if found else pa.array([], column.type)
+    chunks: Sequence[pa.Array] = column.chunks
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.array([], column.type)

@@ -1,11 +1,12 @@
-"""Why a row went the way it did: what its conditions and their parts came to, computed once more of the values that the trace has of it.
+"""The reasons for the path of a row: its conditions and their parts, recomputed from the values in the trace.
 
-The conditions are those that the tasks were asked, and what computes them is what tasks ask. Where it comes to something else than what
-the engine has done with the row, nothing is told of that condition.
+The conditions are those of the tasks, computed as tasks do. If the answer contradicts what the engine did with the row, the condition is not
+explained.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
@@ -17,76 +18,79 @@ import pyarrow.compute as pc
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.engine.spark.page_lowering import page_expression
+from rowmerge_nb.engine.statements.run_observer import RunObserver
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, UpdateAnalysis
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
-from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, children, has_subquery, is_deterministic, references, walk
+from rowmerge_nb.sql.tree.depth import room
+from rowmerge_nb.sql.typed.expressions import has_subquery, is_deterministic, walk
 from rowmerge_nb.trace.journeys import NO_CLAUSE, ON, Answer, Join, case_numbers, join_of_clause, joins_of
-from rowmerge_nb.trace.trace import Term
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
+    from rowmerge_nb.engine.statements.action import Action
     from rowmerge_nb.engine.statements.row_change import Named
+    from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.sql.analyzer.analysis import ConditionTerm, RowChangeAnalysis
-    from rowmerge_nb.sql.typed.expressions import Typed
-    from rowmerge_nb.trace.trace import PageSample
+    from rowmerge_nb.trace.trace import PageSample, Trace
 
     Mask = npt.NDArray[np.bool_]
 
 ATTEMPTS: Final = 64
-"""So often a part of a condition is computed at most where it cannot be computed for some rows."""
-_STRICT: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "arithmetic"})
+"""The attempts to compute a part of a condition that fails for some rows."""
 MOST_NODES: Final = 400
-"""Nothing is told of a condition with more: to look at it would take longer than the statement."""
+"""Larger conditions are not explained: that would take longer than the statement."""
 
 
-def term_of(term: ConditionTerm, target: Named, source: Named) -> Term:
-    """Return a condition as a trace keeps it.
+class RowReasons(RunObserver):
+    """Adds the answers of the conditions to the rows of the trace. An explanation that fails adds nothing.
 
     Args:
-        term: the condition.
-        target: the target's columns, by the names that the witness has them under.
-        source: those of the source.
+        analysis: the statement.
     """
-    names = {symbol.name: (side, name) for side, columns in (("target", target), ("source", source)) for name, symbol in columns}
-    parts = tuple(term_of(part, target, source) for part in term.terms)
-    read = () if parts else tuple(sorted(names[symbol] for symbol in references(term.tree) if symbol in names))
-    return Term(term.text, term.operator, parts, read, strict=not parts and _is_strict(term.tree))
 
+    def __init__(self, analysis: RowChangeAnalysis) -> None:
+        self._analysis = analysis
+        self._truths: pa.RecordBatch | None = None
 
-def _is_strict(tree: Typed) -> bool:
-    """Return whether a NULL in any column makes it NULL, and nothing else does."""
-    if isinstance(tree, Column):
-        return True
-    if isinstance(tree, Constant):
-        return tree.value is not None
-    strict = isinstance(tree, Apply) and (tree.name in _STRICT or (tree.name == "cast" and tree.detail != "try"))
-    return strict and all(map(_is_strict, children(tree)))
+    def after_action(self, run: StatementRun, action: Action) -> None:
+        """Compute the conditions."""
+        pages = action.account.pages
+        if pages is None:
+            return
+        with suppress(Exception), room():
+            self._truths = with_truths(pages, self._analysis, *run.shown).truths
+
+    def add_to_trace(self, trace: Trace) -> Trace:
+        """Return the trace with the answers."""
+        if trace.pages is None or self._truths is None:
+            return trace
+        return replace(trace, pages=replace(trace.pages, truths=self._truths))
 
 
 def with_truths(pages: PageSample, analysis: RowChangeAnalysis, target: Named, source: Named) -> PageSample:
-    """Add to sampled rows what their conditions came to.
+    """Return sampled rows with the answers of their conditions.
 
     Args:
         pages: the rows.
         analysis: the statement.
-        target: the target's columns, by the names that the witness has them under.
-        source: those of the source.
+        target: the target's columns, by their names in the witness.
+        source: the source's columns.
     """
     if pages.witness is None or not pages.before.num_rows:
         return pages
-    asked = dict(_conditions(pages, analysis))
-    computed = _computed(_values(pages, target, source), asked)
+    conditions = dict(_conditions(pages, analysis))
+    computed = _computed(_values(pages, target, source), conditions)
     truths = {name: _agreeing(letters, pages, name, analysis) for name, letters in computed.items()}
     return replace(pages, truths=pa.RecordBatch.from_pydict(truths, pa.schema([(name, pa.string()) for name in truths])))
 
 
 def _conditions(pages: PageSample, analysis: RowChangeAnalysis) -> Iterator[tuple[str, tuple[ConditionTerm, Mask]]]:
-    """Yield the conditions, and of which rows each was asked."""
+    """Yield the conditions, each with the rows that reached it."""
     if isinstance(analysis, UpdateAnalysis | DeleteAnalysis):
         if analysis.where is not None and analysis.where.condition is not None:
             yield "0", (analysis.where.condition, np.ones(pages.before.num_rows, np.bool_))
@@ -112,13 +116,13 @@ def _values(pages: PageSample, target: Named, source: Named) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=names)
 
 
-def _computed(page: pa.RecordBatch, asked: Mapping[str, tuple[ConditionTerm, Mask]]) -> dict[str, pa.Array]:
-    """Compute all parts of all conditions, each for the rows of which it was asked, together or, if one fails, one by one."""
-    reached = {f"$reached_{name}": pa.array(rows) for name, (_, rows) in asked.items()}
+def _computed(page: pa.RecordBatch, conditions: Mapping[str, tuple[ConditionTerm, Mask]]) -> dict[str, pa.Array]:
+    """Compute all parts of all conditions for the rows that reached them; one by one if the whole fails."""
+    reached = {f"$reached_{name}": pa.array(rows) for name, (_, rows) in conditions.items()}
     whole = pa.RecordBatch.from_arrays([*page.columns, *reached.values()], names=[*page.schema.names, *reached])
-    programs = {name: [_program(part, f"$reached_{name}") for part in term.walk()] for name, (term, _) in asked.items()}
-    known = [program for program in chain.from_iterable(programs.values()) if program is not None]
-    letters = dict(zip(map(id, known), _letters(PageEvaluator(PageProgram()), known, whole), strict=True))
+    programs = {name: [_program(part, f"$reached_{name}") for part in term.walk()] for name, (term, _) in conditions.items()}
+    printable = [program for program in chain.from_iterable(programs.values()) if program is not None]
+    letters = dict(zip(map(id, printable), _letters(PageEvaluator(PageProgram()), printable, whole), strict=True))
     not_known = pa.repeat(str(Answer.NOT_KNOWN), page.num_rows)
     return {
         name: pc.if_else(
@@ -131,7 +135,7 @@ def _computed(page: pa.RecordBatch, asked: Mapping[str, tuple[ConditionTerm, Mas
 
 
 def _program(term: ConditionTerm, reached: str) -> AssignedColumn | None:
-    """Print a part of a condition for pages; None where pages cannot be asked for it, or would answer otherwise each time."""
+    """Print a part of a condition for pages; None if pages cannot compute it, or its value changes from call to call."""
     if (
         has_subquery(term.tree)
         or not is_deterministic(term.tree)
@@ -152,7 +156,7 @@ def _program(term: ConditionTerm, reached: str) -> AssignedColumn | None:
 
 
 def _letters(evaluator: PageEvaluator, programs: Sequence[AssignedColumn], page: pa.RecordBatch) -> list[pa.Array]:
-    """Compute parts of conditions for all rows; where one fails, part by part, and of the part that fails by halves."""
+    """Compute parts of conditions for all rows; after a failure part by part, and the failing part by halves."""
     try:
         return [_answers(array) for array in evaluator.values_of(programs, page)]
     except RowMergeError:
@@ -164,8 +168,8 @@ def _answers(truths: pa.Array) -> pa.Array:
 
 
 def _one_by_one(evaluator: PageEvaluator, program: AssignedColumn, page: pa.RecordBatch) -> pa.Array:
-    """Compute a part of a condition for all rows, of which it fails for some; what would take too many attempts is not known."""
-    found: dict[int, pa.Array] = {}
+    """Compute a part of a condition that fails for some rows; rows that take too many attempts stay unknown."""
+    answers: dict[int, pa.Array] = {}
     waiting = [(0, page.num_rows)]
     for _ in range(ATTEMPTS):
         if not waiting:
@@ -173,18 +177,18 @@ def _one_by_one(evaluator: PageEvaluator, program: AssignedColumn, page: pa.Reco
         start, rows = waiting.pop()
         try:
             [truths] = evaluator.values_of([program], page.slice(start, rows))
-            found[start] = _answers(truths)
+            answers[start] = _answers(truths)
         except RowMergeError:
             if rows == 1:
-                found[start] = pa.array([str(Answer.FAILED)])
+                answers[start] = pa.array([str(Answer.FAILED)])
             else:
                 waiting += [(start + rows // 2, rows - rows // 2), (start, rows // 2)]
-    found |= {start: pa.repeat(str(Answer.NOT_KNOWN), rows) for start, rows in waiting}
-    return pa.concat_arrays([found[start] for start in sorted(found)])
+    answers |= {start: pa.repeat(str(Answer.NOT_KNOWN), rows) for start, rows in waiting}
+    return pa.concat_arrays([answers[start] for start in sorted(answers)])
 
 
 def _agreeing(letters: pa.Array, pages: PageSample, name: str, analysis: RowChangeAnalysis) -> pa.Array:
-    """Take back what does not go with what was done to the row: a matched row's ON is true, a clause that fired too, one that was passed is not."""
+    """Discard answers that contradict the row's path: ON of a matched row and a clause that fired are true, a clause that was passed is not."""
     fired = np.ones(len(letters), np.bool_)
     if name != ON and isinstance(analysis, MergeAnalysis):
         fired = case_numbers(pages) == int(name)

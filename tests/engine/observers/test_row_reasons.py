@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError, load_trace, save_trace
-from rowmerge_nb.engine.statements import reasons
+from rowmerge_nb.engine.observers import row_reasons as reasons
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.trace.journeys import Fate, Journey, journeys_of
 
@@ -227,7 +227,7 @@ def test_an_explanation_that_fails_is_no_failure_of_the_statement(engine: Engine
     def fails(*_: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr("rowmerge_nb.engine.statements.row_change.with_truths", fails)
+    monkeypatch.setattr("rowmerge_nb.engine.observers.row_reasons.with_truths", fails)
     result = engine.run(MERGE)
     assert result.count == 2
     assert told(result.why(0)[0])[0] == ("not true", [])

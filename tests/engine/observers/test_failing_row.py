@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
-from rowmerge_nb.engine.statements import failing_row
+from rowmerge_nb.engine.observers import failing_row
 from rowmerge_nb.plan.rules import RuleSettings
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

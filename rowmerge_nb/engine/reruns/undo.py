@@ -1,4 +1,4 @@
-"""``undo`` and ``restore``: a table gets the rows of a former version, by a commit of its own."""
+"""Undo and restore: a commit of its own returns a table to the rows of a former version."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.catalog.name_resolution import StatementTables
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
+    from rowmerge_nb.engine.observers.undo_log import Change, UndoLog
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.engine.statements.runner import StatementRunner
-    from rowmerge_nb.engine.statements.undo_log import Change, Changes
+    from rowmerge_nb.engine.runner import StatementRunner
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, SchemaTableName
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata
     from rowmerge_nb.spi.types import Type
@@ -29,41 +29,43 @@ _VERSION: Final = "the number of a version, the name of a tag or a branch, or a 
 
 
 def restore(runner: StatementRunner, table: str, version: int | str | dt.date) -> Result:
-    """Put back a version of a table; see `rowmerge_nb.engine.engine.Engine.restore`."""
-    checked(table, "table", lambda given: isinstance(given, str) and bool(given), _NAME)
-    checked(version, "version", lambda given: isinstance(given, int | str | dt.date) and not isinstance(given, bool), _VERSION)
-    temporal = isinstance(version, dt.date)
-    wanted = ConnectorTableVersion(version, PointerType.TEMPORAL if temporal else PointerType.TARGET_ID)
-    if temporal and wanted.instant() >= dt.datetime.now(dt.UTC):
+    """Restore a version of a table; see `rowmerge_nb.engine.engine.Engine.restore`."""
+    checked(table, "table", lambda value: isinstance(value, str) and bool(value), _NAME)
+    checked(version, "version", lambda value: isinstance(value, int | str | dt.date) and not isinstance(value, bool), _VERSION)
+    is_temporal = isinstance(version, dt.date)
+    requested_version = ConnectorTableVersion(version, PointerType.TEMPORAL if is_temporal else PointerType.TARGET_ID)
+    if is_temporal and requested_version.instant() >= dt.datetime.now(dt.UTC):
         raise ConnectorError(
             f"The moment {version} is not in the past",
             code="INVALID_ARGUMENTS",
             hint="Give one at which the table had the rows that are wanted.",
         )
-    text = f"RESTORE {table} {wanted}"
+    text = f"RESTORE {table} {requested_version}"
 
     def restoration(_: StatementTransaction, tables: StatementTables) -> RestoreAnalysis:
-        return RestoreAnalysis(text, (), (), "RESTORE", _found(tables, table), wanted)
+        return RestoreAnalysis(text, (), (), "RESTORE", _existing_table(tables, table), requested_version)
 
     return runner.restore(text, restoration, table.split("."))
 
 
 def undo(runner: StatementRunner, table: str | None) -> Result:
     """Take back the last change of a table; see `rowmerge_nb.engine.engine.Engine.undo`."""
-    checked(table, "table", lambda given: given is None or (isinstance(given, str) and bool(given)), _NAME)
+    checked(table, "table", lambda value: value is None or (isinstance(value, str) and bool(value)), _NAME)
     text = f"UNDO {table or ''}".strip()
 
     def restoration(transaction: StatementTransaction, tables: StatementTables) -> RestoreAnalysis:
-        change = _latest(runner.changes, _last_change(runner.changes, tables, table), transaction, tables)
-        target = _unchanged(change, transaction, tables)
-        told = Notice(f"Taken back: {change.words}: {change.text}")
-        return RestoreAnalysis(text, (), (told,), "UNDO", target, change.before, change.added)
+        change = _change_of_current_version(
+            runner.session.undo_log, _last_change(runner.session.undo_log, tables, table), transaction, tables
+        )
+        target = _unchanged_table(change, transaction, tables)
+        notice = Notice(f"Taken back: {change.words}: {change.text}")
+        return RestoreAnalysis(text, (), (notice,), "UNDO", target, change.before, change.added)
 
     return runner.restore(text, restoration)
 
 
-def _found(tables: StatementTables, name: str) -> TableBinding:
-    """Look a table up that must be there."""
+def _existing_table(tables: StatementTables, name: str) -> TableBinding:
+    """Return a table that must exist."""
     parts = name.split(".")
     if len(parts) > _MOST_PARTS:
         raise ConnectorError(
@@ -75,18 +77,17 @@ def _found(tables: StatementTables, name: str) -> TableBinding:
         raise AnalysisError(
             f"'{name}' is a view, which has no rows of its own", code="NOT_SUPPORTED", hint="Name the table that it reads."
         )
-    found = tables.resolve(parts)
-    if found is None:
+    binding = tables.resolve(parts)
+    if binding is None:
         qualified = ".".join(tables.qualify(parts))
         raise AnalysisError(
             f"Table '{qualified}' does not exist", code="TABLE_NOT_FOUND", hint=did_you_mean(parts[-1], tables.names())
         )
-    return found
+    return binding
 
 
-def _last_change(changes: Changes, tables: StatementTables, name: str | None) -> Change:
-    """Return the change that is to be taken back."""
-    table = None if name is None else _found(tables, name)
+def _last_change(changes: UndoLog, tables: StatementTables, name: str | None) -> Change:
+    table = None if name is None else _existing_table(tables, name)
     change = changes.last(None if table is None else table.name)
     if change is None:
         what = "changed no rows" if table is None else f"not changed the rows of '{table.qualified}'"
@@ -96,16 +97,18 @@ def _last_change(changes: Changes, tables: StatementTables, name: str | None) ->
             hint="engine.restore(table, version) puts back any version that a store keeps.",
         )
     if not change.keeps:
-        shown = ".".join(change.table)
+        table_name = ".".join(change.table)
         raise ConnectorError(
-            f"The last change of '{shown}' was the {change.words}, and connector '{change.connector}' keeps no former versions",
+            f"The last change of '{table_name}' was the {change.words}, and connector '{change.connector}' keeps no former versions",
             hint="Take it back by a statement of its own.",
         )
     return change
 
 
-def _latest(changes: Changes, change: Change, transaction: StatementTransaction, tables: StatementTables) -> Change:
-    """Return the change that has made the table's present version, where this engine has made it; else the one that was noted last."""
+def _change_of_current_version(
+    changes: UndoLog, change: Change, transaction: StatementTransaction, tables: StatementTables
+) -> Change:
+    """Return the change that made the table's current version, if this engine made it; otherwise the last one in the log."""
     target = tables.resolve(change.table)
     if target is None or target.handle is None or not change.keeps:
         return change
@@ -113,32 +116,32 @@ def _latest(changes: Changes, change: Change, transaction: StatementTransaction,
     return changes.that_made(change.table, now) or change
 
 
-def _unchanged(change: Change, transaction: StatementTransaction, tables: StatementTables) -> TableBinding:
-    """Return the table of a change, if it is as that has left it."""
+def _unchanged_table(change: Change, transaction: StatementTransaction, tables: StatementTables) -> TableBinding:
+    """Return the table of a change, if nothing has changed it since."""
     target = tables.resolve(change.table)
     if target is None or target.handle is None or target.metadata is None:
         _conflict(change, "the table was dropped")
     metadata, session = transaction.metadata(target.catalog), transaction.session
-    now = metadata.get_table_version(session, target.handle)
-    kept = change.before is not None and _is_kept(metadata, session, target.metadata.name, change.before)
-    if now != change.after:
-        made = None if change.after is None else change.after.version
-        there = "it has no version now" if now is None else f"version {now.version} is there now"
-        _conflict(change, f"that made version {made}, and {there}", kept=kept)
+    current_version = metadata.get_table_version(session, target.handle)
+    is_kept = change.before is not None and _is_kept(metadata, session, target.metadata.name, change.before)
+    if current_version != change.after:
+        made_version = None if change.after is None else change.after.version
+        current = "it has no version now" if current_version is None else f"version {current_version.version} is there now"
+        _conflict(change, f"that made version {made_version}, and {current}", is_kept=is_kept)
     if _shape(target.columns) != _shape(change.columns) or not _has_same_columns(change, target.handle, metadata, session):
-        _conflict(change, "its columns were altered", kept=kept)
+        _conflict(change, "its columns were altered", is_kept=is_kept)
     return target
 
 
 def _shape(columns: Sequence[ColumnMetadata]) -> list[tuple[str, Type, bool]]:
-    """Return what makes columns those of a change; comments may come and go."""
+    """Return the columns without comments, which may change."""
     return [(column.name, column.type, column.nullable) for column in columns]
 
 
 def _has_same_columns(
     change: Change, handle: ConnectorTableHandle, metadata: ConnectorMetadata, session: ConnectorSession
 ) -> bool:
-    """Return whether a table's columns are the very same: one that was dropped and added again has its name and type only."""
+    """Return whether a table has the same columns as before: a column that was dropped and added again is another one."""
     if change.handle is None:
         return True
     return tuple(metadata.get_column_handles(session, change.handle)) == tuple(metadata.get_column_handles(session, handle))
@@ -152,10 +155,12 @@ def _is_kept(
     return False
 
 
-def _conflict(change: Change, why: str, *, kept: bool = False) -> NoReturn:
-    """Refuse to take back a change on which others have built."""
-    shown = ".".join(change.table)
+def _conflict(change: Change, why: str, *, is_kept: bool = False) -> NoReturn:
+    """Refuse to take back a change that others have built on."""
+    table_name = ".".join(change.table)
     hint = "Nothing was taken back."
-    if kept and change.before is not None:
-        hint += f" engine.restore({shown!r}, {change.before.version!r}) would put back the rows from before it, and lose what came since."
-    raise ConnectorError(f"Table '{shown}' was changed since the {change.words}: {why}", code="TRANSACTION_CONFLICT", hint=hint)
+    if is_kept and change.before is not None:
+        hint += f" engine.restore({table_name!r}, {change.before.version!r}) would put back the rows from before it, and lose what came since."
+    raise ConnectorError(
+        f"Table '{table_name}' was changed since the {change.words}: {why}", code="TRANSACTION_CONFLICT", hint=hint
+    )

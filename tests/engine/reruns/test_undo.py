@@ -382,14 +382,14 @@ def test_of_a_long_statement_the_begin_is_told(engine: Engine) -> None:
 
 
 def test_only_so_many_changes_are_remembered(engine: Engine) -> None:
-    from rowmerge_nb.engine.statements.undo_log import MOST
+    from rowmerge_nb.engine.observers.undo_log import MOST
 
     engine.register("t", pa.table({"id": [0]}))
-    changes = engine._runner.changes
+    changes = engine._runner.session.undo_log
     engine.run("INSERT INTO t VALUES 1")
-    changes._made = changes._made * MOST
+    changes._changes = changes._changes * MOST
     engine.run("INSERT INTO t VALUES 2")
-    assert len(changes._made) == MOST
+    assert len(changes._changes) == MOST
 
 
 def test_the_default_engine_has_both(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

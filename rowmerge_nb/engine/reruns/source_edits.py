@@ -1,4 +1,4 @@
-"""Cells of a MERGE's source that are to have other values, for a trial: the source itself stays as it is."""
+"""Edited cells of a MERGE's source, for a trial: the source itself is unchanged."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ SOURCES: Final = "$sources"
 FORM: Final = "{row: {column: value}}, rows counted from 0 as result.journeys has them"
 
 Edits = Mapping[int, Mapping[str, Any]]
-"""Per number of a source row the values that columns are to have."""
+"""New values by source row and column."""
 
 
 def checked_edits(edits: object) -> Edits:
-    """Return cells that are of the form that they must have; numbers of rows may be texts, as JSON has them.
+    """Return edits that have the right form; row numbers may be texts, as in JSON.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS.
@@ -49,31 +49,31 @@ def checked_edits(edits: object) -> Edits:
     >>> checked_edits({"3": {"price": 2}})
     {3: {'price': 2}}
     """
-    given: Any = checked(edits, "source", Mapping, FORM)
-    found: dict[int, Mapping[str, Any]] = {}
-    for row, values in given.items():
+    mapping: Any = checked(edits, "source", Mapping, FORM)
+    checked_rows: dict[int, Mapping[str, Any]] = {}
+    for row, values in mapping.items():
         number = int(row) if isinstance(row, str) and row.isascii() and row.isdecimal() else row
         checked(number, "source row", lambda one: type(one) is int and one >= 0, "the number of a row in the source, from 0")
         checked(values, f"source[{number}]", Mapping, "{column: value}")
         for column in values:
             checked(column, f"source[{number}], the column", str, "a column's name")
-        found[number] = values
-    return found
+        checked_rows[number] = values
+    return checked_rows
 
 
 @dataclass(frozen=True)
 class Source:
-    """The source of a MERGE, as far as its cells can have other values: VALUES, a table, or a DataFrame that is not one of Spark.
+    """The source of a MERGE whose cells can be edited: VALUES, a table, or a DataFrame that is not Spark's.
 
     Args:
         text: the statement.
-        names: its columns, as the statement calls them.
-        values: the rows of VALUES, in the text; none of a table and a DataFrame.
+        names: its columns, by their names in the statement.
+        values: the rows of VALUES in the text; none for a table and a DataFrame.
         frame: the DataFrame's name; ``""`` without one.
-        table: the table's full name; none without one.
-        rows: the rows of a table or a DataFrame, under the names and in the types that it has; of VALUES what they come to.
-        columns: of a table what its columns are.
-        read: of a DataFrame the table that it is to SQL.
+        table: the table's full name; None without one.
+        rows: the rows, with the names and types of the table or DataFrame; of VALUES the computed rows.
+        columns: the table's metadata.
+        read: the DataFrame as a table.
     """
 
     text: str
@@ -86,7 +86,7 @@ class Source:
     read: FrameTable | None = None
 
     def agrees(self, trace: Trace) -> None:
-        """Check that rows have the numbers that they had in the run.
+        """Check that the rows have the numbers that they had in the run.
 
         Raises:
             RowMergeError: TRANSACTION_CONFLICT if the source has other rows now.
@@ -95,12 +95,18 @@ class Source:
         if pages is None or pages.witness is None or "source" not in pages.witness.schema.names:
             return
         numbers = pages.witness.column("source_row").to_pylist()
-        now = [dict(zip(self.names, row, strict=True)) for row in zip(*map(python_values, self.rows.columns), strict=True)]
-        for number, was in zip(numbers, python_values(pages.witness.column("source")), strict=True):
-            if number is None or was is None:
+        current_rows = [
+            dict(zip(self.names, row, strict=True)) for row in zip(*map(python_values, self.rows.columns), strict=True)
+        ]
+        for number, former_row in zip(numbers, python_values(pages.witness.column("source")), strict=True):
+            if number is None or former_row is None:
                 continue
-            known = {name: now[number].get(name) for name in was if name in self.names} if number < len(now) else None
-            if known is None or repr(known) != repr({name: was[name] for name in known}):
+            current_row = (
+                {name: current_rows[number].get(name) for name in former_row if name in self.names}
+                if number < len(current_rows)
+                else None
+            )
+            if current_row is None or repr(current_row) != repr({name: former_row[name] for name in current_row}):
                 raise RowMergeError(
                     f"Source row {number} is not what it was when the {trace.kind} ran",
                     code="TRANSACTION_CONFLICT",
@@ -108,14 +114,14 @@ class Source:
                 )
 
     def edited(self, engine: Engine, edits: Edits) -> tuple[Engine, str, dict[str, Any]]:
-        """Return what runs the statement with other values in some cells: an engine, the text, and DataFrames.
+        """Return an engine, a text and DataFrames that run the statement with edited cells.
 
         Args:
-            engine: what would run it.
+            engine: the engine of the statement.
             edits: the cells.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS for a row or column that is not there, and for a value that the column's type does not have.
+            RowMergeError: INVALID_ARGUMENTS for a row or column that does not exist, and for a value that the column's type does not have.
         """
         cells = {(row, at): value for row, values in edits.items() for at, value in self._row(row, values)}
         if self.values:
@@ -140,108 +146,108 @@ class Source:
                 code="INVALID_ARGUMENTS",
                 hint="Rows are counted from 0, as result.journeys has them.",
             )
-        found = []
+        cells = []
         for name, value in values.items():
-            at = next((index for index, known in enumerate(self.names) if known.lower() == name.lower()), None)
-            if at is None:
+            column_index = next((index for index, known in enumerate(self.names) if known.lower() == name.lower()), None)
+            if column_index is None:
                 raise RowMergeError(
                     f"The source has no column '{name}'",
                     code="INVALID_ARGUMENTS",
                     hint=did_you_mean(name, self.names) or f"There are: {', '.join(self.names)}.",
                 )
-            found.append((at, self._typed(row, at, value)))
-        return found
+            cells.append((column_index, self._typed(row, column_index, value)))
+        return cells
 
-    def _typed(self, row: int, at: int, value: Any) -> Any:
-        """Return a value in the type of its column; a text is read as one."""
-        kind, name = self.rows.schema.field(at).type, self.names[at]
-        sql = str(self.columns.columns[at].type) if self.columns is not None else str(from_arrow(kind))
-        plain = pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_string(kind)
-        if not plain or (pa.types.is_timestamp(kind) and kind.tz is not None):
+    def _typed(self, row: int, column_index: int, value: Any) -> Any:
+        """Return a value in the type of its column; a text is parsed."""
+        arrow_type, name = self.rows.schema.field(column_index).type, self.names[column_index]
+        sql = str(self.columns.columns[column_index].type) if self.columns is not None else str(from_arrow(arrow_type))
+        is_plain = pa.types.is_primitive(arrow_type) or pa.types.is_decimal(arrow_type) or pa.types.is_string(arrow_type)
+        if not is_plain or (pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None):
             raise RowMergeError(
                 f"Column '{name}' of the source is of type {sql}, whose values are not edited cell by cell",
                 code="NOT_SUPPORTED",
                 hint="Edit the statement instead.",
             )
-        wide = pa.decimal128(38, kind.scale) if self.values and pa.types.is_decimal(kind) else kind
+        wide_type = pa.decimal128(38, arrow_type.scale) if self.values and pa.types.is_decimal(arrow_type) else arrow_type
         try:
-            given = _of_kind(value, kind)
-            typed = python_values(given.cast(wide))[0]
+            array = _array_of(value, arrow_type)
+            typed = python_values(array.cast(wide_type))[0]
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            shown = repr(value) if len(repr(value)) < 60 else f"a {type(value).__name__}"
+            value_text = repr(value) if len(repr(value)) < 60 else f"a {type(value).__name__}"
             raise RowMergeError(
-                f"{shown} is no {sql}, the type of column '{name}' of the source (row {row})",
+                f"{value_text} is no {sql}, the type of column '{name}' of the source (row {row})",
                 code="INVALID_ARGUMENTS",
                 hint="Give a value of that type, or None for NULL.",
             ) from error
-        return self._fitting(name, self.columns.columns[at].type, typed) if self.columns is not None else typed
+        return self._fitting(name, self.columns.columns[column_index].type, typed) if self.columns is not None else typed
 
     @staticmethod
-    def _fitting(name: str, kind: Type, value: Any) -> Any:
-        """Check that a text is not longer than a table's column holds; char is filled up with blanks, as stores keep it."""
-        if not isinstance(value, str) or not kind.parameters:
+    def _fitting(name: str, sql_type: Type, value: Any) -> Any:
+        """Check the length of a text, and pad it if the column has type char, as stores do."""
+        if not isinstance(value, str) or not sql_type.parameters:
             return value
-        length = int(str(kind.parameters[0]))
+        length = int(str(sql_type.parameters[0]))
         if len(value) > length:
             raise RowMergeError(
-                f"{value[:40]!r} has {plural(len(value), 'character')}, more than {kind}, the type of column '{name}' of the source, holds",
+                f"{value[:40]!r} has {plural(len(value), 'character')}, more than {sql_type}, the type of column '{name}' of the source, holds",
                 code="INVALID_ARGUMENTS",
                 hint="Give a shorter text.",
             )
-        return value.ljust(length) if kind.base == "char" else value
+        return value.ljust(length) if sql_type.base == "char" else value
 
     def _rewritten(self, cells: Mapping[tuple[int, int], Any]) -> str:
-        """Write the statement with other literals in its VALUES, the last ones first: places before them stay what they are."""
+        """Return the statement with other literals in its VALUES, replaced from the end so that earlier positions stay valid."""
         text = self.text
-        for (row, at), value in sorted(cells.items(), reverse=True):
-            written = self.values[row]
-            item = written.items[at] if isinstance(written, s.RowConstructor) else written
-            kind = self.rows.schema.field(at).type
-            if isinstance(item, s.Cast) and pa.types.is_string(kind):
+        for (row, column_index), value in sorted(cells.items(), reverse=True):
+            row_expression = self.values[row]
+            item = row_expression.items[column_index] if isinstance(row_expression, s.RowConstructor) else row_expression
+            arrow_type = self.rows.schema.field(column_index).type
+            if isinstance(item, s.Cast) and pa.types.is_string(arrow_type):
                 raise RowMergeError(
-                    f"Column '{self.names[at]}' of source row {row} is written as a CAST",
+                    f"Column '{self.names[column_index]}' of source row {row} is written as a CAST",
                     code="NOT_SUPPORTED",
                     hint="Edit the statement instead.",
                 )
-            text = text[: item.span.start] + _literal(value, kind) + text[item.span.end :]
+            text = text[: item.span.start] + _literal(value, arrow_type) + text[item.span.end :]
         return text
 
 
 def source_of(engine: Engine, sql: str, options: Mapping[str, Any], target: tuple[str, ...]) -> Source:
-    """Find the source of a MERGE.
+    """Return the source of a MERGE.
 
     Args:
-        engine: knows tables.
+        engine: looks up tables.
         sql: the statement.
-        options: how it is run: its dialect, and the DataFrames that it may name.
+        options: its options: dialect, and the DataFrames that it may name.
         target: the full name of its target.
 
     Raises:
-        RowMergeError: NOT_SUPPORTED for a statement without a source, and for one whose cells are not edited.
+        RowMergeError: NOT_SUPPORTED for a statement without a source, and for a source whose cells cannot be edited.
     """
     relation = relation_of(sql, str(options.get("dialect") or engine.options.dialect))
     alias: tuple[str, ...] = ()
     if isinstance(relation, s.Aliased):
         alias, relation = tuple(column.text for column in relation.columns), relation.relation
     if isinstance(relation, s.SubqueryRelation):
-        found = _from_values(engine, sql, relation)
+        source = _from_values(engine, sql, relation)
     else:
         assert isinstance(relation, s.Table)
-        found = _from_name(engine, sql, [part.text for part in relation.name.parts], options, target)
-    if found.rows.num_rows > MOST_ROWS:
+        source = _from_name(engine, sql, [part.text for part in relation.name.parts], options, target)
+    if source.rows.num_rows > MOST_ROWS:
         raise RowMergeError(
-            f"The source has {plural(found.rows.num_rows, 'row')}; cells are edited of at most {MOST_ROWS:,}",
+            f"The source has {plural(source.rows.num_rows, 'row')}; cells are edited of at most {MOST_ROWS:,}",
             code="NOT_SUPPORTED",
             hint="Try it with a smaller source.",
         )
-    return found if not alias else Source(**{**vars(found), "names": alias})
+    return source if not alias else Source(**{**vars(source), "names": alias})
 
 
 def relation_of(sql: str, dialect: str) -> s.Relation:
-    """Return the source of a MERGE whose text says nothing against editing its cells; nothing is looked up.
+    """Return the source of a MERGE whose text allows edited cells; nothing is looked up.
 
     Raises:
-        RowMergeError: NOT_SUPPORTED for a statement without a source, and for one whose source is a query; SYNTAX_ERROR.
+        RowMergeError: NOT_SUPPORTED for a statement without a source, and for a query as source; SYNTAX_ERROR.
 
     >>> type(relation_of("MERGE INTO t USING (VALUES 1) s (a) ON t.a = s.a WHEN MATCHED THEN DELETE", "trino")).__name__
     'Aliased'
@@ -281,36 +287,36 @@ def _from_values(engine: Engine, sql: str, relation: s.SubqueryRelation) -> Sour
             code="NOT_SUPPORTED",
             hint="Try it with a smaller source.",
         )
-    found = engine.run(f"SELECT * FROM {sql[relation.span.start : relation.span.end]}").table
-    assert found is not None
-    return Source(sql, tuple(found.column_names), found, values=rows.rows)
+    table = engine.run(f"SELECT * FROM {sql[relation.span.start : relation.span.end]}").table
+    assert table is not None
+    return Source(sql, tuple(table.column_names), table, values=rows.rows)
 
 
 def _from_name(engine: Engine, sql: str, parts: Sequence[str], options: Mapping[str, Any], target: tuple[str, ...]) -> Source:
-    written = ".".join(map(quoted, parts))
+    sql_name = ".".join(map(quoted, parts))
     catalog, schema, table = engine.full_name(".".join(parts))
-    known = engine.table_metadata(catalog, schema, table)
-    if known is not None:
+    table_metadata = engine.table_metadata(catalog, schema, table)
+    if table_metadata is not None:
         if (catalog, schema, table) == target:
             raise RowMergeError(
                 "The source of this MERGE is its target, whose cells are not edited",
                 code="NOT_SUPPORTED",
                 hint="Edit the statement instead.",
             )
-        count = engine.run(f"SELECT count(*) FROM {written}").table
+        count = engine.run(f"SELECT count(*) FROM {sql_name}").table
         if count is not None and count.column(0)[0].as_py() > MOST_ROWS:
             raise RowMergeError(
-                f"The source {written} has more than {MOST_ROWS:,} rows, so its cells are not edited",
+                f"The source {sql_name} has more than {MOST_ROWS:,} rows, so its cells are not edited",
                 code="NOT_SUPPORTED",
                 hint="Try it with a smaller source.",
             )
-        rows = engine.table(written).cast(schema_of(known.columns))
-        return Source(sql, tuple(rows.column_names), rows, table=(catalog, schema, table), columns=known)
+        rows = engine.table(sql_name).cast(schema_of(table_metadata.columns))
+        return Source(sql, tuple(rows.column_names), rows, table=(catalog, schema, table), columns=table_metadata)
     frames = {name: frame for name, frame in (options.get("namespace") or {}).items() if is_frame(frame)}
     name = frame_name(parts[0], frames) if len(parts) == 1 else None
     if name is None:
         raise RowMergeError(
-            f"The source {written} is neither a table nor a DataFrame, so its cells are not edited",
+            f"The source {sql_name} is neither a table nor a DataFrame, so its cells are not edited",
             code="NOT_SUPPORTED",
             hint="Edit the statement instead.",
         )
@@ -325,23 +331,23 @@ def _from_name(engine: Engine, sql: str, parts: Sequence[str], options: Mapping[
     return Source(sql, tuple(read.table.column_names), read.table, frame=name, read=read)
 
 
-def _of_kind(value: Any, kind: pa.DataType) -> pa.Array:
-    """Return a value in its own type, if that may be read as the other one; a number is no text, and a truth value no number."""
+def _array_of(value: Any, arrow_type: pa.DataType) -> pa.Array:
+    """Return a value as an array of its own type, if that type may be parsed as the column's: a number is no text, a boolean no number."""
     if value is not None and not isinstance(value, str):
-        boolean = isinstance(value, bool)
-        if pa.types.is_string(kind) or boolean != pa.types.is_boolean(kind):
+        is_boolean = isinstance(value, bool)
+        if pa.types.is_string(arrow_type) or is_boolean != pa.types.is_boolean(arrow_type):
             raise TypeError(repr(value))
     return pa.array([value])
 
 
-def _literal(value: Any, kind: pa.DataType) -> str:
-    """Write a value as SQL of a type; a text or a decimal as long as it needs to be, as VALUES takes them."""
+def _literal(value: Any, arrow_type: pa.DataType) -> str:
+    """Return a value as SQL of a type; texts and decimals with their own length, as in VALUES."""
     if value is None:
-        return f"CAST(NULL AS {from_arrow(kind)})"
+        return f"CAST(NULL AS {from_arrow(arrow_type)})"
     text = "'" + _text(value).replace("'", "''") + "'"
-    if pa.types.is_string(kind):
+    if pa.types.is_string(arrow_type):
         return text
-    return f"DECIMAL {text}" if pa.types.is_decimal(kind) else f"CAST({text} AS {from_arrow(kind)})"
+    return f"DECIMAL {text}" if pa.types.is_decimal(arrow_type) else f"CAST({text} AS {from_arrow(arrow_type)})"
 
 
 def _text(value: Any) -> str:

@@ -13,7 +13,7 @@ from rowmerge_nb import Engine, Result, RowMergeError, load_trace, save_trace
 from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
 from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
 from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector
-from rowmerge_nb.engine.statements import asked
+from rowmerge_nb.engine.observers import requested_rows
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.trace.journeys import asked_journeys, journeys_of
 
@@ -238,7 +238,7 @@ def test_a_source_that_may_have_other_rows_is_not_read_again(engine: Engine, spa
     frame = spark.range(5).selectExpr("CAST(id AS int) AS id")
     result = engine.run(merge, trace="off", why="q.id = 1", namespace={"frame": frame}, rehearse=True)
     assert result.trace.asked is not None
-    assert result.trace.asked.problem == asked.UNREPEATABLE
+    assert result.trace.asked.problem == requested_rows.UNREPEATABLE
     with pytest.raises(RowMergeError, match="NOT_SUPPORTED: The source may have other rows"):
         result.why(id=1)
 
@@ -250,7 +250,7 @@ def test_an_explanation_that_fails_does_not_fail_the_statement(engine: Engine, m
         msg = "no rows today"
         raise OSError(msg)
 
-    monkeypatch.setattr(asked, "wanted_rows", broken)
+    monkeypatch.setattr(requested_rows, "requested_rows", broken)
     result = engine.run(MERGE.format(table=table), why="q.id = 1")
     assert result.trace.asked is not None
     assert result.trace.asked.problem == "They could not be read once more: OSError: no rows today."

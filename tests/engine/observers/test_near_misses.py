@@ -10,7 +10,7 @@ import pytest
 
 from rowmerge_nb import Engine, RowMergeError, load_trace, save_trace
 from rowmerge_nb.engine.near import search
-from rowmerge_nb.engine.statements import near_misses as near_module
+from rowmerge_nb.engine.observers import near_misses as near_module
 from rowmerge_nb.plan.rules import RuleSettings
 
 pytestmark = pytest.mark.spark

@@ -1,4 +1,4 @@
-"""Running both sides of a comparison: on the target itself, or on a copy of it in memory where the store has one way only."""
+"""Running both sides of a comparison: on the target, or on a copy in memory if the store has only one way."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.choices import Flow, RepeatedMatches, StatementState, TraceLevel
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.engine.reruns.rerun import with_copy
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.statements.again import with_copy
 from rowmerge_nb.trace.comparison import Comparison, Side
 
 if TYPE_CHECKING:
@@ -22,24 +22,24 @@ WAYS: Final[Mapping[str, tuple[str, tuple[str, str]]]] = {
     "paradigms": ("paradigm", ("DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS")),
     "duplicates": ("duplicates", (RepeatedMatches.TRINO, RepeatedMatches.STANDARD)),
 }
-"""What can be compared: the option that differs, and its two values."""
+"""The comparisons: the option that differs, and its two values."""
 
 DECIDED: Final[Mapping[str, frozenset[str]]] = {
     "flows": frozenset({"flow", "paradigm"}),
     "paradigms": frozenset({"flow", "paradigm"}),
     "duplicates": frozenset({"flow", "duplicates"}),
 }
-"""Options that a comparison sets itself, or that one of its sides cannot have: what an engine or a notebook has as their defaults is not meant for it."""
+"""Options that a comparison sets itself, or that one side cannot have: the defaults of engine and notebook do not apply."""
 
 WHOLE_ROWS: Final = 100_000
-"""Of tables up to this size all changed rows are traced, where nothing else tells what they are."""
+"""The trace has all changed rows of tables up to this size, if nothing else shows them."""
 
 
-def _check(by: str, kind: str, options: Mapping[str, Any]) -> None:
+def _check(by: str, statement_kind: str, options: Mapping[str, Any]) -> None:
     """Refuse what cannot be compared.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS or NOT_SUPPORTED; the hint says what to do instead.
+        RowMergeError: INVALID_ARGUMENTS or NOT_SUPPORTED, with an alternative in the hint.
     """
     if not isinstance(by, str) or by not in WAYS:
         raise RowMergeError(f"by = {by!r} is not possible", code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(WAYS)}.")
@@ -53,19 +53,21 @@ def _check(by: str, kind: str, options: Mapping[str, Any]) -> None:
             code="INVALID_ARGUMENTS",
             hint=f"Leave {clashing[0]} out.",
         )
-    if kind not in {"MERGE", "UPDATE", "DELETE"}:
+    if statement_kind not in {"MERGE", "UPDATE", "DELETE"}:
         raise RowMergeError(
-            f"{kind} cannot be compared: it is run in one way only", code="NOT_SUPPORTED", hint="MERGE, UPDATE and DELETE can."
+            f"{statement_kind} cannot be compared: it is run in one way only",
+            code="NOT_SUPPORTED",
+            hint="MERGE, UPDATE and DELETE can.",
         )
-    if by == "flows" and kind == "MERGE":
+    if by == "flows" and statement_kind == "MERGE":
         raise RowMergeError(
             "The flows of MERGE cannot be compared: it has one, since the older flow has UPDATE and DELETE only",
             code="NOT_SUPPORTED",
             hint="Compare paradigms or duplicates, or write an UPDATE or a DELETE.",
         )
-    if by == "duplicates" and kind != "MERGE":
+    if by == "duplicates" and statement_kind != "MERGE":
         raise RowMergeError(
-            f"The rules for repeated matches cannot be compared on {'an' if kind == 'UPDATE' else 'a'} {kind}: it matches every row once",
+            f"The rules for repeated matches cannot be compared on {'an' if statement_kind == 'UPDATE' else 'a'} {statement_kind}: it matches every row once",
             code="NOT_SUPPORTED",
             hint="Compare flows or paradigms, or write a MERGE.",
         )
@@ -74,7 +76,7 @@ def _check(by: str, kind: str, options: Mapping[str, Any]) -> None:
 def compare(engine: Engine, sql: str, by: str, options: Mapping[str, Any]) -> Comparison:
     """Run a statement in two ways; see `rowmerge_nb.engine.engine.Engine.compare`."""
     _check(by, "MERGE" if by == "duplicates" else "UPDATE", options)
-    # The engine's own default may be the flow that has no MERGE, or no paradigms.
+    # The engine's default may be the flow without MERGE or paradigms.
     options = {**options, "flow": Flow.MERGE}
     planned = engine.run(sql, dry_run=True, **options).trace
     _check(by, "EXPLAIN" if planned.state == StatementState.EXPLAINED else planned.kind, {})
@@ -85,13 +87,13 @@ def compare(engine: Engine, sql: str, by: str, options: Mapping[str, Any]) -> Co
         notice = f"Connector '{planned.connector}' works by {planned.paradigm} only: both sides ran on a copy of {planned.qualified} in memory."
     if by == "flows":
         notice = "Calls that read are counted in the flow updatable alone: there the page sources that read are those that write."
-    left, right = (_side(engine, sql, {**options, option: name}, name) for name in names)
-    compared = Comparison(by, sql, _columns(planned), left, right, notice)
-    if compared.same is None and not left.failed and not right.failed and (planned.rows_before or 0) <= WHOLE_ROWS:
-        # Only what the rows are is taken from these; the numbers stay those of the plans that would run.
+    left_side, right_side = (_side(engine, sql, {**options, option: name}, name) for name in names)
+    compared = Comparison(by, sql, _columns(planned), left_side, right_side, notice)
+    if compared.same is None and not left_side.failed and not right_side.failed and (planned.rows_before or 0) <= WHOLE_ROWS:
+        # Only the rows are taken from these; the numbers are those of the plans that would run.
         whole = [_side(engine, sql, {**options, option: name, "trace": TraceLevel.FULL}, name).result.trace for name in names]
-        left, right = (replace(side, whole=trace) for side, trace in zip((left, right), whole, strict=True))
-        compared = Comparison(by, sql, _columns(planned), left, right, notice)
+        left_side, right_side = (replace(side, whole=trace) for side, trace in zip((left_side, right_side), whole, strict=True))
+        compared = Comparison(by, sql, _columns(planned), left_side, right_side, notice)
     return compared
 
 

@@ -1,0 +1,43 @@
+"""The option ``check``: the table is read back after the commit, see `rowmerge_nb.engine.verify.committed`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.engine.statements.run_observer import RunObserver
+from rowmerge_nb.engine.verify.committed import begin_check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.statements.statement import StatementRun
+    from rowmerge_nb.engine.verify.committed import Checking
+    from rowmerge_nb.spi.handles import ConnectorTableVersion
+
+
+class CommitCheckObserver(RunObserver):
+    """Adds to the trace whether the table has the rows that the statement must have left.
+
+    Args:
+        read: reads the target in a version after the commit, at most a number of rows; None if it has more.
+    """
+
+    def __init__(self, read: Callable[[ConnectorTableVersion | None, int], pa.Table | None]) -> None:
+        self._read = read
+        self._check: Checking | None = None
+
+    def before_finish(self, run: StatementRun) -> None:
+        """Read the rows before the change, if the statement is checked."""
+        self._check = begin_check(run, self._read)
+
+    def after_result(self, run: StatementRun, result: Result) -> None:
+        """Compare, and set the check of the result's trace.
+
+        Raises:
+            StatementInterrupted: the user has stopped the check; the statement is committed, and the error has its result.
+        """
+        if self._check is not None:
+            self._check.told(result)

@@ -1,0 +1,31 @@
+"""The option ``verify``: another engine runs the statement, see `rowmerge_nb.engine.verify.verification`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.engine.statements.run_observer import RunObserver
+
+if TYPE_CHECKING:
+    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.statements.statement import StatementRun
+    from rowmerge_nb.engine.verify.verification import Verification
+
+
+class SecondOpinion(RunObserver):
+    """Adds the other engine's answer to the trace.
+
+    Args:
+        verification: the second run, with the input that was read before the statement.
+    """
+
+    def __init__(self, verification: Verification) -> None:
+        self._verification = verification
+
+    def after_result(self, run: StatementRun, result: Result) -> None:
+        """Run the statement on the other engine, and set the verification of the result's trace.
+
+        Raises:
+            StatementInterrupted: the user has stopped it; the statement itself has ended, and the error has its result.
+        """
+        self._verification.told(result)

@@ -1,0 +1,158 @@
+"""The changes of an engine, for undo: the versions that its statements were made from, and those that they have made."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from textwrap import shorten
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.base.words import plural
+from rowmerge_nb.engine.statements.naming import kind_of, target_name
+from rowmerge_nb.engine.statements.run_observer import RunObserver
+from rowmerge_nb.sql.analyzer.analysis import (
+    DefinitionAnalysis,
+    InsertAnalysis,
+    MergeAnalysis,
+    RestoreAnalysis,
+    RowChangeAnalysis,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.engine.catalog.engine_catalogs import TableName
+    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.statements.statement import StatementRun
+    from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
+    from rowmerge_nb.spi.metadata import ColumnMetadata
+
+UNDO: Final = "UNDO"
+_OF_NO_ROWS: Final = ("ALTER TABLE", "COMMENT")
+MOST: Final = 100
+"""The number of changes in the log; a store may keep fewer versions."""
+MOST_SHOWN: Final = 300
+"""The number of characters of a statement in the log."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A statement that has changed the rows of a table.
+
+    Args:
+        table: the table.
+        connector: its kind of store.
+        kind: the statement's first words, and ``text`` its text, shortened.
+        count: the number of rows that it has changed; None if it does not count.
+        columns: the table's columns at that time, with those that it has added.
+        added: the names of the columns that it has added.
+        handle: the table at that time; None for a table that the statement has made.
+        keeps: whether the store keeps versions.
+        before: the version that it was made from; None before the first one.
+        after: the version that it has made; ``before`` if it has only added or dropped columns and its store makes no version of that.
+    """
+
+    table: TableName
+    connector: str
+    kind: str
+    text: str
+    count: int | None
+    columns: Sequence[ColumnMetadata]
+    handle: ConnectorTableHandle | None
+    keeps: bool
+    before: ConnectorTableVersion | None
+    after: ConnectorTableVersion | None
+    added: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Describe it in a few words: ``MERGE of 2 rows``."""
+        return self.kind if self.count is None else f"{self.kind} of {plural(self.count, 'row')}"
+
+
+class UndoLog(RunObserver):
+    """The changes of one engine, the latest last. Threads may run statements side by side."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._changes: list[Change] = []
+
+    def at_end(self, run: StatementRun, result: Result | None) -> None:
+        """Add what a statement has changed, or remove what it has taken back; a change with an unknown outcome is neither.
+
+        ALTER TABLE and COMMENT change no rows: a version of theirs has the rows of the change before.
+        """
+        if run.transaction.changed is not True:
+            return
+        change = _change_of(run)
+        if change is None:
+            return
+        with self._lock:
+            if change.kind == UNDO:
+                self._took_back(change)
+            elif change.kind in _OF_NO_ROWS:
+                self._moved(self._changes, change, change.before)
+            else:
+                self._changes = [*self._changes, change][-MOST:]
+
+    def last(self, table: tuple[str, ...] | None) -> Change | None:
+        """Return the last change of a table, or of any table; None if there is none."""
+        return next((change for change in reversed(self._changes) if table in {None, change.table}), None)
+
+    def that_made(self, table: tuple[str, ...], version: ConnectorTableVersion | None) -> Change | None:
+        """Return the change that has made a version of a table, or None.
+
+        If threads change one table side by side, the last change in the log need not be the last commit. A change of columns alone and a
+        restore leave the table in a version of another change: the later one counts.
+        """
+        changes = (change for change in reversed(self._changes) if version is not None and change.after == version)
+        return next((change for change in changes if change.table == table), None)
+
+    def _took_back(self, undone: Change) -> None:
+        """Remove the change that was taken back; the rows of the change before it, if it is adjacent, are now in the new version."""
+
+        def is_reverted(change: Change) -> bool:
+            return (change.table, change.after) == (undone.table, undone.before)
+
+        reverted = next((change for change in reversed(self._changes) if is_reverted(change)), None)
+        if reverted is None:
+            return
+        self._moved([change for change in self._changes if change is not reverted], undone, reverted.before)
+
+    def _moved(self, changes: list[Change], later: Change, version: ConnectorTableVersion | None) -> None:
+        """Set the changes; the one that made a version of the table has the same rows in the later version."""
+        self._changes = [
+            replace(change, after=later.after) if (change.table, change.after) == (later.table, version) else change
+            for change in changes
+        ]
+
+
+def _change_of(run: StatementRun) -> Change | None:
+    analysis, version = run.analysis, run.transaction.version
+    if not isinstance(analysis, RowChangeAnalysis | InsertAnalysis | DefinitionAnalysis | RestoreAnalysis):
+        return None
+    name, target = target_name(analysis), analysis.target
+    if name is None or target is None:
+        return None
+    versions = run.versions
+    added = tuple(column.name for column in analysis.added) if isinstance(analysis, MergeAnalysis) else ()
+    dropped = analysis.dropped if isinstance(analysis, RestoreAnalysis) else ()
+    if versions.is_kept and version in {None, versions.before}:
+        if not (added or dropped):
+            return None
+        version = versions.before
+    count = run.account.counted if run.account is not None and run.changes_rows else None
+    text = shorten(analysis.text, MOST_SHOWN, placeholder=" ...")
+    return Change(
+        name,
+        run.services.connector,
+        kind_of(analysis),
+        text,
+        count,
+        target.columns,
+        target.handle,
+        versions.is_kept,
+        versions.before,
+        version,
+        added,
+    )

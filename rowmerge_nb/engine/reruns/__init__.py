@@ -1,0 +1,1 @@
+"""Running a statement again, comparing two runs of it, and taking it back."""

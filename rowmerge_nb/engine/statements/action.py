@@ -1,0 +1,68 @@
+"""The plan of a statement on its way through the rules, and the outcome of its one Spark action."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.plan.carried import mark_carried
+from rowmerge_nb.plan.rules import RuleSettings, apply_rules
+
+if TYPE_CHECKING:
+    from rowmerge_nb.engine.spark.lowering_context import LoweringContext
+    from rowmerge_nb.engine.statements.account import Account
+    from rowmerge_nb.plan.plan_nodes import Output
+    from rowmerge_nb.plan.planner import TargetFacts
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan before the rules, with what they need.
+
+    Args:
+        first: the plan before the rules.
+        settings: the settings of the rules.
+        carried: columns of the target that count as read though no expression below the writer reads them; None for an INSERT.
+    """
+
+    first: Output
+    settings: RuleSettings
+    carried: frozenset[str] | None = None
+
+    def plan(self) -> Output:
+        """Return the plan after the rules."""
+        plan = apply_rules(self.first, self.settings)
+        return plan if self.carried is None else mark_carried(plan, self.carried)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedChange(Planned):
+    """The plan of a row change, with what the connector has answered about the target."""
+
+    facts: TargetFacts
+
+    def whole(self) -> Output:
+        """Return the plan that reads all columns of the target."""
+        return apply_rules(self.first, whole_rows(self.settings))
+
+
+@dataclass(frozen=True)
+class Action:
+    """The outcome of the one Spark action.
+
+    Args:
+        context: the context that the plan was lowered with.
+        account: the tasks' records as one account.
+        fragments: the fragments for the connector's finish call.
+        planned: the plan of a row change; None for INSERT and other statements.
+    """
+
+    context: LoweringContext
+    account: Account
+    fragments: list[bytes]
+    planned: PlannedChange | None = None
+
+
+def whole_rows(settings: RuleSettings) -> RuleSettings:
+    """Return settings under which all columns of the target are read, because old rows are shown whole."""
+    return replace(settings, off=settings.off | {"prune_target_columns", "prune_updatable_scan"})
