@@ -120,7 +120,7 @@ class PageRows:
 
 @dataclass(frozen=True, kw_only=True)
 class Source(PlanNode):
-    """Any query that serves as a source; Spark plans its inside.
+    """Any query that serves as a source. One engine executes all of its nodes.
 
     Args:
         tree: the query; it can have more columns than come out here.
@@ -130,9 +130,10 @@ class Source(PlanNode):
         pages: the rows as tasks compute them on pages; None if Spark computes them.
         by_spark: Spark executes it; a query can also be answered by DuckDB.
         refusal: why DuckDB has left it to Spark; ``""`` if it was not asked.
+        planned: the nodes that the engine executes; None for those of the tree.
     """
 
-    meaning: ClassVar[str] = "Runs the source query, whose nodes have Trino's names here; Spark plans and executes it by itself."
+    meaning: ClassVar[str] = "Runs the source query, whose nodes have Trino's names here; Spark executes it by itself."
     tree: Query = field(compare=False, repr=False)
     text: str
     tables: tuple[TableBinding, ...] = ()
@@ -140,6 +141,14 @@ class Source(PlanNode):
     pages: PageRows | None = field(default=None, compare=False, repr=False)
     by_spark: bool = True
     refusal: str = ""
+    planned: PlanNode | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def nodes(self) -> PlanNode:
+        """The last node of the query."""
+        from rowmerge_nb.plan.query_planner import source_nodes
+
+        return self.planned or source_nodes(self)
 
     @cached_property
     def reads(self) -> Reads:
@@ -398,18 +407,18 @@ class SemiJoin(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class Join(PlanNode):
-    """RIGHT JOIN of target (left) and source (right) on the MERGE criteria; FULL JOIN where a clause is about what the source lacks.
+    """A join. That of a MERGE has the target on its left and the source on its right: RIGHT, or FULL if a clause is BY SOURCE.
 
     Args:
-        left: the target side.
-        right: the source side.
+        left: the left side.
+        right: the right side.
         predicate: the ON condition.
-        text: the ON condition as written.
+        text: the ON condition as written; within a query as Trino prints it, ``""`` without one.
         equalities: pairs of expressions (target, source) that must be equal wherever ON is true.
         key_columns: the pairs among them that are columns whose values compare by themselves, as symbols.
         distribution: ``AUTOMATIC`` (Spark decides), ``PARTITIONED`` (the source is repartitioned by its equality keys, so all
             matches of one target row meet in one task), ``SINGLE`` (the source is one partition), ``REPLICATED`` (every task gets
-            all of the source).
+            all of the source), ``""`` within a query.
         replicate_target: the target is small, and every task gets all of it.
         type: RIGHT, or FULL where target rows without a source row stay too, with NULLs.
     """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.plan.older_flow import DeleteRows, QueryJoin, UpdateRows
@@ -34,16 +34,12 @@ from rowmerge_nb.plan.plan_nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.query.query_nodes import ValueRows
-from rowmerge_nb.plan.query.rules import planned_source
-from rowmerge_nb.plan.query.steps import query_steps
+from rowmerge_nb.plan.query_nodes import QueryNode, Values
 from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.domains import described
-from rowmerge_nb.sql.typed.expressions import Column
-from rowmerge_nb.sql.typed.readings import is_drawn
 from rowmerge_nb.trace.node_records import (
     BranchRecord,
     ExchangeFacts,
@@ -55,17 +51,14 @@ from rowmerge_nb.trace.node_records import (
     ProcessorFacts,
     ProjectFacts,
     QueryFacts,
-    QueryStep,
     ScanFacts,
     WriterFacts,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from rowmerge_nb.base.words import KnownRows
-    from rowmerge_nb.plan.query.query_nodes import QueryNode
-    from rowmerge_nb.plan.steps import Step
     from rowmerge_nb.spi.layout import ConnectorTableLayout
 
 Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
@@ -133,6 +126,11 @@ def _arguments(_: PlanNode) -> str:
 def _(node: TableScan) -> str:
     named = node.table.shown(node.table.display)
     return f"{named} {node.alias}" if node.alias and node.alias != node.table.display else named
+
+
+@_arguments.register
+def _(node: QueryNode) -> str:
+    return ", ".join([*(value for _, value in node.descriptor), *node.details])
 
 
 @_arguments.register
@@ -226,6 +224,11 @@ def descriptor_of(_: PlanNode) -> Descriptor:
 
 
 @descriptor_of.register
+def _(node: QueryNode) -> Descriptor:
+    return node.descriptor
+
+
+@descriptor_of.register
 def _(node: Output) -> Descriptor:
     return (("columnNames", f"[{', '.join(node.names or (symbol.name for symbol in node.outputs))}]"),)
 
@@ -277,6 +280,8 @@ def _(node: MarkDistinct) -> Descriptor:
 @descriptor_of.register
 def _(node: Join) -> Descriptor:
     word = "criteria" if node.equalities else "filter"
+    if not node.distribution:
+        return ((word, node.text),) if node.text else ()
     return ((word, f"({node.text})"), *((("distribution", _distribution(node)),) if _distribution(node) else ()))
 
 
@@ -316,6 +321,8 @@ _REPLICATED_SIDES = {
 
 
 def _details(node: PlanNode) -> tuple[str, ...]:
+    if isinstance(node, QueryNode):
+        return node.details
     if isinstance(node, Project):
         assigned = [f"{a.symbol.name} := {a.text}" for a in node.assignments]
         return (*assigned, f"{node.case.symbol.name} := {_case_text(node.case)}") if node.case else tuple(assigned)
@@ -336,16 +343,16 @@ def _details(node: PlanNode) -> tuple[str, ...]:
             f"data columns: [{', '.join(column.name for column in node.columns)}]",
             f"paradigm: {node.paradigm.name}",
         )
-    if isinstance(node, AnsweredQuery):
-        return (ANSWERED,)
-    if isinstance(node, Source) and node.refusal:
-        return (f"Here Spark executes the query: DuckDB has left it to Spark: {node.refusal}",)
+    if isinstance(node, AnsweredQuery) or (isinstance(node, Source) and node.refusal):
+        return (source_executed_by(node),)
     if isinstance(node, TableScan) and node.constraint.domains:
         return (f"Constraint, which the connector may use: {described(node.constraint)}",)
     if isinstance(node, SemiJoin):
         where = "where the rows are read" if node.key_columns else "by Spark"
         return (f"Rows are left out {where}",)
     if isinstance(node, Join):
+        if not node.distribution:
+            return ()
         source = _REPLICATED_SIDES[node.distribution]
         if not node.replicate_target:
             return (f"Distribution: {_distribution(node) or node.distribution}: {source}",)
@@ -364,6 +371,21 @@ def _details(node: PlanNode) -> tuple[str, ...]:
     if isinstance(node, TableWriter):
         return _form(node)
     return executed_by(node) if isinstance(node, Output) else ()
+
+
+def query_of(node: Source | AnsweredQuery) -> PlanNode:
+    """Return the last node of a query, as its engine executes it."""
+    return node.paged.root if isinstance(node, AnsweredQuery) else node.nodes
+
+
+def source_executed_by(node: Source | AnsweredQuery) -> str:
+    """Return the sentence that names what executes a source query."""
+    if isinstance(node, AnsweredQuery):
+        return "Here DuckDB executes the query, on the pages that this process reads, before the tasks begin"
+    if node.pages is not None:
+        return "Here tasks execute the query, on the pages of its one table"
+    reason = f": DuckDB has left it to Spark: {node.refusal}" if node.refusal else ""
+    return f"Here Spark executes the query{reason}"
 
 
 def executed_by(node: Output) -> tuple[str, ...]:
@@ -412,12 +434,10 @@ def _row_text(branch: CaseBranch) -> str:
 
 
 def _facts(node: PlanNode) -> NodeFacts | None:
-    if isinstance(node, AnsweredQuery):
-        return _query_facts(node.query)
+    if isinstance(node, Source | AnsweredQuery):
+        return _query_facts(node)
     if isinstance(node, TableScan):
         return ScanFacts(node.row_id is not None, node.alias or node.table.display)
-    if isinstance(node, Source):
-        return _query_facts(node)
     if isinstance(node, Project):
         return ProjectFacts(tuple(assigned.symbol.name for assigned in node.assignments))
     if isinstance(node, Join):
@@ -432,28 +452,10 @@ def _facts(node: PlanNode) -> NodeFacts | None:
     return WriterFacts(node.fused) if isinstance(node, MergeWriter) else None
 
 
-def source_query(node: Source) -> QueryNode | None:
-    """Plan a source query as Trino does; return None if its nodes are not drawn."""
-    if not is_drawn(node.tree):
-        return None
-    return planned_source(node.tree, [Column(symbol.type, symbol.name) for symbol in node.outputs])
-
-
-def _query_facts(node: Source) -> QueryFacts | None:
-    query = source_query(node)
-    # Rows that stand in the statement are no query to look into.
-    if query is None or isinstance(query, ValueRows):
-        return None
-    return QueryFacts(tuple(_query_steps(query_steps(query, exchanges=False, small_rows=0).step)))
-
-
-def _query_steps(step: Step) -> Iterator[QueryStep]:
-    for source in step.sources:
-        yield from _query_steps(source)
-    said = [value for _, value in step.descriptor]
-    # Of a scan the details are the columns that it reads.
-    arguments = ", ".join([*said, *(step.details if step.sources or not said else ())])
-    yield QueryStep(step.name, arguments, len(step.sources))
+def _query_facts(node: Source | AnsweredQuery) -> QueryFacts | None:
+    """Return the nodes of a query. Rows that are written in the statement are no query to look into."""
+    root = query_of(node)
+    return None if isinstance(root, Values) else QueryFacts(describe(root))
 
 
 def _placed_by(layout: ConnectorTableLayout | None) -> str:
@@ -467,7 +469,6 @@ _QUERY_WORDS = {"in": "the values of a query", "scalar": "the one row of a query
 _FULL_MEANING = (
     "Pairs every source row with the target rows it matches; a row of either side without a partner stays, with NULLs."
 )
-ANSWERED: Final = "Here DuckDB executes the query, on the pages that this process reads, before the tasks begin"
 _PAGES_MEANING = "Runs the source query, whose nodes have Trino's names here; tasks compute it on the pages of its one table."
 _ANSWERED_MEANING = "Runs the query, whose nodes have Trino's names here; DuckDB executes it on the pages of its one table."
 _DUPLICATE_PREDICATES = {

@@ -35,8 +35,7 @@ from rowmerge_nb.plan.plan_nodes import (
 from rowmerge_nb.plan.source_answer import answered_query
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.typed.expressions import has_subquery, reads, references
-from rowmerge_nb.sql.typed.readings import is_deterministic
-from rowmerge_nb.sql.typed.row_bounds import most_rows_of
+from rowmerge_nb.sql.typed.readings import is_deterministic, row_bound
 from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ def most_rows(reads: Reads, tables: Sequence[TableBinding]) -> int | None:
 
 def smaller_bound(bound: int | None, tree: Query | None) -> int | None:
     """Return the smaller one of a bound and of what the tree of a query says: its unions add rows, and do not multiply them."""
-    of_tree = most_rows_of(tree)
+    of_tree = None if tree is None else row_bound(tree)
     known = [rows for rows in (bound, of_tree) if rows is not None and rows <= _MOST_BOUND]
     return min(known, default=None)
 
@@ -471,7 +470,8 @@ def query_on_pages(plan: Output, settings: RuleSettings) -> Output:
                 plan, form=PhysicalForm("its executors may run on other machines, and read more at a time than this one")
             )
         pages = page_query(plan.source)
-        return replace(plan, form=PhysicalForm(), pages=pages, source=replace(plan.source, by_spark=False))
+        source = replace(plan.source, by_spark=False, planned=pages.root)
+        return replace(plan, form=PhysicalForm(), pages=pages, source=source)
     except UnprintableError as error:
         return replace(plan, form=PhysicalForm(f"pages cannot be asked for {error}"))
 

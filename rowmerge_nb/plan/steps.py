@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 Layout = tuple[tuple[str, str], ...]
+SINGLE: Final = "SINGLE"
+SOURCE: Final = "SOURCE"
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,32 @@ class Fragment:
     partitioning: str
     root: Step
     output: Partitioning
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Steps, and how their rows are spread over tasks.
+
+    Args:
+        step: the root.
+        scheme: ``SOURCE`` where splits are read, ``SINGLE`` in one task, ``HASH`` by columns, ``ROUND_ROBIN``.
+        keys: the columns by which they are spread.
+    """
+
+    step: Step
+    scheme: str
+    keys: tuple[str, ...] = ()
+
+    def under(self, step: Step) -> Spread:
+        """Return the same spread with another root."""
+        return replace(self, step=step)
+
+
+def single(spread: Spread) -> Spread:
+    """Send all rows to one task, unless they are in one."""
+    if spread.scheme == SINGLE:
+        return spread
+    return Spread(remote_exchange(spread.step, spread.scheme, Partitioning(SINGLE)), SINGLE)
 
 
 def remote_exchange(source: Step, within: str, to: Partitioning, name: str = "RemoteSource") -> Step:

@@ -12,12 +12,15 @@ from rowmerge_nb.spi.operations import Operation
 
 
 class JoinType(StrEnum):
-    """Which rows without a partner a join keeps: those of the right side, or those of both (Trino's ``JoinType``).
+    """The rows without a partner that a join keeps (Trino's ``JoinType``). The join of a MERGE is RIGHT or FULL.
 
     >>> JoinType.FULL.join_label
     'FullJoin'
     """
 
+    CROSS = "CrossJoin"
+    INNER = "InnerJoin"
+    LEFT = "LeftJoin"
     RIGHT = "RightJoin"
     FULL = "FullJoin"
 
@@ -66,25 +69,10 @@ class ScanFacts:
 
 
 @dataclass(frozen=True)
-class QueryStep:
-    """A node of a query, under the name that Trino prints.
-
-    Args:
-        name: ``ScanFilter``, ``Aggregate``, ``InnerJoin``, ...
-        arguments: what stands behind the name, for readers: ``[customer], count := count(*)``.
-        sources: how many nodes it takes rows of.
-    """
-
-    name: str
-    arguments: str
-    sources: int
-
-
-@dataclass(frozen=True)
 class QueryFacts:
-    """What is known of a source query: its nodes, each behind all those that are below it, the last one gives the query's rows."""
+    """The nodes of a source query, the root first, depth first; the root has the query's rows."""
 
-    steps: tuple[QueryStep, ...]
+    nodes: tuple[NodeRecord, ...]
 
 
 @dataclass(frozen=True)
@@ -207,6 +195,9 @@ def _print(node_id: str, records: Mapping[str, NodeRecord], first: str, rest: st
     bar = "│   " if node.sources else "    "
     lines.append(f"{rest}{bar}Layout: [{', '.join(f'{name}:{kind}' for name, kind in node.layout)}]")
     lines.extend(f"{rest}{bar}{detail}" for detail in node.details)
+    if isinstance(node.facts, QueryFacts) and node.facts.nodes:
+        inner = node.facts.nodes
+        _print(inner[0].id, {record.id: record for record in inner}, f"{rest}└─ ", f"{rest}   ", lines)
     for index, source in enumerate(node.sources):
         last = index == len(node.sources) - 1
         _print(source, records, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "), lines)

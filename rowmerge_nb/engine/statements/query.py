@@ -59,7 +59,10 @@ class QueryRun(StatementRun):
         try:
             return answer(plan.pages, self.transaction.scans.driver_scan(plan.pages.scan), self.transaction.cancelled)
         except PagesRefusedError as refusal:
-            form, source = PhysicalForm(f"DuckDB has left it to Spark: {refusal}"), replace(plan.source, by_spark=True)
+            form, source = (
+                PhysicalForm(f"DuckDB has left it to Spark: {refusal}"),
+                replace(plan.source, by_spark=True, planned=None),
+            )
             self.plan = replace(plan, form=form, pages=None, source=source)
             return None
 

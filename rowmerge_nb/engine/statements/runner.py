@@ -541,7 +541,7 @@ class StatementRunner:
             explained = "true"
         elif run.plan is not None:
             distributed = kind is ExplainType.DISTRIBUTED
-            explained = explained_plan(run.plan, form, distributed=distributed, small_rows=self.sizes.small_rows)
+            explained = explained_plan(run.plan, form, distributed=distributed)
         # What is asked for in another form than that of people is not drawn.
         drawn = trace.plan if form is ExplainFormat.TEXT and kind is not ExplainType.VALIDATE else ()
         return Result(replace(trace, state=StatementState.EXPLAINED, plan=drawn), explained=explained)

@@ -11,7 +11,7 @@ from rowmerge_nb.engine.pages.answer import PagesRefusedError, stream_answer
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.plan.plan_nodes import AnsweredQuery, Source
 from rowmerge_nb.plan.rules import ANSWER_SOURCE, chain, rewritten
-from rowmerge_nb.plan.source_answer import answered_query
+from rowmerge_nb.plan.source_answer import answer_scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,8 +45,8 @@ def answered_plan(run: StatementRun, first: Output, settings: RuleSettings) -> t
         return None
     run.step = "run"
     run.begin_step("run")
-    answer = answered_query(node.query)
-    scans, paged = run.transaction.scans, answer.paged
+    scans, paged = run.transaction.scans, node.paged
+    answer = answer_scan(node.query, paged)
     try:
         with run.timed("source"):
             rows = stream_answer(
@@ -58,7 +58,7 @@ def answered_plan(run: StatementRun, first: Output, settings: RuleSettings) -> t
     except PagesRefusedError as refusal:
         source = replace(node.query, refusal=str(refusal))
         return _with_source(first, source), replace(settings, off=settings.off | {ANSWER_SOURCE})
-    return _with_source(first, answered_query(node.query, rows)), settings
+    return _with_source(first, answer_scan(node.query, paged, rows)), settings
 
 
 def answered_node(plan: Output | None) -> AnsweredQuery | None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.base.words import KnownRows
-    from rowmerge_nb.trace.node_records import BranchRecord, NodeRecord, QueryStep
+    from rowmerge_nb.trace.node_records import BranchRecord, NodeRecord
     from rowmerge_nb.trace.trace import Trace, WriterRecord
 
 CHANGERS: Final = frozenset({"DeleteRows", "UpdateRows"})
@@ -286,18 +286,19 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
         passage=passage(trace, rows_in[0] or 0, rows_out or 0)
         if record.kind == "MergeProcessor" and rows_out is not None
         else "",
-        inside=_inside(record.facts.steps) if isinstance(record.facts, QueryFacts) else None,
+        inside=_inside(record.facts.nodes) if isinstance(record.facts, QueryFacts) else None,
     )
 
 
-def _inside(steps: Sequence[QueryStep]) -> Inner | None:
-    """Put the nodes of a query together; the last one gives its rows."""
-    open_: list[Inner] = []
-    for step in steps:
-        first = max(len(open_) - step.sources, 0)
-        sources = tuple(open_[first:])
-        open_[first:] = [Inner(visible(step.name), visible(step.arguments), sources)]
-    return open_[-1] if open_ else None
+def _inside(nodes: Sequence[NodeRecord]) -> Inner | None:
+    """Return the last node of a query with those below it."""
+    records = {record.id: record for record in nodes}
+
+    def inner(record: NodeRecord) -> Inner:
+        sources = (records[source] for source in record.sources)
+        return Inner(visible(record.name), visible(record.arguments), tuple(map(inner, sources)))
+
+    return inner(nodes[0]) if nodes else None
 
 
 def _is_exchanged(record: NodeRecord) -> bool:

@@ -168,11 +168,6 @@ def is_single_row(query: q.Query) -> bool:
     return isinstance(query, q.Extremes)
 
 
-def is_drawn(query: q.Query) -> bool:
-    """Return whether EXPLAIN shows the nodes of a query. A recursion and the extremes of a query are shown as a whole."""
-    return not any(isinstance(part, q.Recursive | q.Extremes) for part in q.parts_of(query))
-
-
 def known_rows(query: q.Query) -> KnownRows | None:
     """Return what is known of a query's number of rows without running it, or None. Tables are asked for theirs.
 
@@ -200,10 +195,17 @@ def known_rows(query: q.Query) -> KnownRows | None:
     return None
 
 
+def row_bound(query: q.Query) -> int | None:
+    """Return the largest number of rows that a query can have, or None if it is not known."""
+    rows = known_rows(query)
+    return None if rows is None else rows.rows
+
+
 def _select_rows(query: q.Selected) -> KnownRows | None:
     """Return what is known of a SELECT without its ORDER BY and LIMIT. GROUP BY of several sets has rows per set."""
     if query.sets is not None:
-        return None
+        rows = KnownRows(1) if query.source is None else known_rows(query.source)
+        return rows and KnownRows(max(rows.rows, 1) * len(query.sets)).bound
     values = [*(value for _, value in query.outputs), *(key.value for key in query.order_by)]
     if query.keys == () or (not query.keys and (query.having is not None or any(map(e.is_aggregated, values)))):
         return KnownRows(1).bound if query.having is not None else KnownRows(1)
