@@ -26,7 +26,7 @@ from rowmerge_nb.trace.node_records import (
 from rowmerge_nb.trace.samples import count_row_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.base.words import KnownRows
     from rowmerge_nb.trace.node_records import BranchRecord, NodeRecord
@@ -47,11 +47,19 @@ class Inner:
         title: its name.
         arguments: what stands behind it.
         sources: the nodes that it takes rows of.
+        rows: rows that came out; None if they were not counted.
     """
 
     title: str
     arguments: str
     sources: tuple[Inner, ...]
+    rows: int | None = None
+
+    def upward(self) -> Iterator[Inner]:
+        """Yield all nodes below it, and then the node."""
+        for source in self.sources:
+            yield from source.upward()
+        yield self
 
 
 @dataclass(frozen=True)
@@ -286,17 +294,18 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
         passage=passage(trace, rows_in[0] or 0, rows_out or 0)
         if record.kind == "MergeProcessor" and rows_out is not None
         else "",
-        inside=_inside(record.facts.nodes) if isinstance(record.facts, QueryFacts) else None,
+        inside=_inside(record.facts.nodes, trace) if isinstance(record.facts, QueryFacts) else None,
     )
 
 
-def _inside(nodes: Sequence[NodeRecord]) -> Inner | None:
+def _inside(nodes: Sequence[NodeRecord], trace: Trace) -> Inner | None:
     """Return the last node of a query with those below it."""
     records = {record.id: record for record in nodes}
 
     def inner(record: NodeRecord) -> Inner:
         sources = (records[source] for source in record.sources)
-        return Inner(visible(record.name), visible(record.arguments), tuple(map(inner, sources)))
+        _, rows = trace.rows.get(record.id, ((), None))
+        return Inner(visible(record.name), visible(record.arguments), tuple(map(inner, sources)), rows)
 
     return inner(nodes[0]) if nodes else None
 
