@@ -64,19 +64,24 @@ if TYPE_CHECKING:
 Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
 
 
-def describe(plan: PlanNode, would: Mapping[str, KnownRows] | None = None) -> tuple[NodeRecord, ...]:
+def describe(
+    plan: PlanNode, would: Mapping[str, KnownRows] | None = None, counted: Mapping[str, int] | None = None
+) -> tuple[NodeRecord, ...]:
     """Turn a plan into records, the root first, depth first.
 
     Args:
         plan: the plan.
-        would: of a plan that is not run: per id of a node the rows that would come out of it, as far as they are known.
+        would: rows that would come out of the nodes of a plan that is not run, by their ids.
+        counted: rows that came out of the nodes of a query, by their ids.
     """
-    known = would or {}
-    return (record_of(plan, known.get(plan.id)), *(inner for source in plan.sources for inner in describe(source, known)))
+    record = record_of(plan, would or {}, counted or {})
+    return (record, *(inner for source in plan.sources for inner in describe(source, would, counted)))
 
 
-def record_of(plan: PlanNode, would: KnownRows | None = None) -> NodeRecord:
-    """Turn one node into a record; of a plan that is not run with the rows that would come out of it."""
+def record_of(
+    plan: PlanNode, would: Mapping[str, KnownRows] | None = None, counted: Mapping[str, int] | None = None
+) -> NodeRecord:
+    """Turn one node into a record; see `describe`."""
     return NodeRecord(
         id=plan.id,
         kind=type(plan.query if isinstance(plan, AnsweredQuery) else plan).__name__,
@@ -87,9 +92,10 @@ def record_of(plan: PlanNode, would: KnownRows | None = None) -> NodeRecord:
         sources=tuple(source.id for source in plan.sources),
         meaning=_meaning(plan),
         branches=tuple(map(_branch, plan.case.branches)) if isinstance(plan, Project) and plan.case else (),
-        facts=_facts(plan),
+        facts=_facts(plan, counted or {}),
         trino=", ".join(f"{key} = {value}" if key else value for key, value in descriptor_of(plan)),
-        would=would,
+        would=(would or {}).get(plan.id),
+        rows=(counted or {}).get(plan.id),
     )
 
 
@@ -433,9 +439,9 @@ def _row_text(branch: CaseBranch) -> str:
     return ", ".join([*branch.values, branch.present, str(int(branch.operation)), str(branch.number)])
 
 
-def _facts(node: PlanNode) -> NodeFacts | None:
+def _facts(node: PlanNode, counted: Mapping[str, int]) -> NodeFacts | None:
     if isinstance(node, Source | AnsweredQuery):
-        return _query_facts(node)
+        return _query_facts(node, counted)
     if isinstance(node, TableScan):
         return ScanFacts(node.row_id is not None, node.alias or node.table.display)
     if isinstance(node, Project):
@@ -452,10 +458,10 @@ def _facts(node: PlanNode) -> NodeFacts | None:
     return WriterFacts(node.fused) if isinstance(node, MergeWriter) else None
 
 
-def _query_facts(node: Source | AnsweredQuery) -> QueryFacts | None:
+def _query_facts(node: Source | AnsweredQuery, counted: Mapping[str, int]) -> QueryFacts | None:
     """Return the nodes of a query. Rows that are written in the statement are no query to look into."""
     root = query_of(node)
-    return None if isinstance(root, Values) else QueryFacts(describe(root))
+    return None if isinstance(root, Values) else QueryFacts(describe(root, counted=counted))
 
 
 def _placed_by(layout: ConnectorTableLayout | None) -> str:

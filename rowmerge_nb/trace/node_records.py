@@ -159,6 +159,7 @@ class NodeRecord:
         facts: what is known of a node of its kind beside all this; None of kinds that nothing is asked of.
         trino: its arguments in the form that Trino prints.
         would: of a plan that was not run: how many rows would come out of it, as far as that is known.
+        rows: rows that came out of a node of a query; None if they were not counted. Those of other nodes are in `Trace.rows`.
     """
 
     id: str
@@ -173,6 +174,7 @@ class NodeRecord:
     facts: NodeFacts | None = None
     trino: str = ""
     would: KnownRows | None = None
+    rows: int | None = None
 
 
 def explain_text(plan: Sequence[NodeRecord]) -> str:

@@ -24,6 +24,7 @@ from rowmerge_nb.engine.statements.source_answer import answered_node
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.sql.typed.readings import is_deterministic
 from rowmerge_nb.trace.trace import AskedRows, NoticeRecord
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class Again:
             wanted = wanted_by_values(conditions, row, source_row, columns)
             planned = answer_source(run, run.analysis, run.planned())
             if answered_node(run.plan) is not None:
-                problem = "" if run.analysis.source.deterministic else UNREPEATABLE
+                problem = "" if is_deterministic(run.analysis.source.tree) else UNREPEATABLE
                 problem = NUMBERED_ANEW if wanted.source_row is not None else problem
                 if problem:
                     return replace(self.trace, asked=AskedRows(wanted.words, problem=problem))

@@ -57,7 +57,8 @@ class QueryRun(StatementRun):
         assert isinstance(plan.source, Source)
         self.begin_step("run")
         try:
-            return answer(plan.pages, self.transaction.scans.driver_scan(plan.pages.scan), self.transaction.cancelled)
+            scan = self.transaction.scans.driver_scan(plan.pages.scan)
+            rows, self.query_rows = answer(plan.pages, scan, self.transaction.cancelled)
         except PagesRefusedError as refusal:
             form, source = (
                 PhysicalForm(f"DuckDB has left it to Spark: {refusal}"),
@@ -65,6 +66,7 @@ class QueryRun(StatementRun):
             )
             self.plan = replace(plan, form=form, pages=None, source=source)
             return None
+        return rows
 
 
 def plan_rows(run: StatementRun, plan: Output) -> pa.Table:

@@ -49,7 +49,7 @@ def answered_plan(run: StatementRun, first: Output, settings: RuleSettings) -> t
     answer = answer_scan(node.query, paged)
     try:
         with run.timed("source"):
-            rows = stream_answer(
+            rows, run.query_rows = stream_answer(
                 paged,
                 scans.driver_scan(paged.scan),
                 run.transaction.cancelled,

@@ -125,6 +125,7 @@ class StatementRun:
         changes_rows: it says how many rows it has changed.
         plan: the plan, once there is one.
         would: of a dry run what is known of the rows that would come out of its nodes.
+        query_rows: rows that came out of the nodes of a query that DuckDB has answered, by their ids.
         account: what the tasks told, once they have.
         lowering: what the plan of a row change was lowered with, once it was.
         shown: the columns of the target and of the source whose values the tasks kept of rows, once that is settled.
@@ -158,6 +159,7 @@ class StatementRun:
     wanted: Wanted | None = None
     plan: Output | None = None
     would: Mapping[str, KnownRows] = field(default_factory=dict)
+    query_rows: Mapping[str, int] = field(default_factory=dict)
     account: Account | None = None
     lowering: LoweringContext | None = None
     shown: tuple[Named, Named] = ((), ())
@@ -255,7 +257,7 @@ class StatementRun:
             era=str(self.options.era),
             duplicates=self.options.duplicates,
             level=self.options.trace,
-            plan=describe(self.plan, self.would) if self.plan is not None else (),
+            plan=describe(self.plan, self.would, self.query_rows) if self.plan is not None else (),
             count=(account.counted if account else 0) if done and self.changes_rows else None,
             # Of a rehearsal nothing is there any more; what it would leave is told by who looked before the rollback.
             rows_after=self.rows_after() if done and self.changes_rows and not self.options.rehearse else None,

@@ -294,18 +294,17 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
         passage=passage(trace, rows_in[0] or 0, rows_out or 0)
         if record.kind == "MergeProcessor" and rows_out is not None
         else "",
-        inside=_inside(record.facts.nodes, trace) if isinstance(record.facts, QueryFacts) else None,
+        inside=_inside(record.facts.nodes) if isinstance(record.facts, QueryFacts) else None,
     )
 
 
-def _inside(nodes: Sequence[NodeRecord], trace: Trace) -> Inner | None:
+def _inside(nodes: Sequence[NodeRecord]) -> Inner | None:
     """Return the last node of a query with those below it."""
     records = {record.id: record for record in nodes}
 
     def inner(record: NodeRecord) -> Inner:
         sources = (records[source] for source in record.sources)
-        _, rows = trace.rows.get(record.id, ((), None))
-        return Inner(visible(record.name), visible(record.arguments), tuple(map(inner, sources)), rows)
+        return Inner(visible(record.name), visible(record.arguments), tuple(map(inner, sources)), record.rows)
 
     return inner(nodes[0]) if nodes else None
 
