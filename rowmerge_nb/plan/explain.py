@@ -1,6 +1,6 @@
-"""A statement's plan as EXPLAIN prints it: the nodes of MERGE and its like, with those of the queries that they read.
+"""EXPLAIN: the nodes of a statement and of the queries that it reads.
 
-A distributed plan has its exchanges where Trino has them. What this engine does without, or does otherwise, a line below the node says.
+A distributed plan has exchanges where Trino has them. Lines that begin with "Here" name what this engine does otherwise.
 """
 
 from __future__ import annotations
@@ -48,13 +48,7 @@ ROUND_ROBIN: Final = "ROUND_ROBIN"
 
 
 def explained_plan(plan: PlanNode, form: ExplainFormat, *, distributed: bool) -> str:
-    """Print a plan.
-
-    Args:
-        plan: its root.
-        form: as text, as JSON, or as a graph.
-        distributed: in fragments, with the exchanges between them.
-    """
+    """Print a plan: as a tree or, if it is distributed, in fragments."""
     return explained(_Steps(exchanges=distributed).spread(plan).step, form, distributed=distributed)
 
 
@@ -63,7 +57,6 @@ class _Steps:
         self.exchanges = exchanges
 
     def spread(self, node: PlanNode) -> Spread:
-        """Print a node and all below it."""
         if isinstance(node, Output) and isinstance(node.source, Source):
             return self._query(node, node.source)
         if isinstance(node, Source | AnsweredQuery):
@@ -131,7 +124,7 @@ class _Steps:
         return Spread(local_exchange(remote, "HASH", keys), "HASH", tuple(keys))
 
     def _join(self, node: Join) -> Spread:
-        """Print the join of target and source: the side that every task gets on the right, as Trino does."""
+        """Print the join of a MERGE. The side that every task gets is on the right, as in Trino."""
         left, right = self.spread(node.left), self.spread(node.right)
         step = self._step(node)
         if node.replicate_target and node.type is JoinType.RIGHT:
@@ -161,7 +154,7 @@ class _Steps:
         return Spread(replace(step, details=(*step.details, *_placed(exchange, node)), sources=(local,)), scheme)
 
     def _placing(self, exchange: Exchange | None, node: MergeWriter | TableWriter) -> tuple[str, list[str]]:
-        """Return how rows are spread over writers, and the columns that decide."""
+        """Return how rows are spread over writers, and by which columns."""
         layout = node.layout if isinstance(node, TableWriter) else exchange.insert_layout if exchange is not None else None
         if layout is None:
             return ROUND_ROBIN, []
@@ -181,7 +174,6 @@ def _partitioning(layout: ConnectorTableLayout) -> str:
 
 
 def _placed(exchange: Exchange | None, node: MergeWriter | TableWriter) -> tuple[str, ...]:
-    """Return where this engine spreads rows over writers otherwise than Trino."""
     if exchange is None:
         return ("Here rows are stored by the tasks that made them: nothing is sent for it",)
     if isinstance(node, MergeWriter) and exchange.insert_layout is None and exchange.update_layout is not None:

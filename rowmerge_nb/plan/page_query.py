@@ -1,6 +1,6 @@
-"""Which queries are answered from the pages of their one table by DuckDB, without Spark, and the SQL for it.
+"""Queries that DuckDB answers from the pages of one table, without Spark, and the SQL for them.
 
-The SQL is printed from the nodes that EXPLAIN shows of a query. Whatever is not known to mean the same in DuckDB is left to Spark.
+The SQL is printed from the query's nodes. Whatever may mean something else in DuckDB is left to Spark.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class PagedQuery:
 
     Args:
         root: the last node of the query.
-        scan: its scan, which reads the columns that the query needs, by the symbols that the SQL has for them.
-        sql: the query over the table ``pages``; its columns are those of the query, in their order.
-        columns: the columns of the query, in their order.
-        lists: the long lists of constants that the SQL looks values up in, by the names of their tables.
-        ends_early: the first pages may be enough: no group and no order needs all rows.
+        scan: its scan, which reads only the columns that the SQL uses.
+        sql: the query over the table ``pages``.
+        columns: the columns of the query, in order.
+        lists: long lists of constants, by the names of their tables in the SQL.
+        ends_early: the first pages may be enough.
     """
 
     root: PlanNode
@@ -70,7 +70,7 @@ def page_query(source: Source) -> PagedQuery:
     """Return how pages answer a query.
 
     Raises:
-        UnprintableError: they cannot be asked for it; the message names what stands against it.
+        UnprintableError: they cannot; the message names the reason.
     """
     table = table_of_pages(source)
     plan = plan_query_tree(source)
@@ -98,9 +98,9 @@ def _over(node: PlanNode, scan: TableScan) -> PlanNode:
 
 
 def _pushed(node: PlanNode, conditions: list[Typed]) -> PlanNode:
-    """Filter rows before they are grouped, numbered or sorted, and before values are computed, if that makes no difference.
+    """Move conditions below groups, numbers, sorts and projections where that makes no difference; DuckDB's own optimizer is off.
 
-    DuckDB's own optimizer is off. The conditions that meet at the scan become its constraint.
+    The conditions that reach the scan become its constraint.
     """
     if isinstance(node, Filter):
         return _pushed(node.source, [*conjuncts(node.predicate), *conditions])
@@ -123,11 +123,6 @@ def _unchanged(node: PlanNode) -> frozenset[str]:
 
 
 def _chain(node: PlanNode) -> Iterator[PlanNode]:
-    """Yield the nodes from the root of a query to its scan.
-
-    Raises:
-        UnprintableError: a node has no form here.
-    """
     while not isinstance(node, TableScan):
         if type(node) in _WORDS:
             raise UnprintableError(_WORDS[type(node)])
@@ -137,8 +132,6 @@ def _chain(node: PlanNode) -> Iterator[PlanNode]:
 
 
 class _Texts:
-    """Prints the nodes of one query, each as a SELECT over the node below it."""
-
     def __init__(self, printer: PagePrinter) -> None:
         self.printer = printer
 
@@ -180,7 +173,7 @@ class _Texts:
         return self.printer.text(value, condition=False)
 
     def _keyed(self, source: PlanNode, keys: Iterable[Column]) -> str:
-        """Return the rows of a node; numbers among the keys by which they meet are such that the engines agree on which are equal."""
+        """Return rows whose floating-point keys fail if the engines may disagree on equality."""
         guards = []
         for key in dict.fromkeys(keys):
             if is_float(key.type):
@@ -199,7 +192,6 @@ class _Texts:
         return f"SELECT {', '.join([*keys, *calls])} FROM ({self._keyed(node.source, node.keys)}){grouped}"
 
     def _windows(self, node: n.Window) -> str:
-        """Return rows with their numbers or ranks: all calls have one window."""
         names = [checked_rank(call) for _, call in node.calls]
         # Rows that are equal by the order share a rank.
         order = [key.value for key in node.order_by if isinstance(key.value, Column)] if set(names) - {ROW_NUMBER} else []

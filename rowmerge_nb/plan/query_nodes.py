@@ -33,11 +33,11 @@ def _values(keys: Sequence[e.Sort]) -> tuple[e.Typed, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryNode(PlanNode):
-    """Base of these nodes. `expressions` has all that a node reads of the nodes below it."""
+    """Base of these nodes."""
 
     @property
     def descriptor(self) -> tuple[tuple[str, str], ...]:
-        """The arguments as Trino prints them, by their names."""
+        """The arguments as Trino prints them."""
         return ()
 
     @property
@@ -52,7 +52,7 @@ class Values(QueryNode):
 
     Args:
         count: the number of rows.
-        first: returns some of the first rows, at most as many as requested.
+        first: returns up to this many of the first rows.
         columns: the columns of these rows.
     """
 
@@ -108,7 +108,7 @@ class Unnest(QueryNode):
     Args:
         items: the arrays and maps.
         columns: the columns of elements, the ordinality last.
-        type: the join with the rows of the source: INNER, LEFT, RIGHT, FULL; ``""`` for UNNEST alone.
+        type: INNER, LEFT, RIGHT or FULL; ``""`` for UNNEST alone.
     """
 
     meaning: ClassVar[str] = "Makes a row of each element of an array, beside the columns of the array's row."
@@ -129,7 +129,7 @@ class Unnest(QueryNode):
 
     @property
     def descriptor(self) -> tuple[tuple[str, str], ...]:
-        """The columns that stay beside the elements, and the arrays."""
+        """The columns that pass through, and the arrays."""
         own = {column.symbol for column in self.columns}
         passed = [e.Column(symbol.type, symbol.name) for symbol in self.outputs if symbol.name not in own]
         return (*((("replicate", _typed(passed)),) if passed else ()), ("unnest", _typed(self.items)))
@@ -137,10 +137,10 @@ class Unnest(QueryNode):
 
 @dataclass(frozen=True, kw_only=True)
 class GroupId(QueryNode):
-    """Every row once per grouping set, with NULL for the keys that are not in the set.
+    """Every row once per grouping set, with NULL for keys outside of the set.
 
     Args:
-        keys: each key of a group with its column below.
+        keys: each key with its column below.
         sets: the sets.
         passed: the columns that aggregates read.
     """
@@ -225,15 +225,15 @@ class Window(QueryNode):
 
 @dataclass(frozen=True, kw_only=True)
 class Apply(QueryNode):
-    """Whether a query has rows (EXISTS), or whether a value is among its rows (IN).
+    """Whether a query has rows (EXISTS), or has a value among its rows (IN).
 
     Args:
         source: the rows that ask.
         query: the query.
         correlation: the columns of these rows that it reads.
         column: the answer.
-        value: the value that IN looks for; None for EXISTS.
-        key: the column of the query that it is compared with.
+        value: the value of IN; None for EXISTS.
+        key: the column of the query that is compared with it.
     """
 
     meaning: ClassVar[str] = "Asks for each row whether a query has rows, or has a value among its rows."
@@ -246,12 +246,12 @@ class Apply(QueryNode):
 
     @property
     def is_semi_join(self) -> bool:
-        """IN with a query that reads nothing of the rows that ask."""
+        """An IN without correlation."""
         return self.value is not None and not self.correlation
 
     @property
     def name(self) -> str:
-        """Trino plans an IN without correlation as a SemiJoin."""
+        """The name as Trino prints it: an IN without correlation is a SemiJoin."""
         return "SemiJoin" if self.is_semi_join else "Apply"
 
     @property
@@ -266,7 +266,7 @@ class Apply(QueryNode):
 
     @property
     def descriptor(self) -> tuple[tuple[str, str], ...]:
-        """The columns that are compared, or those that the query reads."""
+        """The compared columns, or the correlation."""
         if self.is_semi_join and self.value is not None and self.key is not None:
             return (("criteria", f"{self.value.symbol} = {self.key.symbol}"),)
         return (("correlation", names_of(self.correlation)),)
@@ -281,7 +281,7 @@ class Apply(QueryNode):
 
 @dataclass(frozen=True, kw_only=True)
 class CorrelatedJoin(QueryNode):
-    """A query that is asked for each row, with columns of that row."""
+    """A query that runs for each row, with columns of that row."""
 
     meaning: ClassVar[str] = "Runs a query for each row, with columns of that row."
     source: PlanNode
@@ -295,12 +295,12 @@ class CorrelatedJoin(QueryNode):
 
     @property
     def expressions(self) -> tuple[e.Typed, ...]:
-        """The columns that the query reads."""
+        """The correlation."""
         return self.correlation
 
     @property
     def descriptor(self) -> tuple[tuple[str, str], ...]:
-        """The columns that the query reads."""
+        """The correlation."""
         return (("correlation", names_of(self.correlation)),)
 
 
@@ -376,7 +376,7 @@ class SetOperation(QueryNode):
 
     Args:
         operator: which one.
-        is_all: rows that come several times stay; a UNION has an Aggregate above it that removes them.
+        is_all: repeated rows stay. A UNION without ALL has an Aggregate above it.
         parts: the queries.
         inputs: the columns of each, in the order of the outputs.
     """
@@ -389,7 +389,7 @@ class SetOperation(QueryNode):
 
     @property
     def name(self) -> str:
-        """The node's name as Trino prints it."""
+        """The name as Trino prints it."""
         return self.operator.title()
 
     @property
@@ -409,7 +409,7 @@ class SetOperation(QueryNode):
 
     @property
     def details(self) -> tuple[str, ...]:
-        """The columns of which each output is made."""
+        """The columns behind each output."""
         return tuple(
             f"{symbol.name} := [{', '.join(columns[index].symbol for columns in self.inputs)}]"
             for index, symbol in enumerate(self.outputs)

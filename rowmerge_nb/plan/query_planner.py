@@ -1,6 +1,6 @@
-"""Plans a query's tree into nodes, in the order in which SQL defines them. Nothing is reordered.
+"""Plans a query's tree into nodes in the order that SQL defines, without reordering.
 
-Columns that are not read are pruned, since scans do not read them. A column that only gets another name keeps its symbol.
+Scans read only the columns that are used. A column that is merely renamed keeps its symbol.
 """
 
 from __future__ import annotations
@@ -34,12 +34,7 @@ _WINDOW: Final = "window"
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """The nodes of a query, with all of their columns.
-
-    Args:
-        root: the last one.
-        columns: the query's columns in order, by the symbols that they have in ``root``.
-    """
+    """The unpruned nodes of a query. ``columns`` are the query's columns under the symbols that they have in ``root``."""
 
     root: PlanNode
     columns: tuple[e.Column, ...]
@@ -53,7 +48,7 @@ def plan_query_tree(source: Source) -> QueryPlan:
 
 
 def source_nodes(source: Source) -> PlanNode:
-    """Return the last node of a query; columns that are not read are pruned."""
+    """Return the last node of a query, without unread columns."""
     plan = plan_query_tree(source)
     outputs = {symbol.name for symbol in source.outputs}
     pairs = zip(q.columns_of(source.tree), plan.columns, strict=True)
@@ -71,7 +66,7 @@ def conjunction(conditions: Sequence[e.Typed]) -> e.Typed:
 
 
 def filtered(node_id: str, source: PlanNode, predicate: e.Typed) -> Filter:
-    """Return the rows of a node for which a condition is true."""
+    """Put a Filter above a node."""
     return Filter(id=node_id, outputs=source.outputs, source=source, predicate=predicate, text=printed(predicate))
 
 
@@ -97,7 +92,6 @@ class _QueryPlanner:
 
     @singledispatchmethod
     def plan(self, query: Any) -> PlanNode:
-        """Plan a query or a relation."""
         raise AssertionError(query)
 
     @plan.register
@@ -156,7 +150,7 @@ class _QueryPlanner:
         )
 
     def _correlated(self, left: PlanNode, right: PlanNode, outer: Iterable[e.Column] | None = None) -> PlanNode:
-        """Join rows with a query that reads their columns: ``outer``, or whatever its nodes read of them."""
+        """Join rows with a query that reads ``outer``, or what its nodes read of them."""
         reads = _read_by(right) if outer is None else {column.symbol for column in self.columns_now(outer)}
         correlation = tuple(column for column in columns_of(left) if column.symbol in reads)
         outputs = (*columns_of(left), *columns_of(right))
@@ -284,7 +278,6 @@ class _QueryPlanner:
         return self._ordered(node, order, query)
 
     def _grouped(self, node: PlanNode, query: q.Selected, values: list[e.Typed]) -> tuple[PlanNode, list[e.Typed]]:
-        """Group, if the query does; return the node, and the values over its columns."""
         calls = list(dict.fromkeys(call for value in values for call in _aggregates(value)))
         if query.keys is None and not calls and query.having is None:
             return node, values
@@ -309,7 +302,7 @@ class _QueryPlanner:
     def _group_id(
         self, node: PlanNode, sets: q.Sets, keys: Sequence[e.Column], arguments: Iterable[e.Column]
     ) -> tuple[PlanNode, dict[e.Column, e.Column], e.Column]:
-        """Repeat rows for each set; return the node, each key's column above it, and the number of the set."""
+        """Return the GroupId, each key's column above it, and the number of the set."""
         number = self._new(e.Constant(BIGINT, None), "groupid")
         by_key = {key: self._new(key, f"{key.symbol}$gid") for key in dict.fromkeys(keys)}
         passed = tuple(dict.fromkeys(arguments))
@@ -319,7 +312,6 @@ class _QueryPlanner:
         return self._node(n.GroupId, outputs, source=node, keys=renamed, sets=columns, passed=passed), by_key, number
 
     def _windowed(self, node: PlanNode, values: list[e.Typed]) -> tuple[PlanNode, list[e.Typed]]:
-        """Compute functions over windows, window by window."""
         calls = list(dict.fromkeys(call for value in values for call in _windows(value)))
         if not calls:
             return node, values
@@ -373,13 +365,11 @@ class _QueryPlanner:
         return tuple(self._renamed.get(column.symbol, column) for column in columns)
 
     def _now(self, value: e.Typed) -> e.Typed:
-        """Return an expression with the columns under their symbols in the plan."""
         columns = {part for part in e.walk(value) if isinstance(part, e.Column) and part.symbol in self._renamed}
         pairs = [(column, replace(self._renamed[column.symbol], outer=column.outer)) for column in columns]
         return e.replaced(value, pairs) if pairs else value
 
     def _new(self, value: e.Typed, base: str = "") -> e.Column:
-        """Return a column for a value, under a symbol like those that Trino gives."""
         base = base or (value.name if isinstance(value, e.Aggregate) else "expr")
         symbol = next(name for i in count(-1) if (name := base if i < 0 else f"{base}_{i}") not in self._used)
         self._used.add(symbol)
@@ -393,13 +383,9 @@ class _QueryPlanner:
         also: Sequence[e.Column] = (),
         renames: bool = True,
     ) -> PlanNode:
-        """Compute columns.
+        """Compute columns; ``also`` pass through.
 
-        Args:
-            node: the rows.
-            pairs: the columns, each with its value.
-            also: columns that pass through.
-            renames: the first column that is another one keeps the symbol of that one.
+        If ``renames`` is set, the first column that is another one keeps that one's symbol.
         """
         below = {symbol.name for symbol in node.outputs}
         outputs: dict[e.Column, None] = {}
@@ -419,7 +405,6 @@ class _QueryPlanner:
         return self._node(Project, (*outputs, *also), source=node, assignments=tuple(assignments))
 
     def _computed(self, node: PlanNode, values: Sequence[e.Typed]) -> tuple[PlanNode, tuple[e.Column, ...]]:
-        """Compute values that are no columns yet."""
         made = {value: self._new(value) for value in dict.fromkeys(values) if not isinstance(value, e.Column)}
         if made:
             assignments = tuple(Assignment(Symbol(c.symbol, c.type), value, printed(value)) for value, c in made.items())
@@ -427,7 +412,7 @@ class _QueryPlanner:
         return node, tuple(value if isinstance(value, e.Column) else made[value] for value in values)
 
     def _subqueries(self, node: PlanNode, values: Sequence[e.Typed]) -> tuple[PlanNode, list[e.Typed]]:
-        """Plan the queries in expressions: the node has their answers as columns, the expressions read these."""
+        """Plan the queries in expressions; return the node with their answers, and the expressions over these."""
         pairs: list[tuple[e.Typed, e.Typed]] = []
         for query in dict.fromkeys(query for value in values for query in _queries_of(value)):
             node, answer = self._subquery(node, query)
@@ -479,7 +464,6 @@ def replace_arguments(call: e.Aggregate, columns: Sequence[e.Column]) -> e.Aggre
 
 
 def _over_columns(call: e.Windowed, columns: Sequence[e.Column]) -> e.Windowed:
-    """Return a function over a window whose arguments and keys are columns, in the order of `_window_values`."""
     pairs = list(zip(_window_values(call), columns, strict=True))
     function = call.function
     if isinstance(function, e.Aggregate):
@@ -492,7 +476,6 @@ def _over_columns(call: e.Windowed, columns: Sequence[e.Column]) -> e.Windowed:
 
 
 def _window_values(call: e.Windowed) -> tuple[e.Typed, ...]:
-    """Return the arguments and keys of a function over a window."""
     return (*e.children(call.function), *call.partition_by, *(key.value for key in call.order_by))
 
 
@@ -508,7 +491,7 @@ def _only_value(value: e.Typed) -> e.Typed:
 
 
 def _equality(term: e.Typed, left: frozenset[str], right: frozenset[str]) -> tuple[e.Typed, e.Typed] | None:
-    """Return the values of both sides that a part of a join's condition compares, the left one first."""
+    """Return the two sides of an equality between both inputs of a join, the left one first."""
     if not isinstance(term, e.Apply) or term.name != "=":
         return None
     for one, other in (term.arguments, term.arguments[::-1]):
@@ -519,7 +502,6 @@ def _equality(term: e.Typed, left: frozenset[str], right: frozenset[str]) -> tup
 
 
 def _windows(node: e.Typed) -> Iterator[e.Windowed]:
-    """Yield the functions over windows in an expression."""
     if isinstance(node, e.Windowed):
         yield node
     elif not isinstance(node, e.Subquery):
@@ -528,7 +510,7 @@ def _windows(node: e.Typed) -> Iterator[e.Windowed]:
 
 
 def _aggregates(node: e.Typed) -> Iterator[e.Aggregate]:
-    """Yield the aggregates over groups in an expression, those in arguments and keys of a window function included."""
+    """Yield aggregates over groups, also those in arguments and keys of window functions."""
     if isinstance(node, e.Aggregate):
         yield node
         return
@@ -547,7 +529,6 @@ def _queries_of(node: e.Typed) -> Iterator[e.Subquery]:
 
 
 def _read_by(node: PlanNode) -> frozenset[str]:
-    """Return the symbols that a node and those below it read."""
     own = frozenset(symbol for part in node.expressions for symbol in e.references(part))
     return own.union(*map(_read_by, node.sources))
 
@@ -567,7 +548,7 @@ def with_sources(node: Node, sources: Iterable[PlanNode]) -> Node:
 
 
 def pruned(node: PlanNode, needed: set[str]) -> PlanNode:
-    """Drop columns, from the root down; ``needed`` has the symbols that the nodes above read, and grows."""
+    """Drop unread columns from the root down; ``needed`` has the symbols that nodes above read, and grows."""
     if isinstance(node, n.Window):
         calls = tuple(pair for pair in node.calls if pair[0].symbol in needed)
         if not calls:

@@ -1,7 +1,4 @@
-"""Plans as plain records.
-
-`describe` turns a plan into `NodeRecord` entries: what reports draw and what a saved trace keeps.
-"""
+"""Plans as plain records: what reports draw and saved traces keep."""
 
 from __future__ import annotations
 
@@ -67,12 +64,12 @@ Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
 def describe(
     plan: PlanNode, would: Mapping[str, KnownRows] | None = None, counted: Mapping[str, int] | None = None
 ) -> tuple[NodeRecord, ...]:
-    """Turn a plan into records, the root first, depth first.
+    """Return the records of a plan, the root first, depth first.
 
     Args:
         plan: the plan.
-        would: rows that would come out of the nodes of a plan that is not run, by their ids.
-        counted: rows that came out of the nodes of a query, by their ids.
+        would: expected rows of nodes, by id, if the plan is not run.
+        counted: rows that came out of nodes of queries, by id.
     """
     record = record_of(plan, would or {}, counted or {})
     return (record, *(inner for source in plan.sources for inner in describe(source, would, counted)))
@@ -81,7 +78,7 @@ def describe(
 def record_of(
     plan: PlanNode, would: Mapping[str, KnownRows] | None = None, counted: Mapping[str, int] | None = None
 ) -> NodeRecord:
-    """Turn one node into a record; see `describe`."""
+    """Return the record of one node; see `describe`."""
     return NodeRecord(
         id=plan.id,
         kind=type(plan.query if isinstance(plan, AnsweredQuery) else plan).__name__,
@@ -124,7 +121,7 @@ def _meaning(plan: PlanNode) -> str:
 
 @singledispatch
 def _arguments(_: PlanNode) -> str:
-    """Return what stands behind a node's name, for readers."""
+    """Return the arguments of a node for readers."""
     return ""
 
 
@@ -225,7 +222,7 @@ def _(node: TableWriter | TableFinish) -> str:
 
 @singledispatch
 def descriptor_of(_: PlanNode) -> Descriptor:
-    """Return a node's arguments as Trino prints them, by their names; a whole text has none."""
+    """Return the arguments of a node as Trino prints them; a whole text has no name."""
     return ()
 
 
@@ -312,7 +309,7 @@ def _(node: AnsweredQuery) -> Descriptor:
 
 
 def _distribution(node: Join) -> str:
-    """Return how the join's sides travel, in Trino's words; what Spark decides while it runs has none."""
+    """Return how the join's sides travel, in Trino's words; ``""`` if Spark decides."""
     if node.replicate_target:
         return "REPLICATED"
     return {"PARTITIONED": "PARTITIONED", "REPLICATED": "REPLICATED"}.get(node.distribution, "")
@@ -395,7 +392,7 @@ def source_executed_by(node: Source | AnsweredQuery) -> str:
 
 
 def executed_by(node: Output) -> tuple[str, ...]:
-    """Return the sentence that names what executes a query, and why it is not DuckDB; nothing if that was not decided."""
+    """Return the sentence that names the engine of a query, and why it is Spark; nothing if undecided."""
     if node.form is None:
         return ()
     if node.form.by_spark:
@@ -459,13 +456,12 @@ def _facts(node: PlanNode, counted: Mapping[str, int]) -> NodeFacts | None:
 
 
 def _query_facts(node: Source | AnsweredQuery, counted: Mapping[str, int]) -> QueryFacts | None:
-    """Return the nodes of a query. Rows that are written in the statement are no query to look into."""
+    """Return the nodes of a query; None of VALUES."""
     root = query_of(node)
     return None if isinstance(root, Values) else QueryFacts(describe(root, counted=counted))
 
 
 def _placed_by(layout: ConnectorTableLayout | None) -> str:
-    """Return what places the rows of a layout."""
     if layout is None:
         return ""
     return "hash" if layout.partitioning is None else "function"

@@ -1,4 +1,4 @@
-"""Source queries that DuckDB answers before Spark's job begins, and their rows as those of a table."""
+"""Source queries that DuckDB answers before Spark's job begins."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def answered_query(source: Source) -> AnsweredQuery:
-    """Return a query as the scan of an answer that is still to be computed.
+    """Return the scan of an answer that is yet to be computed.
 
     Raises:
         UnprintableError: DuckDB cannot be asked for the query.
@@ -41,13 +41,7 @@ def answered_query(source: Source) -> AnsweredQuery:
 
 
 def answer_scan(source: Source, paged: PagedQuery, rows: pa.Table | None = None) -> AnsweredQuery:
-    """Return the scan of the answer of a query.
-
-    Args:
-        source: the query.
-        paged: the query as DuckDB computes it.
-        rows: the answer, whose columns are called ``c0``, ``c1``, ...; None before the query is answered.
-    """
+    """Return the scan of a query's answer. Its columns are ``c0``, ``c1``, ...; ``rows`` is None before it is computed."""
     columns = {column.symbol: ColumnHandle(f"c{index}", column.type) for index, column in enumerate(paged.columns)}
     table = TableBinding(
         display="the query",
