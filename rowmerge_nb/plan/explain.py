@@ -20,7 +20,7 @@ from rowmerge_nb.plan.plan_nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.query_nodes import Values
+from rowmerge_nb.plan.query_nodes import ValuesNode
 from rowmerge_nb.plan.query_planner import plan_query_tree
 from rowmerge_nb.plan.records import descriptor_of, executed_by, query_of, record_of, source_executed_by
 from rowmerge_nb.plan.steps import (
@@ -106,7 +106,7 @@ class _Steps:
     def _source(self, node: Source | AnsweredQuery) -> Spread:
         root, query = query_of(node), node if isinstance(node, Source) else node.query
         step = self._inner(root)
-        if self.exchanges and not isinstance(root, Values):
+        if self.exchanges and not isinstance(root, ValuesNode):
             step = replace(step, details=(*step.details, source_executed_by(node)))
         # The nodes above read the columns under their own symbols.
         pairs = zip(columns_of(query.tree), plan_query_tree(query).columns, strict=True)

@@ -35,13 +35,13 @@ PAGES: Final = "pages"
 """The name of the table that the SQL of a query reads."""
 _WORDS: Final[Mapping[type[PlanNode], str]] = {
     Join: "a join",
-    n.Apply: "a subquery",
-    n.CorrelatedJoin: "a correlated subquery",
-    n.Unnest: "UNNEST",
-    n.TableFunctionProcessor: "a table function",
-    n.SetOperation: "a set operation",
-    n.GroupId: "GROUPING SETS",
-    n.Values: "rows of VALUES",
+    n.ApplyNode: "a subquery",
+    n.CorrelatedJoinNode: "a correlated subquery",
+    n.UnnestNode: "UNNEST",
+    n.TableFunctionProcessorNode: "a table function",
+    n.SetOperationNode: "a set operation",
+    n.GroupIdNode: "GROUPING SETS",
+    n.ValuesNode: "rows of VALUES",
 }
 
 
@@ -87,8 +87,8 @@ def page_query(source: Source) -> PagedQuery:
     sql = f"SELECT {selected} FROM ({_Texts(printer).node(root)})"
     if printer.subqueries:
         raise UnprintableError("a subquery")
-    whole = any(isinstance(node, n.Aggregate | n.Window | n.Sort | n.TopN) for node in nodes)
-    ends_early = not whole and any(isinstance(node, n.Limit) and not isinstance(node, n.Offset) for node in nodes)
+    whole = any(isinstance(node, n.AggregateNode | n.WindowNode | n.SortNode | n.TopNNode) for node in nodes)
+    ends_early = not whole and any(isinstance(node, n.LimitNode) and not isinstance(node, n.OffsetNode) for node in nodes)
     shown = _over(root, replace(scan, constraint=pages.constraint))
     return PagedQuery(shown, pages, sql, q.columns_of(source.tree), dict(printer.lists), ends_early)
 
@@ -116,9 +116,9 @@ def _unchanged(node: PlanNode) -> frozenset[str]:
     """Return the columns of a node that a condition may as well read below it."""
     if isinstance(node, Project):
         return frozenset(symbol.name for symbol in node.outputs) - {made.symbol.name for made in node.assignments}
-    if isinstance(node, n.Sort):
+    if isinstance(node, n.SortNode):
         return frozenset(symbol.name for symbol in node.outputs)
-    keys = node.keys if isinstance(node, n.Aggregate) else node.partition_by if isinstance(node, n.Window) else ()
+    keys = node.keys if isinstance(node, n.AggregateNode) else node.partition_by if isinstance(node, n.WindowNode) else ()
     return frozenset(key.symbol for key in keys)
 
 
@@ -146,17 +146,17 @@ class _Texts:
                 return f"{self._all_of(node.source)} WHERE {self.printer.text(node.predicate, condition=True)}"
             case Project():
                 return self._projection(node)
-            case n.Aggregate():
+            case n.AggregateNode():
                 return self._aggregation(node)
-            case n.Window():
+            case n.WindowNode():
                 return self._windows(node)
-            case n.Sort():
+            case n.SortNode():
                 return f"{self._all_of(node.source)} ORDER BY {self._order(node.order_by)}"
-            case n.TopN():
+            case n.TopNNode():
                 return f"{self._all_of(node.source)} ORDER BY {self._order(node.order_by)} LIMIT {node.count}"
-            case n.Offset():
+            case n.OffsetNode():
                 return f"{self._all_of(node.source)} OFFSET {node.count}"
-            case n.Limit():
+            case n.LimitNode():
                 return f"{self._all_of(node.source)} LIMIT {node.count}"
         return f"SELECT * FROM {PAGES}"
 
@@ -183,7 +183,7 @@ class _Texts:
         text = self.node(source)
         return f"SELECT * REPLACE ({', '.join(guards)}) FROM ({text})" if guards else text
 
-    def _aggregation(self, node: n.Aggregate) -> str:
+    def _aggregation(self, node: n.AggregateNode) -> str:
         keys = [quoted(key.symbol) for key in node.keys]
         if not node.outputs:
             raise UnprintableError("a group without a column")
@@ -191,7 +191,7 @@ class _Texts:
         grouped = f" GROUP BY {', '.join(keys)}" if keys else ""
         return f"SELECT {', '.join([*keys, *calls])} FROM ({self._keyed(node.source, node.keys)}){grouped}"
 
-    def _windows(self, node: n.Window) -> str:
+    def _windows(self, node: n.WindowNode) -> str:
         names = [checked_rank(call) for _, call in node.calls]
         # Rows that are equal by the order share a rank.
         order = [key.value for key in node.order_by if isinstance(key.value, Column)] if set(names) - {ROW_NUMBER} else []

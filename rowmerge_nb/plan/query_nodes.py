@@ -32,8 +32,13 @@ def _values(keys: Sequence[e.Sort]) -> tuple[e.Typed, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueryNode(PlanNode):
+class QueryPlanNode(PlanNode):
     """Base of these nodes."""
+
+    @property
+    def name(self) -> str:
+        """The name as Trino prints it."""
+        return type(self).__name__.removesuffix("Node")
 
     @property
     def descriptor(self) -> tuple[tuple[str, str], ...]:
@@ -47,7 +52,7 @@ class QueryNode(PlanNode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Values(QueryNode):
+class ValuesNode(QueryPlanNode):
     """Rows written in the statement.
 
     Args:
@@ -76,7 +81,7 @@ class Values(QueryNode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableFunctionProcessor(QueryNode):
+class TableFunctionProcessorNode(QueryPlanNode):
     """The rows of a table function."""
 
     meaning: ClassVar[str] = "Produces the rows of a table function."
@@ -89,7 +94,7 @@ class TableFunctionProcessor(QueryNode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecursionStep(QueryNode):
+class RecursionStepNode(QueryPlanNode):
     """The rows of one step of a recursion, which the next step reads."""
 
     meaning: ClassVar[str] = "The rows of the step before, computed again."
@@ -102,7 +107,7 @@ class RecursionStep(QueryNode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unnest(QueryNode):
+class UnnestNode(QueryPlanNode):
     """Elements of arrays and entries of maps as rows, beside the columns of their rows.
 
     Args:
@@ -136,7 +141,7 @@ class Unnest(QueryNode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupId(QueryNode):
+class GroupIdNode(QueryPlanNode):
     """Every row once per grouping set, with NULL for keys outside of the set.
 
     Args:
@@ -168,7 +173,7 @@ class GroupId(QueryNode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Aggregate(QueryNode):
+class AggregateNode(QueryPlanNode):
     """Groups by columns, with aggregates over them."""
 
     meaning: ClassVar[str] = "Makes one row of each group."
@@ -197,7 +202,7 @@ class Aggregate(QueryNode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window(QueryNode):
+class WindowNode(QueryPlanNode):
     """Functions over one window."""
 
     meaning: ClassVar[str] = "Computes functions over the rows around each row."
@@ -224,7 +229,7 @@ class Window(QueryNode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Apply(QueryNode):
+class ApplyNode(QueryPlanNode):
     """Whether a query has rows (EXISTS), or has a value among its rows (IN).
 
     Args:
@@ -280,7 +285,7 @@ class Apply(QueryNode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CorrelatedJoin(QueryNode):
+class CorrelatedJoinNode(QueryPlanNode):
     """A query that runs for each row, with columns of that row."""
 
     meaning: ClassVar[str] = "Runs a query for each row, with columns of that row."
@@ -305,7 +310,7 @@ class CorrelatedJoin(QueryNode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnforceSingleRow(QueryNode):
+class EnforceSingleRowNode(QueryPlanNode):
     """The one row of a query; NULL without a row, an error with several."""
 
     meaning: ClassVar[str] = "Fails if the query has several rows; makes a row of NULL if it has none."
@@ -313,7 +318,7 @@ class EnforceSingleRow(QueryNode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sort(QueryNode):
+class SortNode(QueryPlanNode):
     """Rows in an order."""
 
     meaning: ClassVar[str] = "Puts rows in order."
@@ -332,7 +337,7 @@ class Sort(QueryNode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limit(QueryNode):
+class LimitNode(QueryPlanNode):
     """At most so many rows."""
 
     meaning: ClassVar[str] = "Keeps a number of rows."
@@ -346,14 +351,14 @@ class Limit(QueryNode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Offset(Limit):
+class OffsetNode(LimitNode):
     """All rows but the first."""
 
     meaning: ClassVar[str] = "Skips a number of rows."
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopN(Limit):
+class TopNNode(LimitNode):
     """The first rows of an order."""
 
     meaning: ClassVar[str] = "Keeps the first rows of an order."
@@ -371,7 +376,7 @@ class TopN(Limit):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetOperation(QueryNode):
+class SetOperationNode(QueryPlanNode):
     """UNION, INTERSECT or EXCEPT.
 
     Args:

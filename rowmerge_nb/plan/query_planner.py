@@ -107,7 +107,7 @@ class _QueryPlanner:
 
     @plan.register
     def _(self, query: q.Generated) -> PlanNode:
-        return self._node(n.TableFunctionProcessor, query.columns, function=query.name)
+        return self._node(n.TableFunctionProcessorNode, query.columns, function=query.name)
 
     @plan.register
     def _(self, query: q.Unnested) -> PlanNode:
@@ -154,7 +154,7 @@ class _QueryPlanner:
         reads = _read_by(right) if outer is None else {column.symbol for column in self.columns_now(outer)}
         correlation = tuple(column for column in columns_of(left) if column.symbol in reads)
         outputs = (*columns_of(left), *columns_of(right))
-        return self._node(n.CorrelatedJoin, outputs, source=left, query=right, correlation=correlation)
+        return self._node(n.CorrelatedJoinNode, outputs, source=left, query=right, correlation=correlation)
 
     def _unnest(self, source: PlanNode, query: q.Unnested, kind: str) -> PlanNode:
         source, items = self._subqueries(source, [self._now(item) for item in query.items])
@@ -163,7 +163,7 @@ class _QueryPlanner:
         made = (*query.columns, *([self._new(e.Constant(BIGINT, None), "ordinality")] if ordinality else []))
         arrays = {column.symbol for column, item in zip(columns, items, strict=True) if column is not item}
         passed = (column for column in columns_of(source) if column.symbol not in arrays)
-        return self._node(n.Unnest, (*passed, *made), source=source, items=columns, columns=made, type=kind)
+        return self._node(n.UnnestNode, (*passed, *made), source=source, items=columns, columns=made, type=kind)
 
     # -- queries --------------------------------------------------------------------------------------------------
 
@@ -186,7 +186,11 @@ class _QueryPlanner:
             part = self.plan(side)
             columns = self.columns_now(q.columns_of(side))
             # A union of unions is one.
-            if isinstance(part, n.SetOperation) and part.operator == query.operator == "UNION" and columns == columns_of(part):
+            if (
+                isinstance(part, n.SetOperationNode)
+                and part.operator == query.operator == "UNION"
+                and columns == columns_of(part)
+            ):
                 parts += part.parts
                 inputs += part.inputs
             else:
@@ -204,9 +208,9 @@ class _QueryPlanner:
         distinct: bool,
     ) -> PlanNode:
         node = self._node(
-            n.SetOperation, columns, operator=operator, is_all=not distinct, parts=tuple(parts), inputs=tuple(inputs)
+            n.SetOperationNode, columns, operator=operator, is_all=not distinct, parts=tuple(parts), inputs=tuple(inputs)
         )
-        return self._node(n.Aggregate, columns, source=node, keys=columns) if distinct and operator == "UNION" else node
+        return self._node(n.AggregateNode, columns, source=node, keys=columns) if distinct and operator == "UNION" else node
 
     @plan.register
     def _(self, query: q.Recursive) -> PlanNode:
@@ -227,7 +231,7 @@ class _QueryPlanner:
         columns = q.columns_of(query)
         for column in columns:
             self._renamed.pop(column.symbol, None)
-        return self._node(n.RecursionStep, columns, level=self._step.number - 1)
+        return self._node(n.RecursionStepNode, columns, level=self._step.number - 1)
 
     @plan.register
     def _(self, query: q.Failing) -> PlanNode:
@@ -244,7 +248,7 @@ class _QueryPlanner:
             e.Aggregate(value.type, "max", (value,)),
         )
         calls = tuple((self._new(call), call) for call in aggregates)
-        node = self._node(n.Aggregate, [made for made, _ in calls], source=node, keys=(), calls=calls)
+        node = self._node(n.AggregateNode, [made for made, _ in calls], source=node, keys=(), calls=calls)
         return self._project(node, [(column, e.Apply(column.type, "row", tuple(made for made, _ in calls)))])
 
     @plan.register
@@ -272,7 +276,7 @@ class _QueryPlanner:
         node = self._project(node, list(zip((*columns, *made), values, strict=True)))
         if query.distinct:
             distinct = tuple(dict.fromkeys(self.columns_now((*columns, *made))))
-            node = self._node(n.Aggregate, distinct, source=node, keys=distinct)
+            node = self._node(n.AggregateNode, distinct, source=node, keys=distinct)
         pairs = list(zip(hidden, made, strict=True))
         order = tuple(replace(key, value=e.replaced(key.value, pairs)) for key in query.order_by)
         return self._ordered(node, order, query)
@@ -295,7 +299,7 @@ class _QueryPlanner:
             unique = (*by_key.values(), number)
         made = tuple((self._new(call), call) for call in over)
         outputs = (*unique, *(column for column, _ in made))
-        node = self._node(n.Aggregate, outputs, source=node, keys=unique, calls=made)
+        node = self._node(n.AggregateNode, outputs, source=node, keys=unique, calls=made)
         pairs += [(call, column) for call, (column, _) in zip(calls, made, strict=True)]
         return node, [e.replaced(value, pairs) for value in values]
 
@@ -309,7 +313,7 @@ class _QueryPlanner:
         columns = tuple(tuple(dict.fromkeys(by_key[keys[index]] for index in indexes)) for indexes in sets)
         renamed = tuple((column, key) for key, column in by_key.items())
         outputs = (*by_key.values(), *passed, number)
-        return self._node(n.GroupId, outputs, source=node, keys=renamed, sets=columns, passed=passed), by_key, number
+        return self._node(n.GroupIdNode, outputs, source=node, keys=renamed, sets=columns, passed=passed), by_key, number
 
     def _windowed(self, node: PlanNode, values: list[e.Typed]) -> tuple[PlanNode, list[e.Typed]]:
         calls = list(dict.fromkeys(call for value in values for call in _windows(value)))
@@ -327,7 +331,7 @@ class _QueryPlanner:
             made = tuple((self._new(call, _function_name(call)), over) for call, over in group)
             outputs = (*columns_of(node), *(column for column, _ in made))
             keys = tuple(key for key in partition_by if isinstance(key, e.Column))
-            node = self._node(n.Window, outputs, source=node, partition_by=keys, order_by=order_by, calls=made)
+            node = self._node(n.WindowNode, outputs, source=node, partition_by=keys, order_by=order_by, calls=made)
             pairs += [(call, column) for (call, _), (column, _) in zip(group, made, strict=True)]
         return node, [e.replaced(value, pairs) for value in values]
 
@@ -339,10 +343,10 @@ class _QueryPlanner:
         if order and limit is not None and query.ties:
             return self._with_ties(node, order, limit, query.offset)
         if order and limit is not None and not query.offset:
-            return self._node(n.TopN, outputs, source=node, count=limit, order_by=order)
-        node = self._node(n.Sort, outputs, source=node, order_by=order) if order else node
-        node = self._node(n.Offset, outputs, source=node, count=query.offset) if query.offset else node
-        return node if limit is None else self._node(n.Limit, outputs, source=node, count=limit)
+            return self._node(n.TopNNode, outputs, source=node, count=limit, order_by=order)
+        node = self._node(n.SortNode, outputs, source=node, order_by=order) if order else node
+        node = self._node(n.OffsetNode, outputs, source=node, count=query.offset) if query.offset else node
+        return node if limit is None else self._node(n.LimitNode, outputs, source=node, count=limit)
 
     def _with_ties(self, node: PlanNode, order: tuple[e.Sort, ...], limit: int, offset: int) -> PlanNode:
         """Plan FETCH FIRST WITH TIES: rows up to a rank, without those that OFFSET skips, in the order of their numbers."""
@@ -350,13 +354,13 @@ class _QueryPlanner:
         calls = [e.Windowed(BIGINT, function, (), order, None) for function in functions]
         rank, number = self._new(calls[0], "rank_num"), self._new(calls[1], "row_number")
         outputs, made = (*columns_of(node), rank, number), tuple(zip((rank, number), calls, strict=True))
-        node = self._node(n.Window, outputs, source=node, partition_by=(), order_by=order, calls=made)
+        node = self._node(n.WindowNode, outputs, source=node, partition_by=(), order_by=order, calls=made)
         condition = e.Apply(BOOLEAN, "<=", (rank, e.Constant(BIGINT, str(limit + offset))))
         if offset:
             skipped = e.Apply(BOOLEAN, ">", (number, e.Constant(BIGINT, str(offset))))
             condition = e.Apply(BOOLEAN, "and", (condition, skipped))
         by_number = (e.Sort(number, descending=False, nulls_first=False),)
-        return self._node(n.Sort, outputs, source=self._filter(node, condition), order_by=by_number)
+        return self._node(n.SortNode, outputs, source=self._filter(node, condition), order_by=by_number)
 
     # -- expressions ----------------------------------------------------------------------------------------------
 
@@ -433,9 +437,9 @@ class _QueryPlanner:
             key = columns[0] if value is not None else None
             outputs = (*columns_of(node), made)
             fields = {"query": inner, "correlation": correlation, "column": made, "value": value, "key": key}
-            return self._node(n.Apply, outputs, source=node, **fields), made
+            return self._node(n.ApplyNode, outputs, source=node, **fields), made
         if not query.aggregates:
-            inner = self._node(n.EnforceSingleRow, columns_of(inner), source=inner)
+            inner = self._node(n.EnforceSingleRowNode, columns_of(inner), source=inner)
         node = self._correlated(node, inner, correlation) if correlation else self._join(JoinType.CROSS, node, inner, None)
         return node, columns[0] if len(columns) == 1 else e.Apply(query.type, "row", columns)
 
@@ -447,10 +451,10 @@ class _QueryPlanner:
     def _filter(self, node: PlanNode, predicate: e.Typed) -> Filter:
         return filtered(next(self._ids), node, predicate)
 
-    def _values(self, columns: tuple[e.Column, ...], rows: int, first: n.Rows) -> n.Values:
-        return self._node(n.Values, columns, count=rows, first=first, columns=columns)
+    def _values(self, columns: tuple[e.Column, ...], rows: int, first: n.Rows) -> n.ValuesNode:
+        return self._node(n.ValuesNode, columns, count=rows, first=first, columns=columns)
 
-    def _one_row(self) -> n.Values:
+    def _one_row(self) -> n.ValuesNode:
         """Return the row without columns that a SELECT without FROM reads."""
         return self._values((), 1, lambda _: [[]])
 
@@ -541,7 +545,7 @@ _SOURCES: Final = ("source", "left", "right", "query")
 def with_sources(node: Node, sources: Iterable[PlanNode]) -> Node:
     """Return a node over other sources, in their order."""
     rest = list(sources)
-    if isinstance(node, n.SetOperation):
+    if isinstance(node, n.SetOperationNode):
         return replace(node, parts=tuple(rest))
     changes: dict[str, Any] = dict(zip((name for name in _SOURCES if hasattr(node, name)), rest, strict=True))
     return replace(node, **changes)
@@ -549,12 +553,12 @@ def with_sources(node: Node, sources: Iterable[PlanNode]) -> Node:
 
 def pruned(node: PlanNode, needed: set[str]) -> PlanNode:
     """Drop unread columns from the root down; ``needed`` has the symbols that nodes above read, and grows."""
-    if isinstance(node, n.Window):
+    if isinstance(node, n.WindowNode):
         calls = tuple(pair for pair in node.calls if pair[0].symbol in needed)
         if not calls:
             return pruned(node.source, needed)
         node = replace(node, calls=calls)
-    elif isinstance(node, n.Aggregate):
+    elif isinstance(node, n.AggregateNode):
         node = replace(node, calls=tuple(pair for pair in node.calls if pair[0].symbol in needed))
         needed |= {key.symbol for key in node.keys}
     elif isinstance(node, Project):
@@ -565,7 +569,7 @@ def pruned(node: PlanNode, needed: set[str]) -> PlanNode:
     elif isinstance(node, TableScan):
         pairs = zip(node.columns, node.outputs, strict=True)
         node = replace(node, columns=tuple(column for column, symbol in pairs if symbol.name in needed))
-    if not isinstance(node, n.SetOperation):
+    if not isinstance(node, n.SetOperationNode):
         node = replace(node, outputs=tuple(symbol for symbol in node.outputs if symbol.name in needed))
     needed |= {symbol for part in node.expressions for symbol in e.references(part)}
     sources = [pruned(source, needed) for source in node.sources]

@@ -31,7 +31,7 @@ from rowmerge_nb.plan.plan_nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.query_nodes import QueryNode, Values
+from rowmerge_nb.plan.query_nodes import QueryPlanNode, ValuesNode
 from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
@@ -132,7 +132,7 @@ def _(node: TableScan) -> str:
 
 
 @_arguments.register
-def _(node: QueryNode) -> str:
+def _(node: QueryPlanNode) -> str:
     return ", ".join([*(value for _, value in node.descriptor), *node.details])
 
 
@@ -227,7 +227,7 @@ def descriptor_of(_: PlanNode) -> Descriptor:
 
 
 @descriptor_of.register
-def _(node: QueryNode) -> Descriptor:
+def _(node: QueryPlanNode) -> Descriptor:
     return node.descriptor
 
 
@@ -324,7 +324,7 @@ _REPLICATED_SIDES = {
 
 
 def _details(node: PlanNode) -> tuple[str, ...]:
-    if isinstance(node, QueryNode):
+    if isinstance(node, QueryPlanNode):
         return node.details
     if isinstance(node, Project):
         assigned = [f"{a.symbol.name} := {a.text}" for a in node.assignments]
@@ -458,7 +458,7 @@ def _facts(node: PlanNode, counted: Mapping[str, int]) -> NodeFacts | None:
 def _query_facts(node: Source | AnsweredQuery, counted: Mapping[str, int]) -> QueryFacts | None:
     """Return the nodes of a query; None of VALUES."""
     root = query_of(node)
-    return None if isinstance(root, Values) else QueryFacts(describe(root, counted=counted))
+    return None if isinstance(root, ValuesNode) else QueryFacts(describe(root, counted=counted))
 
 
 def _placed_by(layout: ConnectorTableLayout | None) -> str:

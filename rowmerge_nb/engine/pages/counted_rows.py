@@ -15,12 +15,12 @@ _SAME_ROWS: Final = ("PROJECTION", "RESULT_COLLECTOR", "ARROW_COLLECTOR", "QUERY
 _OPERATORS: Final[Mapping[type[PlanNode], tuple[str, ...]]] = {
     TableScan: ("TABLE_SCAN", "ARROW_SCAN", "ARROW_SCAN_DUMB"),
     Filter: ("FILTER",),
-    n.Aggregate: ("HASH_GROUP_BY", "PERFECT_HASH_GROUP_BY", "UNGROUPED_AGGREGATE", "PARTITIONED_AGGREGATE"),
-    n.Window: ("WINDOW", "STREAMING_WINDOW"),
-    n.Sort: ("ORDER_BY",),
-    n.TopN: ("TOP_N",),
-    n.Limit: ("LIMIT", "STREAMING_LIMIT", "TOP_N"),
-    n.Offset: ("LIMIT", "STREAMING_LIMIT", "TOP_N"),
+    n.AggregateNode: ("HASH_GROUP_BY", "PERFECT_HASH_GROUP_BY", "UNGROUPED_AGGREGATE", "PARTITIONED_AGGREGATE"),
+    n.WindowNode: ("WINDOW", "STREAMING_WINDOW"),
+    n.SortNode: ("ORDER_BY",),
+    n.TopNNode: ("TOP_N",),
+    n.LimitNode: ("LIMIT", "STREAMING_LIMIT", "TOP_N"),
+    n.OffsetNode: ("LIMIT", "STREAMING_LIMIT", "TOP_N"),
 }
 
 
@@ -57,7 +57,7 @@ def match_rows(root: PlanNode, operators: list[tuple[str, int]]) -> dict[str, in
         elif name in _OPERATORS.get(type(node), ()):
             rows[node.id] = last = count
             name, count = next(rest, ("", 0))
-        elif not (isinstance(node, n.Sort | n.Offset) and name == "TOP_N"):
+        elif not (isinstance(node, n.SortNode | n.OffsetNode) and name == "TOP_N"):
             # DuckDB sorts and cuts by one operator.
             return {}
     return {} if name else rows

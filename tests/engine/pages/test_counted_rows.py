@@ -12,7 +12,7 @@ import pytest
 from rowmerge_nb import Engine
 from rowmerge_nb.engine.pages.counted_rows import counted_rows, match_rows
 from rowmerge_nb.plan.plan_nodes import PlanNode, TableScan
-from rowmerge_nb.plan.query_nodes import Limit, Sort
+from rowmerge_nb.plan.query_nodes import LimitNode, SortNode
 from rowmerge_nb.sql.analyzer.analysis import TableBinding
 from rowmerge_nb.trace.node_records import NodeRecord, QueryFacts
 
@@ -61,7 +61,7 @@ def test_a_query_that_was_not_run_has_no_counts(engine: Engine) -> None:
 
 def limited() -> PlanNode:
     scan = TableScan(id="1", outputs=(), table=TableBinding("t", "", ("t",), (), "v"), columns=())
-    return Limit(id="3", outputs=(), source=Sort(id="2", outputs=(), source=scan, order_by=()), count=1)
+    return LimitNode(id="3", outputs=(), source=SortNode(id="2", outputs=(), source=scan, order_by=()), count=1)
 
 
 @pytest.mark.parametrize("operators", [[("TABLE_SCAN", 5)], [("TABLE_SCAN", 5), ("FILTER", 2), ("TOP_N", 1)], []])
