@@ -116,7 +116,7 @@ class _Steps:
         return Spread(Step("Project", (), layout, renamed, (step,)) if renamed else step, SOURCE)
 
     def _inner(self, node: PlanNode) -> Step:
-        """Print the nodes of a query; the exchanges between them are those of its engine, and not shown."""
+        """Print the nodes of a query without the exchanges of its engine."""
         return self._step(node, *map(self._inner, node.sources))
 
     def _by(self, below: Spread, keys: list[str]) -> Spread:
@@ -154,7 +154,6 @@ class _Steps:
         return Spread(replace(step, details=(*step.details, *_placed(exchange, node)), sources=(local,)), scheme)
 
     def _placing(self, exchange: Exchange | None, node: MergeWriter | TableWriter) -> tuple[str, list[str]]:
-        """Return how rows are spread over writers, and by which columns."""
         layout = node.layout if isinstance(node, TableWriter) else exchange.insert_layout if exchange is not None else None
         if layout is None:
             return ROUND_ROBIN, []

@@ -168,7 +168,6 @@ class _Planner:
         )
 
     def _assigned(self) -> list[Assignment]:
-        """Compute the values in the order of the text."""
         found: list[tuple[Span, Assignment]] = []
         for column, value in zip(self.analysis.target.columns, self.analysis.clauses[0].values, strict=True):
             if value is not None:
@@ -220,7 +219,6 @@ class _Planner:
         return node
 
     def _check(self, expression: TypedExpression, *, condition: bool) -> None:
-        """Check that pages can compute an expression, and collect its subqueries."""
         for part in e.walk(expression.tree):
             if isinstance(part, e.Subquery) and part.outer:
                 raise _moving(part, expression)

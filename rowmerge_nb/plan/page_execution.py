@@ -74,7 +74,6 @@ def form_of(
 
 
 def _in_many_tasks(join: Join, target: int | None, source: int | None, settings: RuleSettings) -> PhysicalForm:
-    """Send the source to every task or, if it is too large, both sides by their keys."""
     sets = key_sets(join)
     if not sets:
         return PhysicalForm(NO_KEYS)
@@ -116,7 +115,7 @@ def without_mark(node: PlanNode) -> PlanNode:
 
 
 def _size_of(side: PlanNode, rows: int) -> int:
-    """Return about how many bytes a side of the join takes in pages."""
+    """Return the approximate bytes of a side of the join in pages."""
     widths = [_width(symbol.type) for symbol in side.outputs]
     size = rows * sum(width or TEXT_BYTES for width in widths)
     scan = side
@@ -147,7 +146,6 @@ def _check_answers(tree: Typed, most: int, answered: Callable[[Subquery], int | 
 
 
 def _computed_on_pages(nodes: Sequence[PlanNode]) -> Iterator[tuple[Typed, bool]]:
-    """Yield the expressions that pages compute, and whether each is a condition."""
     for node in nodes:
         if isinstance(node, Filter):
             yield node.predicate, True

@@ -53,7 +53,6 @@ class PagedQuery:
         root: the last node of the query.
         scan: its scan, which reads only the columns that the SQL uses.
         sql: the query over the table ``pages``.
-        columns: the columns of the query, in order.
         lists: long lists of constants, by the names of their tables in the SQL.
         ends_early: the first pages may be enough.
     """
@@ -89,8 +88,8 @@ def page_query(source: Source) -> PagedQuery:
         raise UnprintableError("a subquery")
     whole = any(isinstance(node, n.AggregateNode | n.WindowNode | n.SortNode | n.TopNNode) for node in nodes)
     ends_early = not whole and any(isinstance(node, n.LimitNode) and not isinstance(node, n.OffsetNode) for node in nodes)
-    shown = _over(root, replace(scan, constraint=pages.constraint))
-    return PagedQuery(shown, pages, sql, q.columns_of(source.tree), dict(printer.lists), ends_early)
+    root = _over(root, replace(scan, constraint=pages.constraint))
+    return PagedQuery(root, pages, sql, q.columns_of(source.tree), dict(printer.lists), ends_early)
 
 
 def _over(node: PlanNode, scan: TableScan) -> PlanNode:
@@ -115,7 +114,7 @@ def _pushed(node: PlanNode, conditions: list[Typed]) -> PlanNode:
 def _unchanged(node: PlanNode) -> frozenset[str]:
     """Return the columns of a node that a condition may as well read below it."""
     if isinstance(node, Project):
-        return frozenset(symbol.name for symbol in node.outputs) - {made.symbol.name for made in node.assignments}
+        return frozenset(symbol.name for symbol in node.outputs) - {assignment.symbol.name for assignment in node.assignments}
     if isinstance(node, n.SortNode):
         return frozenset(symbol.name for symbol in node.outputs)
     keys = node.keys if isinstance(node, n.AggregateNode) else node.partition_by if isinstance(node, n.WindowNode) else ()
@@ -164,7 +163,7 @@ class _Texts:
         return f"SELECT * FROM ({self.node(node)})"
 
     def _projection(self, node: Project) -> str:
-        values = {made.symbol.name: self._value(made.value) for made in node.assignments}
+        values = {assignment.symbol.name: self._value(assignment.value) for assignment in node.assignments}
         names = ((symbol.name, quoted(symbol.name)) for symbol in node.outputs)
         items = (f"{values[name]} AS {column}" if name in values else column for name, column in names)
         return f"SELECT {', '.join(items)} FROM ({self.node(node.source)})"

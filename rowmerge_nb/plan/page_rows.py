@@ -59,8 +59,6 @@ def page_source(source: Source) -> PageRows:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a query over one table: its columns by symbol, and its condition."""
-
     table: Scanned
     values: Mapping[str, Typed]
     where: Typed | None = None
@@ -134,7 +132,6 @@ def _value(rows: _Rows, symbol: Symbol) -> Typed:
 
 
 def _refusals(source: Source) -> tuple[tuple[str, str] | None, ...]:
-    """Return the code and message of the error that refuses NULL, or None, for each column."""
     values = source.tree.columns if isinstance(source.tree, Coerced) else ()
     refusals = {column.symbol: without_refusal(value)[1] for column, value in values}
     return tuple(refusals.get(symbol.name) for symbol in source.outputs)

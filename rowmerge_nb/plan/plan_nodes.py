@@ -67,7 +67,6 @@ class TableScan(PlanNode):
     """Reads columns of a table through the connector's splits and page sources.
 
     Args:
-        table: the table.
         columns: the connector's column of each output; the row id of a merge target is the last one.
         row_id: the symbol of the row id, if it is read.
         alias: the table's alias in the statement.
@@ -122,8 +121,6 @@ class Source(PlanNode):
 
     Args:
         tree: the query; it can have more columns than the outputs.
-        text: the query as written.
-        tables: the tables that it reads.
         partitions: the largest number of Spark's partitions of it; None for any.
         pages: the rows as tasks compute them; None if they do not.
         by_spark: Spark executes it, rather than DuckDB.
@@ -166,7 +163,6 @@ class AnsweredQuery(TableScan):
     """A source query that DuckDB answers before Spark's job begins. Tasks read the answer like a frame.
 
     Args:
-        query: the query.
         paged: the query as DuckDB computes it.
         pages: the rows as the tasks of an INSERT compute them; None if Spark's operators store them.
     """
@@ -213,7 +209,6 @@ class CaseBranch:
         condition: the condition as text: ``present AND s.address = 'Berkeley'``, ``ELSE``.
         predicate: the condition as an expression; None for ELSE.
         values: the merge row's value of each table column as text (``NULL`` for null).
-        expressions: these values as expressions.
         by_source: the clause is WHEN NOT MATCHED BY SOURCE.
         assigned: the columns of SET or INSERT, in the clause's order.
         test: the AND condition of the clause alone; None without one.
@@ -263,7 +258,6 @@ class Project(PlanNode):
     """Computes columns. Symbols that pass through are in ``outputs`` without an assignment.
 
     Args:
-        assignments: the computed columns.
         case: the CASE that builds ``merge_row``, in one Project of a plan.
     """
 
@@ -338,9 +332,7 @@ class DeleteProject(PlanNode):
 
     Args:
         layout: the channels of the page.
-        columns: the table's columns.
         kept: the symbols of the insert layout's columns.
-        row_id: the symbol of the row id.
     """
 
     meaning: ClassVar[str] = "Gives the writer what tells a row to delete: its row id, and the columns that decide on its writer."
@@ -371,7 +363,6 @@ class SemiJoin(PlanNode):
     """Keeps the target rows whose join keys occur in the source; a rule adds it.
 
     Args:
-        source: the target side.
         filtering_source: the source side, read for its keys.
         keys: pairs of expressions (target, source).
         key_columns: pairs of key columns whose values compare by themselves. By them rows are skipped where they are read; without
@@ -400,9 +391,6 @@ class Join(PlanNode):
     """A join. That of a MERGE has the target on its left and the source on its right: RIGHT, or FULL if a clause is BY SOURCE.
 
     Args:
-        left: the left side.
-        right: the right side.
-        predicate: the ON condition.
         text: the ON condition as written; within a query as Trino prints it, ``""`` without one.
         equalities: pairs of expressions (left, right) that are equal if ON is true.
         key_columns: the pairs among them that are columns whose values compare by themselves.
@@ -444,8 +432,6 @@ class MarkDistinct(PlanNode):
     """Adds ``is_distinct`` over (unique_id, case_number).
 
     Args:
-        keys: the symbols of a key.
-        marker: the added symbol.
         exchange: rows are first redistributed by unique_id, unless all matches of a target row are in one task anyway.
     """
 
@@ -546,7 +532,6 @@ class MergeWriter(PlanNode):
     """Hands pages to the connector's merge sinks, and collects their fragments.
 
     Args:
-        table: the target.
         fused: processor and writer run in one pass, without an exchange between them.
         form: what executes the nodes below; None if the rule that decides is off, and Spark does.
         tables: the tables of the statement, those of subqueries included.
@@ -565,8 +550,6 @@ class TableWriter(PlanNode):
     """Hands pages to the connector's page sinks: the writer of INSERT and CREATE TABLE AS.
 
     Args:
-        table: the table, as written.
-        columns: its columns.
         layout: the connector's layout of inserted rows.
         form: what executes the nodes below; None if the rule that decides is off or the query reads no table, and Spark does.
     """
@@ -584,7 +567,6 @@ class TableFinish(PlanNode):
     """Sums the row counts and hands all fragments to the connector in one call.
 
     Args:
-        table: the table.
         call: the connector's method.
         added: the columns that the change adds to the table.
     """

@@ -198,7 +198,6 @@ class RowChangePlanner:
         self.merge_row = Symbol(MERGE_ROW, row_of([*((c.name, c.type) for c in self.columns), *control]))
 
     def _redistribution(self) -> tuple[int, ...]:
-        """Return the columns of the insert layout, in table order."""
         named = self.facts.insert_layout.partition_columns if self.facts.insert_layout else ()
         names = [column.name for column in self.columns]
         for name in named:

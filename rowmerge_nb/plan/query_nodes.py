@@ -56,7 +56,6 @@ class ValuesNode(QueryPlanNode):
     """Rows written in the statement.
 
     Args:
-        count: the number of rows.
         first: returns up to this many of the first rows.
         columns: the columns of these rows.
     """
@@ -75,8 +74,8 @@ class ValuesNode(QueryPlanNode):
             return ()
         rows = self.first(SHOWN_ROWS)
         lines = [f"({', '.join(v if isinstance(v := row[i], str) else printed(v) for i in indexes)})" for row in rows]
-        if hidden := self.count - len(lines):
-            lines.append(f"... {hidden} more rows" if lines else f"{self.count} rows")
+        if rest := self.count - len(lines):
+            lines.append(f"... {rest} more rows" if lines else f"{self.count} rows")
         return tuple(lines)
 
 
@@ -111,7 +110,6 @@ class UnnestNode(QueryPlanNode):
     """Elements of arrays and entries of maps as rows, beside the columns of their rows.
 
     Args:
-        items: the arrays and maps.
         columns: the columns of elements, the ordinality last.
         type: INNER, LEFT, RIGHT or FULL; ``""`` for UNNEST alone.
     """
@@ -136,8 +134,8 @@ class UnnestNode(QueryPlanNode):
     def descriptor(self) -> tuple[tuple[str, str], ...]:
         """The columns that pass through, and the arrays."""
         own = {column.symbol for column in self.columns}
-        passed = [e.Column(symbol.type, symbol.name) for symbol in self.outputs if symbol.name not in own]
-        return (*((("replicate", _typed(passed)),) if passed else ()), ("unnest", _typed(self.items)))
+        others = [e.Column(symbol.type, symbol.name) for symbol in self.outputs if symbol.name not in own]
+        return (*((("replicate", _typed(others)),) if others else ()), ("unnest", _typed(self.items)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,20 +144,19 @@ class GroupIdNode(QueryPlanNode):
 
     Args:
         keys: each key with its column below.
-        sets: the sets.
-        passed: the columns that aggregates read.
+        arguments: the columns that aggregates read.
     """
 
     meaning: ClassVar[str] = "Repeats every row for each grouping set."
     source: PlanNode
     keys: tuple[tuple[e.Column, e.Column], ...]
     sets: tuple[tuple[e.Column, ...], ...]
-    passed: tuple[e.Column, ...]
+    arguments: tuple[e.Column, ...]
 
     @property
     def expressions(self) -> tuple[e.Typed, ...]:
         """The keys, and the columns that pass through."""
-        return (*(key for _, key in self.keys), *self.passed)
+        return (*(key for _, key in self.keys), *self.arguments)
 
     @property
     def descriptor(self) -> tuple[tuple[str, str], ...]:
@@ -233,8 +230,6 @@ class ApplyNode(QueryPlanNode):
     """Whether a query has rows (EXISTS), or has a value among its rows (IN).
 
     Args:
-        source: the rows that ask.
-        query: the query.
         correlation: the columns of these rows that it reads.
         column: the answer.
         value: the value of IN; None for EXISTS.
@@ -380,9 +375,7 @@ class SetOperationNode(QueryPlanNode):
     """UNION, INTERSECT or EXCEPT.
 
     Args:
-        operator: which one.
         is_all: repeated rows stay. A UNION without ALL has an Aggregate above it.
-        parts: the queries.
         inputs: the columns of each, in the order of the outputs.
     """
 

@@ -72,8 +72,6 @@ def filtered(node_id: str, source: PlanNode, predicate: e.Typed) -> Filter:
 
 @dataclass
 class _Step:
-    """A step of a recursion while it is planned."""
-
     number: int
     is_open: bool = False
 
@@ -125,7 +123,7 @@ class _QueryPlanner:
         pairs = [(column, self._now(_only_value(value))) for column, value in query.shared]
         return self._project(node, pairs, also=self.columns_now(query.rest)) if pairs else node
 
-    def _join(self, kind: JoinType, left: PlanNode, right: PlanNode, condition: e.Typed | None) -> PlanNode:
+    def _join(self, join_type: JoinType, left: PlanNode, right: PlanNode, condition: e.Typed | None) -> PlanNode:
         conditions = [] if condition is None else [self._now(part) for part in conjuncts(condition)]
         sides = [left, right]
         for index, part in enumerate(conditions):
@@ -146,7 +144,7 @@ class _QueryPlanner:
             text=printed(predicate) if conditions else "",
             equalities=equalities,
             distribution="",
-            type=kind,
+            type=join_type,
         )
 
     def _correlated(self, left: PlanNode, right: PlanNode, outer: Iterable[e.Column] | None = None) -> PlanNode:
@@ -156,14 +154,14 @@ class _QueryPlanner:
         outputs = (*columns_of(left), *columns_of(right))
         return self._node(n.CorrelatedJoinNode, outputs, source=left, query=right, correlation=correlation)
 
-    def _unnest(self, source: PlanNode, query: q.Unnested, kind: str) -> PlanNode:
+    def _unnest(self, source: PlanNode, query: q.Unnested, join: str) -> PlanNode:
         source, items = self._subqueries(source, [self._now(item) for item in query.items])
         source, columns = self._computed(source, items)
         ordinality = query.ordinality and len(query.columns) == sum(query.groups)
-        made = (*query.columns, *([self._new(e.Constant(BIGINT, None), "ordinality")] if ordinality else []))
+        elements = (*query.columns, *([self._new(e.Constant(BIGINT, None), "ordinality")] if ordinality else []))
         arrays = {column.symbol for column, item in zip(columns, items, strict=True) if column is not item}
-        passed = (column for column in columns_of(source) if column.symbol not in arrays)
-        return self._node(n.UnnestNode, (*passed, *made), source=source, items=columns, columns=made, type=kind)
+        others = (column for column in columns_of(source) if column.symbol not in arrays)
+        return self._node(n.UnnestNode, (*others, *elements), source=source, items=columns, columns=elements, type=join)
 
     # -- queries --------------------------------------------------------------------------------------------------
 
@@ -248,8 +246,8 @@ class _QueryPlanner:
             e.Aggregate(value.type, "max", (value,)),
         )
         calls = tuple((self._new(call), call) for call in aggregates)
-        node = self._node(n.AggregateNode, [made for made, _ in calls], source=node, keys=(), calls=calls)
-        return self._project(node, [(column, e.Apply(column.type, "row", tuple(made for made, _ in calls)))])
+        node = self._node(n.AggregateNode, [output for output, _ in calls], source=node, keys=(), calls=calls)
+        return self._project(node, [(column, e.Apply(column.type, "row", tuple(output for output, _ in calls)))])
 
     @plan.register
     def _(self, query: q.Selected) -> PlanNode:
@@ -261,10 +259,10 @@ class _QueryPlanner:
         own = {column.symbol for column in columns}
         keys = [key.value for key in query.order_by if not isinstance(key.value, e.Constant)]
         # A key of ORDER BY that is no output is computed with the SELECT list.
-        hidden = [key for key in keys if not e.references(key) <= own or not e.references(key)]
+        sort_values = [key for key in keys if not e.references(key) <= own or not e.references(key)]
         having = [query.having] if query.having is not None else []
         outputs = list(query.outputs)
-        sorted_by = (e.replaced(key, outputs) for key in hidden)
+        sorted_by = (e.replaced(key, outputs) for key in sort_values)
         values = [self._now(value) for value in (*(value for _, value in outputs), *sorted_by, *having)]
         node, values = self._grouped(node, query, values)
         if having:
@@ -272,12 +270,12 @@ class _QueryPlanner:
             node, values = self._filter(node, condition), values[:-1]
         node, values = self._windowed(node, values)
         node, values = self._subqueries(node, values)
-        made = [self._new(value) for value in hidden]
-        node = self._project(node, list(zip((*columns, *made), values, strict=True)))
+        sort_columns = [self._new(value) for value in sort_values]
+        node = self._project(node, list(zip((*columns, *sort_columns), values, strict=True)))
         if query.distinct:
-            distinct = tuple(dict.fromkeys(self.columns_now((*columns, *made))))
+            distinct = tuple(dict.fromkeys(self.columns_now((*columns, *sort_columns))))
             node = self._node(n.AggregateNode, distinct, source=node, keys=distinct)
-        pairs = list(zip(hidden, made, strict=True))
+        pairs = list(zip(sort_values, sort_columns, strict=True))
         order = tuple(replace(key, value=e.replaced(key.value, pairs)) for key in query.order_by)
         return self._ordered(node, order, query)
 
@@ -297,23 +295,22 @@ class _QueryPlanner:
             node, by_key, number = self._group_id(node, query.sets, keys, columns[len(groups) :])
             pairs = [(value, by_key[key]) for value, key in zip(groups, keys, strict=True)]
             unique = (*by_key.values(), number)
-        made = tuple((self._new(call), call) for call in over)
-        outputs = (*unique, *(column for column, _ in made))
-        node = self._node(n.AggregateNode, outputs, source=node, keys=unique, calls=made)
-        pairs += [(call, column) for call, (column, _) in zip(calls, made, strict=True)]
+        aggregates = tuple((self._new(call), call) for call in over)
+        outputs = (*unique, *(column for column, _ in aggregates))
+        node = self._node(n.AggregateNode, outputs, source=node, keys=unique, calls=aggregates)
+        pairs += [(call, column) for call, (column, _) in zip(calls, aggregates, strict=True)]
         return node, [e.replaced(value, pairs) for value in values]
 
     def _group_id(
         self, node: PlanNode, sets: q.Sets, keys: Sequence[e.Column], arguments: Iterable[e.Column]
     ) -> tuple[PlanNode, dict[e.Column, e.Column], e.Column]:
-        """Return the GroupId, each key's column above it, and the number of the set."""
         number = self._new(e.Constant(BIGINT, None), "groupid")
         by_key = {key: self._new(key, f"{key.symbol}$gid") for key in dict.fromkeys(keys)}
-        passed = tuple(dict.fromkeys(arguments))
+        others = tuple(dict.fromkeys(arguments))
         columns = tuple(tuple(dict.fromkeys(by_key[keys[index]] for index in indexes)) for indexes in sets)
         renamed = tuple((column, key) for key, column in by_key.items())
-        outputs = (*by_key.values(), *passed, number)
-        return self._node(n.GroupIdNode, outputs, source=node, keys=renamed, sets=columns, passed=passed), by_key, number
+        outputs = (*by_key.values(), *others, number)
+        return self._node(n.GroupIdNode, outputs, source=node, keys=renamed, sets=columns, arguments=others), by_key, number
 
     def _windowed(self, node: PlanNode, values: list[e.Typed]) -> tuple[PlanNode, list[e.Typed]]:
         calls = list(dict.fromkeys(call for value in values for call in _windows(value)))
@@ -328,11 +325,11 @@ class _QueryPlanner:
             windows.setdefault((over.partition_by, over.order_by), []).append((call, over))
         pairs: list[tuple[e.Typed, e.Typed]] = []
         for (partition_by, order_by), group in windows.items():
-            made = tuple((self._new(call, _function_name(call)), over) for call, over in group)
-            outputs = (*columns_of(node), *(column for column, _ in made))
+            functions = tuple((self._new(call, _function_name(call)), over) for call, over in group)
+            outputs = (*columns_of(node), *(column for column, _ in functions))
             keys = tuple(key for key in partition_by if isinstance(key, e.Column))
-            node = self._node(n.WindowNode, outputs, source=node, partition_by=keys, order_by=order_by, calls=made)
-            pairs += [(call, column) for (call, _), (column, _) in zip(group, made, strict=True)]
+            node = self._node(n.WindowNode, outputs, source=node, partition_by=keys, order_by=order_by, calls=functions)
+            pairs += [(call, column) for (call, _), (column, _) in zip(group, functions, strict=True)]
         return node, [e.replaced(value, pairs) for value in values]
 
     def _ordered(self, node: PlanNode, keys: Sequence[e.Sort], query: q.Selected | q.Ordered) -> PlanNode:
@@ -349,12 +346,12 @@ class _QueryPlanner:
         return node if limit is None else self._node(n.LimitNode, outputs, source=node, count=limit)
 
     def _with_ties(self, node: PlanNode, order: tuple[e.Sort, ...], limit: int, offset: int) -> PlanNode:
-        """Plan FETCH FIRST WITH TIES: rows up to a rank, without those that OFFSET skips, in the order of their numbers."""
+        """Plan FETCH FIRST WITH TIES: rows up to a rank, behind those of OFFSET, sorted by number."""
         functions = [e.Apply(BIGINT, "function", (), overloads(name)[0]) for name in ("rank", "row_number")]
         calls = [e.Windowed(BIGINT, function, (), order, None) for function in functions]
         rank, number = self._new(calls[0], "rank_num"), self._new(calls[1], "row_number")
-        outputs, made = (*columns_of(node), rank, number), tuple(zip((rank, number), calls, strict=True))
-        node = self._node(n.WindowNode, outputs, source=node, partition_by=(), order_by=order, calls=made)
+        outputs, pairs = (*columns_of(node), rank, number), tuple(zip((rank, number), calls, strict=True))
+        node = self._node(n.WindowNode, outputs, source=node, partition_by=(), order_by=order, calls=pairs)
         condition = e.Apply(BOOLEAN, "<=", (rank, e.Constant(BIGINT, str(limit + offset))))
         if offset:
             skipped = e.Apply(BOOLEAN, ">", (number, e.Constant(BIGINT, str(offset))))
@@ -409,14 +406,14 @@ class _QueryPlanner:
         return self._node(Project, (*outputs, *also), source=node, assignments=tuple(assignments))
 
     def _computed(self, node: PlanNode, values: Sequence[e.Typed]) -> tuple[PlanNode, tuple[e.Column, ...]]:
-        made = {value: self._new(value) for value in dict.fromkeys(values) if not isinstance(value, e.Column)}
-        if made:
-            assignments = tuple(Assignment(Symbol(c.symbol, c.type), value, printed(value)) for value, c in made.items())
-            node = self._node(Project, (*columns_of(node), *made.values()), source=node, assignments=assignments)
-        return node, tuple(value if isinstance(value, e.Column) else made[value] for value in values)
+        new_columns = {value: self._new(value) for value in dict.fromkeys(values) if not isinstance(value, e.Column)}
+        if new_columns:
+            assignments = tuple(Assignment(Symbol(c.symbol, c.type), value, printed(value)) for value, c in new_columns.items())
+            node = self._node(Project, (*columns_of(node), *new_columns.values()), source=node, assignments=assignments)
+        return node, tuple(value if isinstance(value, e.Column) else new_columns[value] for value in values)
 
     def _subqueries(self, node: PlanNode, values: Sequence[e.Typed]) -> tuple[PlanNode, list[e.Typed]]:
-        """Plan the queries in expressions; return the node with their answers, and the expressions over these."""
+        """Return the node with the answers of the queries in expressions, and the expressions over these."""
         pairs: list[tuple[e.Typed, e.Typed]] = []
         for query in dict.fromkeys(query for value in values for query in _queries_of(value)):
             node, answer = self._subquery(node, query)
@@ -433,11 +430,11 @@ class _QueryPlanner:
         outer = {column.symbol for column in self.columns_now(query.outer)}
         correlation = tuple(column for column in columns_of(node) if column.symbol in outer)
         if query.kind != "scalar":
-            made = self._new(e.Constant(BOOLEAN, None))
+            answer = self._new(e.Constant(BOOLEAN, None))
             key = columns[0] if value is not None else None
-            outputs = (*columns_of(node), made)
-            fields = {"query": inner, "correlation": correlation, "column": made, "value": value, "key": key}
-            return self._node(n.ApplyNode, outputs, source=node, **fields), made
+            outputs = (*columns_of(node), answer)
+            fields = {"query": inner, "correlation": correlation, "column": answer, "value": value, "key": key}
+            return self._node(n.ApplyNode, outputs, source=node, **fields), answer
         if not query.aggregates:
             inner = self._node(n.EnforceSingleRowNode, columns_of(inner), source=inner)
         node = self._correlated(node, inner, correlation) if correlation else self._join(JoinType.CROSS, node, inner, None)
@@ -445,8 +442,8 @@ class _QueryPlanner:
 
     # -- nodes ----------------------------------------------------------------------------------------------------
 
-    def _node(self, kind: type[Node], outputs: Iterable[e.Column], /, **fields: Any) -> Node:
-        return kind(id=next(self._ids), outputs=tuple(Symbol(c.symbol, c.type) for c in outputs), **fields)
+    def _node(self, node_type: type[Node], outputs: Iterable[e.Column], /, **fields: Any) -> Node:
+        return node_type(id=next(self._ids), outputs=tuple(Symbol(c.symbol, c.type) for c in outputs), **fields)
 
     def _filter(self, node: PlanNode, predicate: e.Typed) -> Filter:
         return filtered(next(self._ids), node, predicate)
@@ -455,7 +452,7 @@ class _QueryPlanner:
         return self._node(n.ValuesNode, columns, count=rows, first=first, columns=columns)
 
     def _one_row(self) -> n.ValuesNode:
-        """Return the row without columns that a SELECT without FROM reads."""
+        """Return the row that a SELECT without FROM reads."""
         return self._values((), 1, lambda _: [[]])
 
 
@@ -514,7 +511,6 @@ def _windows(node: e.Typed) -> Iterator[e.Windowed]:
 
 
 def _aggregates(node: e.Typed) -> Iterator[e.Aggregate]:
-    """Yield aggregates over groups, also those in arguments and keys of window functions."""
     if isinstance(node, e.Aggregate):
         yield node
         return
@@ -524,7 +520,6 @@ def _aggregates(node: e.Typed) -> Iterator[e.Aggregate]:
 
 
 def _queries_of(node: e.Typed) -> Iterator[e.Subquery]:
-    """Yield the outermost queries of an expression."""
     if isinstance(node, e.Subquery):
         yield node
         return
@@ -551,26 +546,26 @@ def with_sources(node: Node, sources: Iterable[PlanNode]) -> Node:
     return replace(node, **changes)
 
 
-def pruned(node: PlanNode, needed: set[str]) -> PlanNode:
-    """Drop unread columns from the root down; ``needed`` has the symbols that nodes above read, and grows."""
+def pruned(node: PlanNode, read: set[str]) -> PlanNode:
+    """Drop unread columns from the root down; ``read`` has the symbols that nodes above read, and grows."""
     if isinstance(node, n.WindowNode):
-        calls = tuple(pair for pair in node.calls if pair[0].symbol in needed)
+        calls = tuple(pair for pair in node.calls if pair[0].symbol in read)
         if not calls:
-            return pruned(node.source, needed)
+            return pruned(node.source, read)
         node = replace(node, calls=calls)
     elif isinstance(node, n.AggregateNode):
-        node = replace(node, calls=tuple(pair for pair in node.calls if pair[0].symbol in needed))
-        needed |= {key.symbol for key in node.keys}
+        node = replace(node, calls=tuple(pair for pair in node.calls if pair[0].symbol in read))
+        read |= {key.symbol for key in node.keys}
     elif isinstance(node, Project):
-        assignments = tuple(made for made in node.assignments if made.symbol.name in needed)
+        assignments = tuple(assignment for assignment in node.assignments if assignment.symbol.name in read)
         if not assignments and node.assignments:
-            return pruned(node.source, needed)
+            return pruned(node.source, read)
         node = replace(node, assignments=assignments)
     elif isinstance(node, TableScan):
         pairs = zip(node.columns, node.outputs, strict=True)
-        node = replace(node, columns=tuple(column for column, symbol in pairs if symbol.name in needed))
+        node = replace(node, columns=tuple(column for column, symbol in pairs if symbol.name in read))
     if not isinstance(node, n.SetOperationNode):
-        node = replace(node, outputs=tuple(symbol for symbol in node.outputs if symbol.name in needed))
-    needed |= {symbol for part in node.expressions for symbol in e.references(part)}
-    sources = [pruned(source, needed) for source in node.sources]
+        node = replace(node, outputs=tuple(symbol for symbol in node.outputs if symbol.name in read))
+    read |= {symbol for part in node.expressions for symbol in e.references(part)}
+    sources = [pruned(source, read) for source in node.sources]
     return with_sources(node, sources) if sources else node

@@ -121,7 +121,6 @@ def _meaning(plan: PlanNode) -> str:
 
 @singledispatch
 def _arguments(_: PlanNode) -> str:
-    """Return the arguments of a node for readers."""
     return ""
 
 
@@ -456,7 +455,6 @@ def _facts(node: PlanNode, counted: Mapping[str, int]) -> NodeFacts | None:
 
 
 def _query_facts(node: Source | AnsweredQuery, counted: Mapping[str, int]) -> QueryFacts | None:
-    """Return the nodes of a query; None of VALUES."""
     root = query_of(node)
     return None if isinstance(root, ValuesNode) else QueryFacts(describe(root, counted=counted))
 

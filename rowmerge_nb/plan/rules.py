@@ -208,7 +208,6 @@ def prune_target_columns(plan: Output, settings: RuleSettings) -> Output:
 
 
 def _changing_rows(plan: PlanNode) -> int | None:
-    """Return the rows that flow to the writer."""
     join = join_of(plan)
     return joined_rows(join) if join is not None else estimated_rows(plan)
 
@@ -250,7 +249,6 @@ def prune_target(plan: Output, settings: RuleSettings) -> Output:
 
 
 def _narrows_reads(join: Join) -> bool:
-    """Return whether keys at hand narrow what the commit checks."""
     target = next(node for node in chain(join.left) if isinstance(node, TableScan))
     at_hand = isinstance(join.right, TableScan) and join.right.table.has_rows_at_hand
     return at_hand and bool(join.key_columns) and target.table.checks_reads
@@ -352,7 +350,6 @@ def write_where_rows_are(plan: Output, settings: RuleSettings) -> Output:
 
 
 def _is_dispensable(exchange: Exchange) -> bool:
-    """Return whether any writer may take any row."""
     layouts = [layout for layout in (exchange.insert_layout, exchange.update_layout) if layout is not None]
     return all(layout.multiple_writers_per_partition_supported and not layout.partition_columns for layout in layouts)
 
@@ -402,7 +399,6 @@ def answer_source(plan: Output, settings: RuleSettings) -> Output:
 
 
 def _is_plain(source: Source) -> bool:
-    """Return whether tasks can compute a query on their pages."""
     try:
         page_source(source)
     except UnprintableError:

@@ -47,9 +47,6 @@ class Step:
     Args:
         name: Trino's name.
         descriptor: the arguments in brackets behind the name.
-        layout: columns and types.
-        details: further lines.
-        sources: the steps below.
         exchange: set for a remote exchange.
     """
 
@@ -72,9 +69,7 @@ class Fragment:
     """A part of a distributed plan.
 
     Args:
-        number: its number.
         partitioning: how its rows are spread over tasks.
-        root: its steps.
         output: how its rows travel on.
     """
 

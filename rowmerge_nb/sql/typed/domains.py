@@ -64,7 +64,6 @@ def domain_of_column(query: q.Query, symbol: str, kind: Type) -> ColumnDomain | 
 
 
 def _cells(query: q.Query | None, symbol: str) -> list[e.Typed] | None:
-    """Return the constants of a column of VALUES or of a SELECT without FROM, or None."""
     if isinstance(query, q.Valued):
         index = next((i for i, column in enumerate(query.columns) if column.symbol == symbol), None)
         rows = query.first(query.count) if index is not None and query.count <= MOST_VALUES else ()
@@ -225,7 +224,6 @@ def _compared(operator: str, value: Any, kind: Type) -> ColumnDomain | None:
 
 
 def _fitting(value: Any, kind: Type) -> Any:
-    """Return a constant as a value of a column's type, or None."""
     if is_integer(kind):
         bits = _BITS[kind.base]
         return int(value) if value == int(value) and -(2**bits) <= value < 2**bits else None
@@ -271,7 +269,6 @@ def _is_timestamp(kind: Type) -> bool:
 
 
 def _keeps_all(source: Type, target: Type) -> bool:
-    """Return whether a cast keeps all values and their order."""
     if source == target:
         return True
     if is_integer(source) and is_integer(target):

@@ -22,8 +22,6 @@ class Origin:
     """Where an expression was written. Errors at run time find it by its number.
 
     Args:
-        number: the number within the statement.
-        span: its place in the text.
         words: its role for people, ``in the ON condition``; ``""`` within a query.
     """
 
@@ -130,7 +128,6 @@ class Frame:
     Args:
         unit: ROWS, RANGE or GROUPS.
         low: PRECEDING, FOLLOWING or ROW, and the offset; None is unbounded.
-        high: the end, likewise.
     """
 
     unit: str
@@ -187,7 +184,6 @@ class Subquery(Typed):
         outer: the columns of surrounding queries that it reads.
         deterministic: it repeats its rows.
         aggregates: it is an aggregation without groups: one row.
-        reads: what it reads.
         origins: the numbers of the expressions in it.
     """
 

@@ -14,7 +14,6 @@ class Looked:
     """JSON_EXISTS, JSON_VALUE or JSON_QUERY over the document, the path's variables, and default values.
 
     Args:
-        path: the path.
         on_empty: NULL, ERROR, DEFAULT, EMPTY ARRAY or EMPTY OBJECT.
         on_error: likewise; of JSON_EXISTS TRUE, FALSE, UNKNOWN or ERROR.
         wrapper: WITHOUT, CONDITIONAL or UNCONDITIONAL.
@@ -35,7 +34,6 @@ class Constructed:
     """JSON_OBJECT or JSON_ARRAY over keys and values.
 
     Args:
-        keys: the number of keys.
         read: per value, whether it is JSON already.
         order: the indexes of members in the order of writing.
         keeps_null: NULL ON NULL.

@@ -27,7 +27,6 @@ class Scanned:
     """A table.
 
     Args:
-        name: its full name.
         columns: its columns, with their names in the table.
         rows: returns an upper bound of its rows, or None.
         view: the view that an engine reads; its columns are ``c0``, ``c1``, ...
@@ -65,8 +64,6 @@ class Valued:
     """VALUES.
 
     Args:
-        columns: the columns.
-        count: the number of rows.
         first: returns texts or values of up to this many of the first rows.
         forms: all rows.
         is_numbered: rows are numbered, because the forms do not keep their order.
@@ -84,10 +81,8 @@ class Unnested:
     """UNNEST; its items may read columns of the relation to its left.
 
     Args:
-        items: the arrays and maps.
         columns: the outputs, the ordinality last.
         groups: the number of columns of each item.
-        ordinality: WITH ORDINALITY.
     """
 
     items: tuple[Typed, ...]
@@ -111,9 +106,6 @@ class Joined:
 
     Args:
         kind: CROSS, INNER, LEFT, RIGHT or FULL.
-        left: the left relation.
-        right: the right relation.
-        condition: the ON condition, or None.
         shared: the columns of USING with their values over both sides.
         lateral: the right side reads columns of the left one.
         rest: with USING, the other columns.
@@ -134,12 +126,9 @@ class Selected:
 
     Args:
         source: FROM, or None.
-        where: WHERE.
         outputs: the SELECT list. Without one, the query only has rows or has none.
         keys: the keys of GROUP BY; None without GROUP BY.
         sets: GROUPING SETS, ROLLUP or CUBE.
-        having: HAVING.
-        distinct: SELECT DISTINCT.
         order_by: ORDER BY, over columns of FROM or of the SELECT list.
         limit: the largest number of rows, or None.
         offset: the number of skipped rows.
@@ -195,7 +184,6 @@ class Recursive:
 
     Args:
         levels: the anchor, and each step, which reads the level before it.
-        columns: the outputs.
         distinct: each row comes out once.
     """
 

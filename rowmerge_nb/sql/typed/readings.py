@@ -60,7 +60,6 @@ def outer_columns(query: q.Query) -> tuple[e.Column, ...]:
 
 
 def _made(part: q.Query | q.Form) -> Iterable[e.Column]:
-    """Return the columns that a node adds."""
     match part:
         case q.Form():
             return part.constants
@@ -200,7 +199,6 @@ def row_bound(query: q.Query) -> int | None:
 
 
 def _select_rows(query: q.Selected) -> KnownRows | None:
-    """Return the known rows of a SELECT without ORDER BY and LIMIT."""
     if query.sets is not None:
         rows = KnownRows(1) if query.source is None else known_rows(query.source)
         return rows and KnownRows(max(rows.rows, 1) * len(query.sets)).bound
@@ -237,7 +235,6 @@ def _set_rows(query: q.SetOperated) -> KnownRows | None:
 
 
 def _join_rows(kind: str, left: KnownRows | None, right: KnownRows | None) -> KnownRows | None:
-    """Return the known rows of a join: at most all pairs, and unmatched rows that it keeps."""
     if left is None or right is None:
         return None
     if kind == "CROSS":
