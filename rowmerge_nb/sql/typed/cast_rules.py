@@ -80,12 +80,7 @@ def is_cast_supported(source: Type, target: Type) -> bool:
 
 
 def leaves(kind: Type) -> list[Type]:
-    """Return the scalar types within a type, without keys of maps.
-
-    >>> from rowmerge_nb.spi.types import BIGINT, VARCHAR, map_of
-    >>> [str(part) for part in leaves(map_of(VARCHAR, BIGINT))]
-    ['bigint']
-    """
+    """Return the scalar types within a type, without keys of maps."""
     if kind.base in _NESTED:
         inner = kind.parameters[1:] if kind.base == "map" else kind.parameters
         return [leaf for part in inner for leaf in leaves(part)]

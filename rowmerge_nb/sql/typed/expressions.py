@@ -281,31 +281,17 @@ def exchanged(node: Typed, parts: Sequence[Typed]) -> Typed:
 
 
 def as_entries(value: Typed) -> Typed:
-    """Return a value with arrays of sorted entries in place of maps, which Spark cannot order or group.
-
-    >>> a = Column(Type("date"), "a")
-    >>> as_entries(a) is a
-    True
-    """
+    """Return a value with arrays of sorted entries in place of maps, which Spark cannot order or group."""
     return Apply(entries_type(value.type), "as entries", (value,)) if has_map(value.type) else value
 
 
 def as_maps(value: Typed, kind: Type) -> Typed:
-    """Undo `as_entries`; ``kind`` is the original type.
-
-    >>> a = Column(Type("date"), "a")
-    >>> as_maps(a, a.type) is a
-    True
-    """
+    """Undo `as_entries`; ``kind`` is the original type."""
     return Apply(kind, "as maps", (value,)) if has_map(kind) else value
 
 
 def reflected_function(node: Typed) -> str | None:
-    """Return the name of a Java function in an expression, or None. Spark calls it by reflection and takes it for non-deterministic.
-
-    >>> reflected_function(Column(Type("date"), "a")) is None
-    True
-    """
+    """Return the name of a Java function in an expression, or None. Spark calls it by reflection and takes it for non-deterministic."""
     calls = (part.detail for part in walk(node) if isinstance(part, Apply) and part.name == "function")
     return next((function.name for function in calls if function.reflected), None)
 
@@ -320,11 +306,7 @@ def reflected_parts(node: Typed, symbols: frozenset[str]) -> list[Typed]:
 
 
 def is_opaque(node: Typed) -> bool:
-    """Return whether an expression calls a function that Spark takes for non-deterministic, rightly or not.
-
-    >>> is_opaque(Column(Type("date"), "a"))
-    False
-    """
+    """Return whether an expression calls a function that Spark takes for non-deterministic, rightly or not."""
     return any(isinstance(part, Apply) and part.name == "function" and part.detail.opaque for part in walk(node))
 
 
@@ -414,11 +396,7 @@ def may_exceed_integer(node: Typed) -> bool:
 
 
 def is_deterministic(node: Typed) -> bool:
-    """Return whether the expression has the same value for the same row each time.
-
-    >>> is_deterministic(Column(Type("date"), "a"))
-    True
-    """
+    """Return whether the expression has the same value for the same row each time."""
     for part in walk(node):
         if isinstance(part, Subquery) and not part.deterministic:
             return False

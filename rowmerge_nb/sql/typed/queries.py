@@ -238,13 +238,7 @@ _NODES: Final = (*get_args(Query), Form)
 
 
 def columns_of(query: Query) -> tuple[Column, ...]:
-    """Return the columns that come out of a query.
-
-    >>> from rowmerge_nb.spi.types import BIGINT
-    >>> from rowmerge_nb.sql.typed.expressions import Column
-    >>> columns_of(Scanned("t", ((Column(BIGINT, "id_1"), "id"),), lambda: None))[0].symbol
-    'id_1'
-    """
+    """Return the columns that come out of a query."""
     match query:
         case Scanned() | Coerced():
             return tuple(column for column, _ in query.columns)
