@@ -178,7 +178,7 @@ def _more_notes(plan: Plan, operator: Operator) -> list[str]:
 
 def _inside(step: Inner, lead: str, below: str) -> Iterator[str]:
     """Write a node of a source query, and what is below of it."""
-    rows = "" if step.rows is None else f"  → {plural(step.rows, 'row')}"
+    rows = "" if step.rows is None else f"   {plural(step.rows, 'row')}"
     yield f"{lead}{step.title} {cell(step.arguments, 60).text}".rstrip() + rows
     for index, source in enumerate(step.sources):
         last = index == len(step.sources) - 1
