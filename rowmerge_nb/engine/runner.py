@@ -381,7 +381,7 @@ class StatementRunner:
             explained = "true"
         elif run.plan is not None:
             distributed = explain_type is ExplainType.DISTRIBUTED
-            explained = explained_plan(run.plan, form, distributed=distributed, small_rows=self.sizes.small_rows)
+            explained = explained_plan(run.plan, form, distributed=distributed)
         # Only the form for people is drawn.
         nodes = trace.plan if form is ExplainFormat.TEXT and explain_type is not ExplainType.VALIDATE else ()
         return Result(replace(trace, state=StatementState.EXPLAINED, plan=nodes), explained=explained)

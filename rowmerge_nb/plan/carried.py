@@ -1,7 +1,6 @@
-"""Columns that a statement only carries along: no expression reads them, and the writer gets them as they were.
+"""Columns that a statement only carries along: no expression reads them, and the writer stores them unchanged.
 
-A store that does not check its values may hold one that a column's type does not have. Such a value fails the statements that read the column,
-and no others.
+A store may hold a value that the column's type does not have. It fails only the statements that read the column.
 """
 
 from __future__ import annotations
@@ -24,12 +23,7 @@ _NAME: Final = re.compile(r"`(\w+)`")
 
 
 def mark_carried(plan: Output, read: Collection[str] = ()) -> Output:
-    """Return a plan whose scans know which columns no expression reads.
-
-    Args:
-        plan: the plan of a statement that changes rows.
-        read: names of columns of the target that count as read.
-    """
+    """Return a plan whose scans name the columns that no expression reads; ``read`` are columns of the target that count as read."""
     nodes = chain(plan)
     target = next((node for node in nodes if isinstance(node, TableScan) and node.row_id is not None), None)
     own = {} if target is None else {c.name: s.name for c, s in zip(target.data_columns, target.data_outputs, strict=True)}
@@ -46,7 +40,7 @@ def mark_carried(plan: Output, read: Collection[str] = ()) -> Output:
 
 
 def _trees(node: PlanNode, target: TableScan | None, own: dict[str, str]) -> Iterator[Typed]:
-    """Yield the expressions of a node, without the values of a CASE that leave a column as it is."""
+    """Yield the expressions of a node, without values of a CASE that leave a column unchanged."""
     if not isinstance(node, Project) or node.case is None or target is None:
         yield from node.expressions
         return
@@ -61,17 +55,17 @@ def _trees(node: PlanNode, target: TableScan | None, own: dict[str, str]) -> Ite
 
 
 def view_texts(plan: PlanNode, texts: Sequence[str]) -> tuple[str, ...]:
-    """Return what `unread_columns` looks at: the texts of a plan, and the symbols that its queries give to other nodes."""
+    """Return the input of `unread_columns`: the texts of a plan, and the output symbols of its queries."""
     return (*texts, *(f"`{symbol.name}`" for node in chain(plan) if isinstance(node, Source) for symbol in node.outputs))
 
 
 def unread_columns(texts: Iterable[str], view: str, columns: Sequence[str]) -> frozenset[str]:
-    """Return the columns of a view that Spark's texts name nowhere but where they give them their symbols.
+    """Return the columns of a view that Spark's texts mention only to name them.
 
     Args:
-        texts: all texts that Spark is given.
-        view: the name of the view; its columns are ``c0``, ``c1``, ...
-        columns: the names that are returned for them.
+        texts: all texts that Spark gets.
+        view: the view; its columns are ``c0``, ``c1``, ...
+        columns: the names to return for them.
 
     >>> text = "SELECT `id` FROM (SELECT c0 AS `id`, c1 AS `note` FROM `v`) AS `r` WHERE `id` > 1"
     >>> sorted(unread_columns([text], "v", ["id", "note"]))

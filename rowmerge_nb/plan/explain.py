@@ -1,6 +1,6 @@
-"""A statement's plan as EXPLAIN prints it: the nodes of MERGE and its like, with those of the queries that they read.
+"""EXPLAIN: the nodes of a statement and of the queries that it reads.
 
-A distributed plan has its exchanges where Trino has them. What this engine does without, or does otherwise, a line below the node says.
+A distributed plan has exchanges where Trino has them. Lines that begin with "Here" name what this engine does otherwise.
 """
 
 from __future__ import annotations
@@ -20,13 +20,23 @@ from rowmerge_nb.plan.plan_nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.query.rules import planned_query
-from rowmerge_nb.plan.query.steps import SINGLE, SOURCE, Spread, query_steps, single
-from rowmerge_nb.plan.records import ANSWERED, descriptor_of, executed_by, record_of, source_query
-from rowmerge_nb.plan.steps import Partitioning, Step, explained, local_exchange, remote_exchange
+from rowmerge_nb.plan.query_nodes import ValuesNode
+from rowmerge_nb.plan.query_planner import plan_query_tree
+from rowmerge_nb.plan.records import descriptor_of, executed_by, query_of, record_of, source_executed_by
+from rowmerge_nb.plan.steps import (
+    SINGLE,
+    SOURCE,
+    Partitioning,
+    Spread,
+    Step,
+    explained,
+    local_exchange,
+    remote_exchange,
+    single,
+)
 from rowmerge_nb.spi.page import OPERATION, ROW_ID
 from rowmerge_nb.sql.typed.expressions import Column
-from rowmerge_nb.sql.typed.readings import is_drawn
+from rowmerge_nb.sql.typed.queries import columns_of
 from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
@@ -37,37 +47,20 @@ if TYPE_CHECKING:
 ROUND_ROBIN: Final = "ROUND_ROBIN"
 
 
-def explained_plan(plan: PlanNode, form: ExplainFormat, *, distributed: bool, small_rows: int) -> str:
-    """Print a plan.
-
-    Args:
-        plan: its root.
-        form: as text, as JSON, or as a graph.
-        distributed: in fragments, with the exchanges between them.
-        small_rows: a side of a query's join of at most so many rows goes to every task.
-    """
-    return explained(plan_steps(plan, exchanges=distributed, small_rows=small_rows), form, distributed=distributed)
-
-
-def plan_steps(plan: PlanNode, *, exchanges: bool, small_rows: int) -> Step:
-    """Return a plan as steps; see `explained_plan` for the arguments."""
-    return _Steps(exchanges, small_rows).spread(plan).step
+def explained_plan(plan: PlanNode, form: ExplainFormat, *, distributed: bool) -> str:
+    """Print a plan: as a tree or, if it is distributed, in fragments."""
+    return explained(_Steps(exchanges=distributed).spread(plan).step, form, distributed=distributed)
 
 
 class _Steps:
-    def __init__(self, exchanges: bool, small_rows: int) -> None:
+    def __init__(self, *, exchanges: bool) -> None:
         self.exchanges = exchanges
-        self.small_rows = small_rows
 
     def spread(self, node: PlanNode) -> Spread:
-        """Print a node and all below it."""
-        if isinstance(node, Output) and isinstance(node.source, Source) and is_drawn(node.source.tree):
+        if isinstance(node, Output) and isinstance(node.source, Source):
             return self._query(node, node.source)
-        if isinstance(node, Source) and (query := source_query(node)) is not None:
-            return query_steps(query, exchanges=self.exchanges, small_rows=self.small_rows)
-        if isinstance(node, AnsweredQuery):
-            below = self.spread(node.query)
-            return below.under(replace(below.step, details=(*below.step.details, ANSWERED)))
+        if isinstance(node, Source | AnsweredQuery):
+            return self._source(node)
         if not node.sources:
             return Spread(self._step(node), SOURCE)
         if isinstance(node, MergeWriter | TableWriter) and isinstance(node.source, Exchange) and not self.exchanges:
@@ -100,20 +93,38 @@ class _Steps:
         return Step(record.name, descriptor_of(node), record.layout, details, sources)
 
     def _query(self, node: Output, source: Source) -> Spread:
-        query, columns = planned_query(source.tree)
-        below = query_steps(query, exchanges=self.exchanges, small_rows=self.small_rows)
-        below = single(below, exchanges=self.exchanges)
-        layout = tuple((column.symbol, str(column.type)) for column in columns)
+        below = self._inner(source.nodes)
+        # DuckDB runs in this process. Spark spreads a query over tasks by itself.
+        spread = Spread(below, SOURCE if source.by_spark else SINGLE)
+        if self.exchanges:
+            spread = single(spread)
+        layout = tuple((column.symbol, str(column.type)) for column in plan_query_tree(source).columns)
         details = tuple(f"{name} := {symbol}" for name, (symbol, _) in zip(node.names, layout, strict=True) if name != symbol)
-        details += executed_by(node)
-        return below.under(Step("Output", (("columnNames", f"[{', '.join(node.names)}]"),), layout, details, (below.step,)))
+        step = Step("Output", descriptor_of(node), layout, (*details, *executed_by(node)), (spread.step,))
+        return spread.under(step)
+
+    def _source(self, node: Source | AnsweredQuery) -> Spread:
+        root, query = query_of(node), node if isinstance(node, Source) else node.query
+        step = self._inner(root)
+        if self.exchanges and not isinstance(root, ValuesNode):
+            step = replace(step, details=(*step.details, source_executed_by(node)))
+        # The nodes above read the columns under their own symbols.
+        pairs = zip(columns_of(query.tree), plan_query_tree(query).columns, strict=True)
+        symbols = {column.symbol: now.symbol for column, now in pairs}
+        renamed = tuple(f"{s.name} := {symbols[s.name]}" for s in node.outputs if s.name != symbols[s.name])
+        layout = tuple((symbol.name, str(symbol.type)) for symbol in node.outputs)
+        return Spread(Step("Project", (), layout, renamed, (step,)) if renamed else step, SOURCE)
+
+    def _inner(self, node: PlanNode) -> Step:
+        """Print the nodes of a query without the exchanges of its engine."""
+        return self._step(node, *map(self._inner, node.sources))
 
     def _by(self, below: Spread, keys: list[str]) -> Spread:
         remote = remote_exchange(below.step, below.scheme, Partitioning("HASH", tuple(keys)))
         return Spread(local_exchange(remote, "HASH", keys), "HASH", tuple(keys))
 
     def _join(self, node: Join) -> Spread:
-        """Print the join of target and source: the side that every task gets on the right, as Trino does."""
+        """Print the join of a MERGE. The side that every task gets is on the right, as in Trino."""
         left, right = self.spread(node.left), self.spread(node.right)
         step = self._step(node)
         if node.replicate_target and node.type is JoinType.RIGHT:
@@ -143,7 +154,6 @@ class _Steps:
         return Spread(replace(step, details=(*step.details, *_placed(exchange, node)), sources=(local,)), scheme)
 
     def _placing(self, exchange: Exchange | None, node: MergeWriter | TableWriter) -> tuple[str, list[str]]:
-        """Return how rows are spread over writers, and the columns that decide."""
         layout = node.layout if isinstance(node, TableWriter) else exchange.insert_layout if exchange is not None else None
         if layout is None:
             return ROUND_ROBIN, []
@@ -163,7 +173,6 @@ def _partitioning(layout: ConnectorTableLayout) -> str:
 
 
 def _placed(exchange: Exchange | None, node: MergeWriter | TableWriter) -> tuple[str, ...]:
-    """Return where this engine spreads rows over writers otherwise than Trino."""
     if exchange is None:
         return ("Here rows are stored by the tasks that made them: nothing is sent for it",)
     if isinstance(node, MergeWriter) and exchange.insert_layout is None and exchange.update_layout is not None:

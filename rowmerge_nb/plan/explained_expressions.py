@@ -21,7 +21,7 @@ _LONGEST: Final = 2_000
 
 
 def printed(node: Typed) -> str:
-    """Print an expression.
+    """Print an expression, cut after 2,000 characters.
 
     >>> from rowmerge_nb.spi.types import BOOLEAN, INTEGER
     >>> printed(Apply(BOOLEAN, ">", (Column(INTEGER, "v"), Constant(INTEGER, "8"))))
@@ -32,12 +32,12 @@ def printed(node: Typed) -> str:
 
 
 def printed_order(keys: Sequence[Sort]) -> str:
-    """Print what rows are sorted by: ``[v DESC NULLS LAST]``."""
+    """Print sort keys: ``[v DESC NULLS LAST]``."""
     return f"[{', '.join(_key(key) for key in keys)}]"
 
 
 def printed_window(node: Windowed) -> str:
-    """Print a function over a window with its frame, without the window's partition and order."""
+    """Print a window function with its frame, without its partition and order."""
     function = _text(node.function)
     nulls = " IGNORE NULLS" if node.ignore_nulls else ""
     return f"{function}{nulls} {_frame(node.frame)}"
@@ -61,7 +61,6 @@ def _bound(side: str, offset: Typed | None) -> str:
 
 @singledispatch
 def _text(node: Typed) -> str:
-    """Print an expression of any kind."""
     raise AssertionError(node)
 
 
@@ -152,7 +151,7 @@ def _(node: Apply) -> str:
 
 
 def _folded(node: Apply) -> Constant | None:
-    """Return a literal in the type to which it is coerced, as Trino's optimizer does; None where the text may change."""
+    """Return a literal in the type it is coerced to, as Trino prints it; None if its text may change."""
     (value,) = node.arguments
     if not isinstance(value, Constant):
         return None
@@ -162,7 +161,6 @@ def _folded(node: Apply) -> Constant | None:
 
 
 def _function(node: Apply) -> str:
-    """Return the name of the function that an operation is to Trino."""
     if node.name == "arithmetic":
         return f"$operator${_ARITHMETIC[node.detail]}"
     if node.name in {"function", "written"}:

@@ -1,4 +1,4 @@
-"""What the extended dialect adds to the plan of a MERGE: the source's mark under a FULL join, and the rows of RETURNING."""
+"""MERGE beyond the standard: the source's mark under a FULL join, and the rows of RETURNING."""
 
 from __future__ import annotations
 
@@ -31,18 +31,13 @@ TRUE: Final = Constant(BOOLEAN, "true")
 
 
 def mark_source(source: PlanNode, identity: str) -> Project:
-    """Mark the source's rows, so that a target row without one can be told from a match with a row of NULLs."""
+    """Mark the source's rows: a target row without a partner differs from a match with a row of NULLs."""
     assignment = Assignment(SOURCE_MARK, TRUE, "true")
     return Project(id=identity, outputs=(*source.outputs, SOURCE_MARK), source=source, assignments=(assignment,))
 
 
 def which_rows(clause: ClauseAnalysis, join: JoinType) -> tuple[str, Typed]:
-    """Return which joined rows a clause is about, as text and as an expression.
-
-    Args:
-        clause: the clause.
-        join: which rows without a partner the join keeps.
-    """
+    """Return which joined rows a clause is about, as text and as an expression."""
     if clause.by_source:
         return f"{SOURCE_PRESENT} IS NULL", _is_null(SOURCE_PRESENT)
     if not clause.matched:
@@ -62,12 +57,12 @@ def _is_null(name: str, *, negated: bool = False) -> Typed:
 
 
 def returned_symbols(returning: Returning) -> tuple[Symbol, ...]:
-    """Return the columns that RETURNING gives."""
+    """Return the columns of RETURNING."""
     return tuple(Symbol(column.name, column.expression.type) for column in returning.columns)
 
 
 def passed_for(returning: Returning | None, joined: Sequence[Symbol], outputs: Sequence[Symbol]) -> tuple[Symbol, ...]:
-    """Return the joined columns that RETURNING reads and that the merge row does not carry already."""
+    """Return the joined columns that RETURNING reads and the merge row lacks."""
     if returning is None:
         return ()
     read = returned_references(returning)
@@ -79,15 +74,13 @@ def passed_for(returning: Returning | None, joined: Sequence[Symbol], outputs: S
 
 
 def plan_returning(numbered: Project, returning: Returning, target: Sequence[Field], ids: Iterator[str]) -> Project:
-    """Compute the row that RETURNING gives of every joined row for which a clause changes something; NULL of others.
-
-    Below it, in the Project of the case number, become known what the row is after the change, and which action it was.
+    """Compute the row of RETURNING for every joined row that a clause changes; NULL for others.
 
     Args:
-        numbered: the Project that takes the case number out of the merge row.
-        returning: what is returned.
-        target: the target's columns, whose symbols hold the old values.
-        ids: gives ids of nodes.
+        numbered: the Project that extracts the case number. The new values and the action become columns of it.
+        returning: the columns of RETURNING.
+        target: the target's columns; their symbols hold the old values.
+        ids: ids for new nodes.
     """
     made = MergeRow(numbered.outputs)
     changed = tuple(_changed(returning, target, made))
@@ -111,12 +104,12 @@ def plan_returning(numbered: Project, returning: Returning, target: Sequence[Fie
 
 @dataclass(frozen=True)
 class ReturnedOnPages:
-    """What tasks compute for RETURNING, of rows for which a clause changes something.
+    """RETURNING as tasks compute it for changed rows.
 
     Args:
-        fields: the channels that hold the fields of the merge row.
-        known: what is known of a change, over these and the joined columns.
-        values: the values of the row that is given back, over the joined columns and what is known.
+        fields: the channels of the merge row's fields.
+        known: the new values and the action, over these and the joined columns.
+        values: the columns of RETURNING, over the joined columns and ``known``.
     """
 
     fields: tuple[str, ...]
@@ -125,11 +118,7 @@ class ReturnedOnPages:
 
 
 def returned_on_pages(below: Iterable[PlanNode]) -> ReturnedOnPages | None:
-    """Return what tasks compute for RETURNING; None without it.
-
-    Args:
-        below: the nodes below the writer.
-    """
+    """Return what tasks compute for RETURNING, from the nodes below the writer; None without RETURNING."""
     for node in below:
         made = [made.value for made in node.assignments if made.symbol.name == RETURNING] if isinstance(node, Project) else []
         if made:
@@ -144,13 +133,7 @@ def returned_on_pages(below: Iterable[PlanNode]) -> ReturnedOnPages | None:
 
 
 def plan_inserted(source: PlanNode, returning: Returning, ids: Iterator[str]) -> Project:
-    """Compute the row that RETURNING gives of every row of an INSERT.
-
-    Args:
-        source: the rows, with the table's columns.
-        returning: what is returned.
-        ids: gives ids of nodes.
-    """
+    """Compute the row of RETURNING for every row of an INSERT."""
     row, text = _row(returning)
     taken, name = {symbol.name.lower() for symbol in source.outputs}, RETURNING
     while name in taken:
@@ -161,19 +144,17 @@ def plan_inserted(source: PlanNode, returning: Returning, ids: Iterator[str]) ->
 
 
 def _row(returning: Returning) -> tuple[Apply, str]:
-    """Return the row of what is returned, its fields by position, and how it is shown."""
     values = tuple(column.expression.tree for column in returning.columns)
     text = f"row({', '.join(column.expression.text for column in returning.columns)})"
     return Apply(by_position(value.type for value in values), "row", values), text
 
 
 def returned_references(returning: Returning) -> frozenset[str]:
-    """Return the symbols that the expressions of RETURNING read."""
+    """Return the symbols that RETURNING reads."""
     return frozenset(symbol for column in returning.columns for symbol in column.expression.references)
 
 
 def _changed(returning: Returning, target: Sequence[Field], made: MergeRow) -> Iterator[Assignment]:
-    """Compute those of the symbols about the change that are read."""
     read = returned_references(returning)
 
     def is_one_of(*operations: Operation) -> Typed:
@@ -200,16 +181,12 @@ def _changed(returning: Returning, target: Sequence[Field], made: MergeRow) -> I
 
 
 def by_position(types: Iterable[Type]) -> Type:
-    """Return the type of a row that Spark computes: its fields are named by position, so that no names can clash."""
+    """Return a row type whose fields are named by position, so that no names clash."""
     return row_of((f"f{index}", kind) for index, kind in enumerate(types))
 
 
 class MergeRow:
-    """The merge row as the nodes above its Project see it.
-
-    Args:
-        symbols: what that Project gives.
-    """
+    """The merge row as the nodes above its Project see it."""
 
     def __init__(self, symbols: Sequence[Symbol]) -> None:
         self._types = next(symbol.type for symbol in symbols if symbol.name == MERGE_ROW).parameters
@@ -231,17 +208,17 @@ class MergeRow:
         return Apply(self._types[index], "field", (Column(by_position(self._types), MERGE_ROW),), index)
 
     def value(self, index: int) -> Typed:
-        """Return a table column; rows within it get the names of their fields back, which pages have by position."""
+        """Return a table column. Fields of nested rows get their names back; pages have them by position."""
         kind = self._types[index]
         nested = any(part.base == "row" for part in parts_of(kind))
         return Apply(kind, "renamed", (self.field(index),)) if nested else self.field(index)
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """What its fields are called where each is a channel of its own; no symbol is called so."""
+        """The names of the fields' channels; no symbol has such a name."""
         return tuple(f"{MERGE_ROW}.{index}" for index in range(len(self._types)))
 
     def on_page(self, tree: Typed) -> Typed:
-        """Return an expression over its fields as one over their channels."""
+        """Return an expression over fields as one over their channels."""
         columns = enumerate(map(Column, self._types, self.channels))
         return replaced(tree, [(read, column) for index, column in columns for read in (self.value(index), self.field(index))])

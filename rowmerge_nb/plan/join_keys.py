@@ -1,4 +1,4 @@
-"""The keys by which pages of target and source are joined: the equalities of ON that an index can decide."""
+"""The keys of a join on pages: the equalities of ON that an index can decide."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _KEY_TYPES: Final = frozenset(
 
 @dataclass(frozen=True)
 class PageKey:
-    """An equality of ON that is decided by an index.
+    """An equality of ON that an index decides.
 
     Args:
-        term: the equality, a part of ON.
-        target: the value of the target's row.
-        source: the value of the source's row.
-        nulls_meet: NULL is equal to NULL: IS NOT DISTINCT FROM.
+        term: the equality.
+        target: its target side.
+        source: its source side.
+        nulls_meet: NULL equals NULL: IS NOT DISTINCT FROM.
     """
 
     term: Typed
@@ -43,15 +43,15 @@ class PageKey:
 
     @property
     def may_fail(self) -> bool:
-        """A value cannot be computed for every row."""
+        """Whether computing a value can fail."""
         return may_fail(self.target) or may_fail(self.source)
 
 
 def page_keys(join: Join) -> tuple[PageKey, ...]:
-    """Return the keys of a join on pages; none if ON has no equality that an index can decide.
+    """Return the keys of a join on pages; none if no index can decide ON.
 
-    Keys are computed for all rows of either side. So a key that may fail is one only if ON has no other, and then only for the rows for
-    which all is true that ON says of their side alone. Trino also computes these conditions first.
+    Keys are computed for all rows. A key that may fail is used only if ON has no other, and only for rows that meet the conditions of ON on
+    their side. Trino also computes these conditions first.
     """
     keys = [key for key in (_key(term, join) for term in conjuncts(join.predicate)) if key is not None]
     sure = tuple(key for key in keys if not key.may_fail)
@@ -59,10 +59,9 @@ def page_keys(join: Join) -> tuple[PageKey, ...]:
 
 
 def key_sets(join: Join) -> tuple[tuple[PageKey, ...], ...]:
-    """Return the keys of a join on pages, in sets: a pair of rows for which ON is true has equal values of the keys of at least one set.
+    """Return sets of keys: a pair of rows for which ON is true has equal values in at least one set.
 
-    There are several sets if ON joins by one equality or by another, as ``t.id = s.id OR t.mail = s.mail`` does. Without any set, an index
-    cannot decide ON.
+    ``t.id = s.id OR t.mail = s.mail`` has two sets. Without a set, no index can decide ON.
     """
     keys = page_keys(join)
     if keys:
@@ -123,7 +122,7 @@ def key_of(term: Typed, target: frozenset[str], source: frozenset[str], origin: 
 
 
 def _equality_of(term: Typed) -> Apply | None:
-    """Return the equality that a part of ON is: ``a = b``, ``a IS NOT DISTINCT FROM b``, ``a = b OR (a IS NULL AND b IS NULL)``."""
+    """Return the equality in ``a = b``, ``a IS NOT DISTINCT FROM b`` or ``a = b OR (a IS NULL AND b IS NULL)``."""
     if not isinstance(term, Apply):
         return None
     if term.name == "=" or (term.name == "distinct" and term.detail):
@@ -141,7 +140,7 @@ def _equality_of(term: Typed) -> Apply | None:
 
 
 def _plain(left: Typed, right: Typed) -> tuple[Typed, Typed]:
-    """Return the columns below casts that change no value, if their values are stored alike."""
+    """Return the columns below lossless casts, if both store their values alike."""
     plain = key_column(left), key_column(right)
     if plain[0] is not None and plain[1] is not None and same_values(plain[0].type, plain[1].type):
         return plain[0], plain[1]
@@ -156,7 +155,7 @@ def _is_key_type(sql_type: Type) -> bool:
 
 
 def _guarded(key: PageKey, join: Join) -> PageKey:
-    """Return a key that is NULL unless all is true that ON says of a row of its side."""
+    """Return a key that is NULL unless the row meets the conditions of ON on its side."""
     sides = []
     for value, side in zip((key.target, key.source), join.sources, strict=True):
         own = frozenset(symbol.name for symbol in side.outputs)

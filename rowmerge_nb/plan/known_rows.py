@@ -1,4 +1,4 @@
-"""How many rows would come out of the nodes of a plan, as far as that is known before it runs."""
+"""Row counts of a plan's nodes, as far as they are known before it runs."""
 
 from __future__ import annotations
 
@@ -31,13 +31,9 @@ if TYPE_CHECKING:
 
 
 def known_rows(plan: PlanNode) -> dict[str, KnownRows]:
-    """Return what is known of the rows of each node, by the node's id.
+    """Return what is known of each node's rows, by the node's id.
 
-    What is exact, and what is a bound, holds for every run of the statement on the tables as they are, unless it fails. Connectors are asked
-    for what they know of their tables; nothing is read, and nothing runs on Spark.
-
-    Args:
-        plan: the plan, or a part of it.
+    It holds for every run on the tables as they are, unless the statement fails. Connectors are asked for sizes; nothing is read.
     """
     found: dict[str, KnownRows] = {}
     _visit(plan, found)
@@ -54,7 +50,6 @@ def _visit(node: PlanNode, found: dict[str, KnownRows]) -> None:
 
 @singledispatch
 def _rows(_: PlanNode, _below: tuple[KnownRows | None, ...]) -> KnownRows | None:
-    """Return it for one node, from what is known of those below; None for a node without rows."""
     return None
 
 

@@ -1,7 +1,7 @@
-"""The plans of the older flow of UPDATE and DELETE, in which the page source of a split changes the rows that it has read.
+"""The older flow of UPDATE and DELETE: the page source of a split changes the rows that it has read.
 
-Reading and changing happen in one task, by one object. So nothing may stand between them that moves rows: a filter, a projection, a
-semi join with a list of values and a join with one row are all there is.
+One object reads and changes within one task, so nothing between them may move rows: only filters, projections, a semi join with a list of
+values and a join with one row.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdatablePageSourceScan(TableScan):
-    """Reads a table by page sources that take the rows to change back, one instance per split."""
+    """Reads a table by page sources that also change rows, one per split."""
 
     meaning: ClassVar[str] = (
         "Reads the table, part by part (its splits), by page sources that later change the very rows which they have read; the row id is the last column."
@@ -50,12 +50,12 @@ class UpdatablePageSourceScan(TableScan):
 
 @dataclass(frozen=True, kw_only=True)
 class QueryJoin(PlanNode):
-    """Brings the answer of an uncorrelated subquery to the rows: a list to look values up in, or one row.
+    """Adds the answer of an uncorrelated subquery to the rows: a list of values, or one row.
 
     Args:
         source: the rows.
-        query: the query, whose answer is sent to all tasks; of a list without the value that is looked for.
-        symbol: what expressions call the answer.
+        query: the query, without the value that IN looks for.
+        symbol: the answer's symbol.
     """
 
     meaning: ClassVar[str] = "Brings the answer of a subquery to every task, so that no row has to move."
@@ -65,7 +65,7 @@ class QueryJoin(PlanNode):
 
     @property
     def name(self) -> str:
-        """The node's name as Trino prints it."""
+        """Trino's name."""
         return "SemiJoin" if self.query.kind == "in" else "CrossJoin"
 
     @property
@@ -83,24 +83,24 @@ class _ChangeRows(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class DeleteRows(_ChangeRows):
-    """Hands the row ids of what is left of a page back to the page source that has read it."""
+    """Hands the row ids of a page's remaining rows back to its page source."""
 
     meaning: ClassVar[str] = "Gives the row ids of every filtered page back to the page source that read the page: delete_rows."
 
     @property
     def name(self) -> str:
-        """The node's name as Trino printed it."""
+        """Trino's name at that time."""
         return "Delete"
 
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateRows(_ChangeRows):
-    """Hands new values and row ids back to the page source that has read the rows.
+    """Hands new values and row ids back to the page source of the rows.
 
     Args:
         columns: the updated columns, in table order.
-        channels: the page's channel of every updated column, and of the row id as the last entry.
-        required: positions of the updated columns that refuse NULL.
+        channels: the page's channels of these columns and, last, of the row id.
+        required: positions of updated columns that refuse NULL.
     """
 
     meaning: ClassVar[str] = "Gives new values and row ids of every page back to the page source that read the page: update_rows."
@@ -110,22 +110,18 @@ class UpdateRows(_ChangeRows):
 
     @property
     def name(self) -> str:
-        """The node's name as Trino printed it."""
+        """Trino's name at that time."""
         return "Update"
 
 
 def updated_columns(analysis: UpdateAnalysis | DeleteAnalysis) -> tuple[ColumnHandle, ...]:
-    """Return the columns that a statement assigns, in table column order."""
+    """Return the columns that a statement assigns, in table order."""
     pairs = zip(analysis.target.columns, analysis.clauses[0].values, strict=True)
     return tuple(ColumnHandle(column.name, column.type) for column, value in pairs if value is not None)
 
 
 def plan_updatable(analysis: UpdateAnalysis | DeleteAnalysis, row_id: ColumnHandle) -> Output:
     """Plan an UPDATE or DELETE.
-
-    Args:
-        analysis: the statement, resolved.
-        row_id: the row id's column.
 
     Returns:
         Output ← TableFinish ← DeleteRows or UpdateRows ← CheckConstraints? ← Project? ← Filter? ← QueryJoin* ← UpdatablePageSourceScan.
@@ -172,7 +168,6 @@ class _Planner:
         )
 
     def _assigned(self) -> list[Assignment]:
-        """Compute the values in the order in which they were written: the engine may order channels as it likes."""
         found: list[tuple[Span, Assignment]] = []
         for column, value in zip(self.analysis.target.columns, self.analysis.clauses[0].values, strict=True):
             if value is not None:
@@ -202,7 +197,6 @@ class _Planner:
         )
 
     def _checked(self, project: Project) -> PlanNode:
-        """Ask the CHECK constraints of the new rows, whose other columns are what was read."""
         checks, pairs = self.analysis.checks, zip(self.analysis.target.columns, self.analysis.target_fields, strict=True)
         for check in checks:
             self._check_printable(without_refusal(check.value)[0], condition=False)
@@ -225,7 +219,6 @@ class _Planner:
         return node
 
     def _check(self, expression: TypedExpression, *, condition: bool) -> None:
-        """Check that an expression can be computed on pages, and which answers of queries it asks for: they are joined below."""
         for part in e.walk(expression.tree):
             if isinstance(part, e.Subquery) and part.outer:
                 raise _moving(part, expression)
@@ -244,10 +237,10 @@ class _Planner:
 
 
 def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:
-    """Refuse a correlated subquery in the words of the engine of that time.
+    """Refuse a correlated subquery with the message of that version of Trino.
 
-    It named the topmost node that moved rows. A subquery of one value had MarkDistinct above its join, to find a second row, and an IN
-    predicate the aggregation that counts matches; EXISTS and aggregates were pushed below the join, where equalities correlate them.
+    The message names the topmost node that moved rows: MarkDistinct above the join of a scalar subquery, or the aggregation of IN.
+    EXISTS and aggregates were pushed below the join if equalities correlate them.
     """
     node = "AggregationNode" if query.kind == "in" else "JoinNode"
     if query.kind == "scalar" and not query.aggregates:
@@ -260,7 +253,7 @@ def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:
 
 
 def prune_updatable_scan(plan: Output, settings: RuleSettings) -> Output:
-    """Read only those columns that expressions speak of, and the row id; not of a table so small that its old rows are shown."""
+    """Read only the columns that expressions use, and the row id. Small tables are read whole, because their old rows are shown."""
     chain: list[PlanNode] = [plan]
     while chain[-1].sources:
         chain.append(chain[-1].sources[0])

@@ -1,4 +1,4 @@
-"""Which plans are executed on pages, in which tasks, and why others are not."""
+"""Which plans run on pages, in which tasks, and why others do not."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def form_of(
     Args:
         below: the nodes below the writer.
         join: the join among them; None of an UPDATE or DELETE.
-        rows: how many rows the target and the source have, where that is known; an UPDATE and a DELETE have no source.
-        settings: up to where a task takes the whole of a table.
-        answered: gives how many rows a subquery has at most, where that is known.
+        rows: the known row counts of target and source; UPDATE and DELETE have no source.
+        settings: the sizes up to which a task takes a whole table.
+        answered: returns the largest number of rows of a subquery, if known.
     """
     for tree, is_condition in _computed_on_pages(below):
         try:
@@ -75,7 +75,6 @@ def form_of(
 
 
 def _in_many_tasks(join: Join, target: int | None, source: int | None, settings: RuleSettings) -> PhysicalForm:
-    """Return every task all of the source, or where that is too much the rows of some keys of both sides."""
     sets = key_sets(join)
     if not sets:
         return PhysicalForm(NO_KEYS)
@@ -110,14 +109,14 @@ def _by_source(join: Join, target: int | None, source: int | None, settings: Rul
 
 
 def without_mark(node: PlanNode) -> PlanNode:
-    """Return the rows of a source without the mark that there is one, which a task knows by itself."""
+    """Return the rows of a source without the mark that tasks do not need."""
     while isinstance(node, Project):
         node = node.source
     return node
 
 
 def _size_of(side: PlanNode, rows: int) -> int:
-    """Return about how many bytes the rows of a side of the join take in pages."""
+    """Return the approximate bytes of a side of the join in pages."""
     widths = [_width(symbol.type) for symbol in side.outputs]
     size = rows * sum(width or TEXT_BYTES for width in widths)
     scan = side
@@ -128,7 +127,7 @@ def _size_of(side: PlanNode, rows: int) -> int:
 
 
 def _width(sql_type: Type) -> int | None:
-    """Return how many bytes a value takes in a page; None if that depends on the value."""
+    """Return the bytes of a value in a page; None if they depend on the value."""
     try:
         return max(int(sql_type.arrow.bit_width) // 8, 1)
     except ValueError:
@@ -136,20 +135,10 @@ def _width(sql_type: Type) -> int | None:
 
 
 def _check_printable(tree: Typed, *, condition: bool) -> None:
-    """Check that an expression can be computed on pages.
-
-    Raises:
-        UnprintableError: it cannot.
-    """
     PagePrinter().text(tree, condition=condition)
 
 
 def _check_answers(tree: Typed, most: int, answered: Callable[[Subquery], int | None]) -> None:
-    """Check that the answers of subqueries can be sent to every task.
-
-    Raises:
-        UnprintableError: they cannot.
-    """
     for query in (part for part in walk(tree) if isinstance(part, Subquery)):
         rows = answered(keyed(query).rows) if query.outer else answered(query) if query.kind == "in" else 1
         if rows is None or rows > most:
@@ -158,7 +147,6 @@ def _check_answers(tree: Typed, most: int, answered: Callable[[Subquery], int | 
 
 
 def _computed_on_pages(nodes: Sequence[PlanNode]) -> Iterator[tuple[Typed, bool]]:
-    """Yield the expressions that pages are asked for, and whether each is a condition that keeps rows."""
     for node in nodes:
         if isinstance(node, Filter):
             yield node.predicate, True
@@ -179,7 +167,7 @@ def _computed_on_pages(nodes: Sequence[PlanNode]) -> Iterator[tuple[Typed, bool]
 
 
 def without_refusal(value: Typed) -> tuple[Typed, tuple[str, str] | None]:
-    """Take what refuses NULL off a value of a NOT NULL column: give the value, and the refusal's code and message."""
+    """Split a value of a NOT NULL column into the value and the code and message of its refusal."""
     if isinstance(value, Apply) and value.name == "coalesce":
         inner, last = value.arguments[0], value.arguments[-1]
         if isinstance(last, Apply) and last.name == "fail":
@@ -188,7 +176,7 @@ def without_refusal(value: Typed) -> tuple[Typed, tuple[str, str] | None]:
 
 
 def rest_of_on(join: Join) -> Typed | None:
-    """Return what ON asks for beside equal values of the keys; None if that is all."""
+    """Return the conditions of ON beside its keys; None without any."""
     sets = key_sets(join)
     if len(sets) > 1:
         return join.predicate

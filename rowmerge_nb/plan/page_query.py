@@ -1,45 +1,26 @@
-"""Which queries are answered from the pages of their one table by DuckDB, without Spark, and the SQL for it.
+"""Queries that DuckDB answers from the pages of one table, without Spark, and the SQL for them.
 
-The SQL is printed from the nodes that EXPLAIN shows of a query. Whatever is not known to mean the same in DuckDB is left to Spark.
+The SQL is printed from the query's nodes. Whatever may mean something else in DuckDB is left to Spark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.names import quoted
+from rowmerge_nb.plan import query_nodes as n
 from rowmerge_nb.plan.page_scan import page_scan, table_of_pages
-from rowmerge_nb.plan.query.planner import QueryPlanner
-from rowmerge_nb.plan.query.query_nodes import (
-    Aggregation,
-    Correlated,
-    Cut,
-    Filtered,
-    GroupId,
-    JoinedRows,
-    Projected,
-    QueryNode,
-    Scan,
-    SemiJoined,
-    SetOperation,
-    SingleRow,
-    Sorted,
-    TableFunction,
-    UnnestedRows,
-    ValueRows,
-    WindowRows,
-)
-from rowmerge_nb.plan.query.rules import planned_query
+from rowmerge_nb.plan.plan_nodes import Filter, Join, PlanNode, Project, TableScan
+from rowmerge_nb.plan.query_planner import columns_of, conjunction, filtered, plan_query_tree, pruned, with_sources
 from rowmerge_nb.sql.duckdb.aggregates import aggregate_text, check_carried, check_grouped, check_sorted, guarded_key
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.duckdb.ranks import ROW_NUMBER, checked_rank
-from rowmerge_nb.sql.typed.domains import constraint_of
-from rowmerge_nb.sql.typed.expressions import Column
-from rowmerge_nb.sql.typed.queries import Coerced, Ordered, Selected
-from rowmerge_nb.sql.typed.readings import is_drawn
+from rowmerge_nb.sql.typed import queries as q
+from rowmerge_nb.sql.typed.domains import conjuncts, constraint_of
+from rowmerge_nb.sql.typed.expressions import Column, references
 from rowmerge_nb.sql.typed.type_rules import is_float
 
 if TYPE_CHECKING:
@@ -47,23 +28,20 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from rowmerge_nb.plan.plan_nodes import Source, TableScan
-    from rowmerge_nb.sql.analyzer.analysis import TableBinding
+    from rowmerge_nb.plan.plan_nodes import Source
     from rowmerge_nb.sql.typed.expressions import Sort, Typed
 
 PAGES: Final = "pages"
 """The name of the table that the SQL of a query reads."""
-_SOME: Final = "$some"
-_WORDS: Final[Mapping[type[QueryNode], str]] = {
-    JoinedRows: "a join",
-    SemiJoined: "a subquery",
-    Correlated: "a correlated subquery",
-    SingleRow: "a subquery",
-    UnnestedRows: "UNNEST",
-    TableFunction: "a table function",
-    SetOperation: "a set operation",
-    GroupId: "GROUPING SETS",
-    ValueRows: "rows of VALUES",
+_WORDS: Final[Mapping[type[PlanNode], str]] = {
+    Join: "a join",
+    n.ApplyNode: "a subquery",
+    n.CorrelatedJoinNode: "a correlated subquery",
+    n.UnnestNode: "UNNEST",
+    n.TableFunctionProcessorNode: "a table function",
+    n.SetOperationNode: "a set operation",
+    n.GroupIdNode: "GROUPING SETS",
+    n.ValuesNode: "rows of VALUES",
 }
 
 
@@ -72,13 +50,14 @@ class PagedQuery:
     """A query as DuckDB computes it over the pages of a table.
 
     Args:
-        scan: reads the columns of the table that the query needs, by the symbols that the SQL has for them.
-        sql: the query over the table ``pages``; its columns are those of the query, in their order.
-        columns: the columns of the query, in their order.
-        lists: the long lists of constants that the SQL looks values up in, by the names of their tables.
-        ends_early: the first pages may be enough: no group and no order needs all rows.
+        root: the last node of the query.
+        scan: its scan, which reads only the columns that the SQL uses.
+        sql: the query over the table ``pages``.
+        lists: long lists of constants, by the names of their tables in the SQL.
+        ends_early: the first pages may be enough.
     """
 
+    root: PlanNode
     scan: TableScan
     sql: str
     columns: tuple[Column, ...] = ()
@@ -90,101 +69,110 @@ def page_query(source: Source) -> PagedQuery:
     """Return how pages answer a query.
 
     Raises:
-        UnprintableError: they cannot be asked for it; the message names what stands against it.
+        UnprintableError: they cannot; the message names the reason.
     """
     table = table_of_pages(source)
-    if not is_drawn(source.tree):
-        raise UnprintableError("a query of this form")
-    _check_form(source.tree)
-    root, columns = planned_query(source.tree)
+    plan = plan_query_tree(source)
+    root = pruned(_pushed(plan.root, []), {column.symbol for column in plan.columns})
     nodes = list(_chain(root))
     scan = nodes[-1]
-    assert isinstance(scan, Scan)
-    printer = PagePrinter([column.symbol for node in nodes for column in node.outputs])
-    texts = _Texts(printer)
-    selected = ", ".join(f"{quoted(column.symbol)} AS c{index}" for index, column in enumerate(columns))
-    sql = f"SELECT {selected} FROM ({texts.node(root)})"
+    assert isinstance(scan, TableScan)
+    names = {symbol.name: column.name for symbol, column in zip(scan.outputs, scan.columns, strict=True)}
+    where = next((node.predicate for node in nodes if isinstance(node, Filter) and node.source is scan), None)
+    pairs = [(column, names[column.symbol]) for column in columns_of(scan)]
+    pages = page_scan(source, table, pairs, None if where is None else constraint_of(where, names))
+    printer = PagePrinter([symbol.name for node in nodes for symbol in node.outputs])
+    selected = ", ".join(f"{quoted(column.symbol)} AS c{index}" for index, column in enumerate(plan.columns))
+    sql = f"SELECT {selected} FROM ({_Texts(printer).node(root)})"
     if printer.subqueries:
         raise UnprintableError("a subquery")
-    whole = any(
-        isinstance(node, Aggregation | WindowRows | Sorted) or (isinstance(node, Cut) and node.order_by) for node in nodes
-    )
-    cut = any(isinstance(node, Cut) and not node.offset for node in nodes)
-    where = next((node.predicate for node in nodes if isinstance(node, Filtered) and node.source is scan), None)
-    outputs = QueryPlanner(source.tree).plan(source.tree).outputs
-    return PagedQuery(_scan(source, table, scan, where), sql, outputs, dict(printer.lists), cut and not whole)
+    whole = any(isinstance(node, n.AggregateNode | n.WindowNode | n.SortNode | n.TopNNode) for node in nodes)
+    ends_early = not whole and any(isinstance(node, n.LimitNode) and not isinstance(node, n.OffsetNode) for node in nodes)
+    root = _over(root, replace(scan, constraint=pages.constraint))
+    return PagedQuery(root, pages, sql, q.columns_of(source.tree), dict(printer.lists), ends_early)
 
 
-def _check_form(query: object) -> None:
-    """Raise an error for what the nodes of a query do not show.
+def _over(node: PlanNode, scan: TableScan) -> PlanNode:
+    return with_sources(node, [_over(node.sources[0], scan)]) if node.sources else scan
 
-    Raises:
-        UnprintableError: the query has one group without an aggregate.
+
+def _pushed(node: PlanNode, conditions: list[Typed]) -> PlanNode:
+    """Move conditions below groups, numbers, sorts and projections where that makes no difference; DuckDB's own optimizer is off.
+
+    The conditions that reach the scan become its constraint.
     """
-    while isinstance(query, Selected | Ordered | Coerced):
-        if isinstance(query, Selected) and query.having is not None and query.keys is None:
-            raise UnprintableError("HAVING without GROUP BY")
-        query = query.source
+    if isinstance(node, Filter):
+        return _pushed(node.source, [*conjuncts(node.predicate), *conditions])
+    unchanged = _unchanged(node)
+    below = [condition for condition in conditions if references(condition) and references(condition) <= unchanged]
+    rest = [condition for condition in conditions if condition not in below]
+    if node.sources:
+        node = with_sources(node, [_pushed(node.sources[0], below), *node.sources[1:]])
+    return filtered(f"{node.id}f", node, conjunction(rest)) if rest else node
 
 
-def _chain(node: QueryNode) -> Iterator[QueryNode]:
-    """Yield the nodes from the root of a query to its scan.
+def _unchanged(node: PlanNode) -> frozenset[str]:
+    """Return the columns of a node that a condition may as well read below it."""
+    if isinstance(node, Project):
+        return frozenset(symbol.name for symbol in node.outputs) - {assignment.symbol.name for assignment in node.assignments}
+    if isinstance(node, n.SortNode):
+        return frozenset(symbol.name for symbol in node.outputs)
+    keys = node.keys if isinstance(node, n.AggregateNode) else node.partition_by if isinstance(node, n.WindowNode) else ()
+    return frozenset(key.symbol for key in keys)
 
-    Raises:
-        UnprintableError: a node has no form here.
-    """
-    while not isinstance(node, Scan):
-        if not isinstance(node, Filtered | Projected | Aggregation | WindowRows | Sorted | Cut):
+
+def _chain(node: PlanNode) -> Iterator[PlanNode]:
+    while not isinstance(node, TableScan):
+        if type(node) in _WORDS:
             raise UnprintableError(_WORDS[type(node)])
         yield node
-        node = node.source
+        node = node.sources[0]
     yield node
 
 
-def _scan(source: Source, table: TableBinding, scan: Scan, where: Typed | None) -> TableScan:
-    pairs = list(zip(scan.outputs, scan.names, strict=True))
-    constraint = None if where is None else constraint_of(where, {column.symbol: name for column, name in pairs})
-    return page_scan(source, table, pairs, constraint)
-
-
 class _Texts:
-    """Prints the nodes of one query, each as a SELECT over the node below it."""
-
     def __init__(self, printer: PagePrinter) -> None:
         self.printer = printer
 
-    def node(self, node: QueryNode) -> str:
-        symbols = [column.symbol.lower() for column in node.outputs]
+    def node(self, node: PlanNode) -> str:
+        symbols = [symbol.name.lower() for symbol in node.outputs]
         if len(set(symbols)) < len(symbols):
             raise UnprintableError("columns whose names differ by the case of letters alone")
-        for column in node.outputs:
-            check_carried(column.type)
-        if isinstance(node, Filtered):
-            return f"{self._all_of(node)} WHERE {self.printer.text(node.predicate, condition=True)}"
-        if isinstance(node, Projected):
-            for _, value in node.assignments:
-                check_carried(value.type)
-            items = (f"{self._value(value)} AS {quoted(column.symbol)}" for column, value in node.assignments)
-            return f"SELECT {', '.join(items) or f'true AS {quoted(_SOME)}'} FROM ({self.node(node.source)})"
-        if isinstance(node, Aggregation):
-            return self._aggregation(node)
-        if isinstance(node, WindowRows):
-            return self._windows(node)
-        if isinstance(node, Sorted):
-            return f"{self._all_of(node)} ORDER BY {self._order(node.order_by)}"
-        if isinstance(node, Cut):
-            order = f" ORDER BY {self._order(node.order_by)}" if node.order_by else ""
-            return f"{self._all_of(node)}{order} {'OFFSET' if node.offset else 'LIMIT'} {node.count}"
+        for symbol in node.outputs:
+            check_carried(symbol.type)
+        match node:
+            case Filter():
+                return f"{self._all_of(node.source)} WHERE {self.printer.text(node.predicate, condition=True)}"
+            case Project():
+                return self._projection(node)
+            case n.AggregateNode():
+                return self._aggregation(node)
+            case n.WindowNode():
+                return self._windows(node)
+            case n.SortNode():
+                return f"{self._all_of(node.source)} ORDER BY {self._order(node.order_by)}"
+            case n.TopNNode():
+                return f"{self._all_of(node.source)} ORDER BY {self._order(node.order_by)} LIMIT {node.count}"
+            case n.OffsetNode():
+                return f"{self._all_of(node.source)} OFFSET {node.count}"
+            case n.LimitNode():
+                return f"{self._all_of(node.source)} LIMIT {node.count}"
         return f"SELECT * FROM {PAGES}"
 
-    def _all_of(self, node: Filtered | Sorted | Cut) -> str:
-        return f"SELECT * FROM ({self.node(node.source)})"
+    def _all_of(self, node: PlanNode) -> str:
+        return f"SELECT * FROM ({self.node(node)})"
+
+    def _projection(self, node: Project) -> str:
+        values = {assignment.symbol.name: self._value(assignment.value) for assignment in node.assignments}
+        names = ((symbol.name, quoted(symbol.name)) for symbol in node.outputs)
+        items = (f"{values[name]} AS {column}" if name in values else column for name, column in names)
+        return f"SELECT {', '.join(items)} FROM ({self.node(node.source)})"
 
     def _value(self, value: Typed) -> str:
         return self.printer.text(value, condition=False)
 
-    def _keyed(self, source: QueryNode, keys: Iterable[Column]) -> str:
-        """Return the rows of a node; numbers among the keys by which they meet are such that the engines agree on which are equal."""
+    def _keyed(self, source: PlanNode, keys: Iterable[Column]) -> str:
+        """Return rows whose floating-point keys fail if the engines may disagree on equality."""
         guards = []
         for key in dict.fromkeys(keys):
             if is_float(key.type):
@@ -194,7 +182,7 @@ class _Texts:
         text = self.node(source)
         return f"SELECT * REPLACE ({', '.join(guards)}) FROM ({text})" if guards else text
 
-    def _aggregation(self, node: Aggregation) -> str:
+    def _aggregation(self, node: n.AggregateNode) -> str:
         keys = [quoted(key.symbol) for key in node.keys]
         if not node.outputs:
             raise UnprintableError("a group without a column")
@@ -202,8 +190,7 @@ class _Texts:
         grouped = f" GROUP BY {', '.join(keys)}" if keys else ""
         return f"SELECT {', '.join([*keys, *calls])} FROM ({self._keyed(node.source, node.keys)}){grouped}"
 
-    def _windows(self, node: WindowRows) -> str:
-        """Return rows with their numbers or ranks: all calls have one window."""
+    def _windows(self, node: n.WindowNode) -> str:
         names = [checked_rank(call) for _, call in node.calls]
         # Rows that are equal by the order share a rank.
         order = [key.value for key in node.order_by if isinstance(key.value, Column)] if set(names) - {ROW_NUMBER} else []

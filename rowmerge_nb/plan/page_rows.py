@@ -1,4 +1,4 @@
-"""Which queries of an INSERT the tasks compute on pages: conditions and values of one table; Spark computes all others."""
+"""Queries that tasks compute on pages: conditions and values of one table."""
 
 from __future__ import annotations
 
@@ -21,15 +21,12 @@ if TYPE_CHECKING:
 
 
 def reads_table(source: Source) -> bool:
-    """Return whether a query reads a table: rows of VALUES are none."""
+    """Return whether a query reads a table; rows of VALUES do not count."""
     return any(table.view in source.reads.views and table.rows is None for table in source.tables)
 
 
 def page_rows(nodes: Sequence[PlanNode]) -> PageRows:
-    """Return what tasks compute to have the rows of an INSERT.
-
-    Args:
-        nodes: the nodes below the writer; the last one is the query, whose outputs are the columns of the table that is written.
+    """Return the rows of an INSERT as tasks compute them, from the nodes below the writer.
 
     Raises:
         UnprintableError: pages cannot be asked for the query; Spark can.
@@ -47,10 +44,7 @@ def page_rows(nodes: Sequence[PlanNode]) -> PageRows:
 
 
 def page_source(source: Source) -> PageRows:
-    """Return what tasks compute to have the rows of a query.
-
-    Args:
-        source: the query.
+    """Return the rows of a query as tasks compute them.
 
     Raises:
         UnprintableError: pages cannot be asked for the query; Spark can.
@@ -65,14 +59,6 @@ def page_source(source: Source) -> PageRows:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a query over one table.
-
-    Args:
-        table: the table.
-        values: each column of the query over the columns of the table, by its symbol.
-        where: which rows of the table are kept; None for all.
-    """
-
     table: Scanned
     values: Mapping[str, Typed]
     where: Typed | None = None
@@ -94,7 +80,7 @@ def _rows_of(query: Query | None) -> _Rows:
 
 
 def _is_plain(query: Selected) -> bool:
-    """Return whether a SELECT has a row for each row that its condition keeps, with values of that row alone."""
+    """Return whether each output row is made of one input row alone."""
     grouped = query.keys is not None or query.sets is not None or query.having is not None or query.distinct
     cut = query.order_by or query.limit is not None or query.offset
     return not grouped and not cut and not any(_is_of_many_rows(value) for _, value in query.outputs)
@@ -105,7 +91,7 @@ def _is_of_many_rows(value: Typed) -> bool:
 
 
 def _over(rows: _Rows, value: Typed, *, condition: bool = False) -> Typed:
-    """Return an expression over the columns of a query as one over the columns of the table."""
+    """Return an expression over a query's columns as one over the table's."""
     tree, _ = without_refusal(value)
     if isinstance(tree, Column) and tree.symbol in rows.values:
         # The value keeps the place where it was written.
@@ -146,7 +132,6 @@ def _value(rows: _Rows, symbol: Symbol) -> Typed:
 
 
 def _refusals(source: Source) -> tuple[tuple[str, str] | None, ...]:
-    """Return for each column the code and the message of the error that refuses NULL; None for a column that takes NULL."""
     values = source.tree.columns if isinstance(source.tree, Coerced) else ()
     refusals = {column.symbol: without_refusal(value)[1] for column, value in values}
     return tuple(refusals.get(symbol.name) for symbol in source.outputs)

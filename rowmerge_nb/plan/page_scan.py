@@ -21,7 +21,7 @@ def table_of_pages(source: Source) -> TableBinding:
     """Return the one table that a query reads.
 
     Raises:
-        UnprintableError: the query reads another number of tables, or rows that only Spark has.
+        UnprintableError: it reads several tables or none, or rows that only Spark has.
     """
     views = list(source.reads.views)
     tables = [table for table in source.tables if table.view in views]
@@ -45,8 +45,8 @@ def page_scan(
     Args:
         source: the query.
         table: its table.
-        columns: the columns that are read, each with its name in the table; without any, the first column counts the rows.
-        constraint: what is known of the rows that are needed.
+        columns: the columns to read, with their names in the table; without any, the first column is read to count rows.
+        constraint: bounds of the rows that are needed.
 
     Raises:
         UnprintableError: a column's values have no SQL type.

@@ -1,8 +1,6 @@
-"""Plan nodes, one frozen dataclass per node of Trino's plan, plus the few that Spark needs.
+"""Plan nodes: one frozen dataclass per node of Trino's plan, and the few that Spark needs.
 
-A node has an ``id`` that is unique in its plan, its ``sources``, its ``outputs`` (symbols with types) and a ``meaning``: one sentence
-for people who see the node for the first time. Expressions are typed trees over symbols, beside the text that a reader is shown; they become
-text of an engine where they are given to one.
+Expressions are typed trees over symbols. Beside them stands the text for readers. ``meaning`` explains a node in one sentence.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A column of a plan: a name unique in the plan, and a type."""
+    """A column of a plan; its name is unique in the plan."""
 
     name: str
     type: Type
@@ -49,12 +47,12 @@ class PlanNode:
 
     @property
     def name(self) -> str:
-        """The node's name as Trino prints it."""
+        """The name as Trino prints it."""
         return type(self).__name__
 
     @property
     def sources(self) -> tuple[PlanNode, ...]:
-        """The nodes whose rows this node takes."""
+        """The nodes below."""
         source = getattr(self, "source", None)
         return () if source is None else (source,)
 
@@ -69,11 +67,10 @@ class TableScan(PlanNode):
     """Reads columns of a table through the connector's splits and page sources.
 
     Args:
-        table: the table.
-        columns: the connector's column for each output symbol, in order; for a merge target the row id is the last one.
+        columns: the connector's column of each output; the row id of a merge target is the last one.
         row_id: the symbol of the row id, if it is read.
-        alias: the name that the table goes by in the statement, if it has one of its own.
-        constraint: what the statement wants of single columns; the connector may leave out rows that lie outside of it.
+        alias: the table's alias in the statement.
+        constraint: bounds of single columns; the connector may skip rows outside of them.
         carried: names of data columns that no expression reads.
     """
 
@@ -92,7 +89,7 @@ class TableScan(PlanNode):
 
     @property
     def row_id_columns(self) -> tuple[ColumnHandle, ...]:
-        """The column of the row id, if it is read."""
+        """The row id, if it is read."""
         return self.columns[len(self.data_columns) :]
 
     @property
@@ -106,10 +103,10 @@ class PageRows:
     """The rows of a query as tasks compute them on the pages of one table.
 
     Args:
-        scan: reads the columns of the table that the query needs.
-        where: which rows are kept; None for all.
-        values: the columns of the query over the columns of the table.
-        refusals: for each column the code and the message of the error that refuses NULL; None for a column that takes NULL.
+        scan: reads the columns that the query needs.
+        where: the condition; None for all rows.
+        values: the query's columns over those of the table.
+        refusals: per column, code and message of the error that refuses NULL, or None.
     """
 
     scan: TableScan
@@ -120,19 +117,18 @@ class PageRows:
 
 @dataclass(frozen=True, kw_only=True)
 class Source(PlanNode):
-    """Any query that serves as a source; Spark plans its inside.
+    """A query as a source. One engine executes all of its nodes.
 
     Args:
-        tree: the query; it can have more columns than come out here.
-        text: the query as written.
-        tables: the tables it reads.
-        partitions: the largest number of partitions that Spark makes of it; None for as many as it likes.
-        pages: the rows as tasks compute them on pages; None if Spark computes them.
-        by_spark: Spark executes it; a query can also be answered by DuckDB.
-        refusal: why DuckDB has left it to Spark; ``""`` if it was not asked.
+        tree: the query; it can have more columns than the outputs.
+        partitions: the largest number of Spark's partitions of it; None for any.
+        pages: the rows as tasks compute them; None if they do not.
+        by_spark: Spark executes it, rather than DuckDB.
+        refusal: why DuckDB left it to Spark; ``""`` if DuckDB was not asked.
+        planned: the nodes that run; None for those of the tree.
     """
 
-    meaning: ClassVar[str] = "Runs the source query, whose nodes have Trino's names here; Spark plans and executes it by itself."
+    meaning: ClassVar[str] = "Runs the source query, whose nodes have Trino's names here; Spark executes it by itself."
     tree: Query = field(compare=False, repr=False)
     text: str
     tables: tuple[TableBinding, ...] = ()
@@ -140,15 +136,23 @@ class Source(PlanNode):
     pages: PageRows | None = field(default=None, compare=False, repr=False)
     by_spark: bool = True
     refusal: str = ""
+    planned: PlanNode | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def nodes(self) -> PlanNode:
+        """The last node of the query."""
+        from rowmerge_nb.plan.query_planner import source_nodes
+
+        return self.planned or source_nodes(self)
 
     @cached_property
     def reads(self) -> Reads:
-        """What the query reads of the tables, and whatever else its rows are made of."""
+        """What the query reads."""
         return reads(self.tree)
 
     @cached_property
     def spark(self) -> str:
-        """The query as Spark SQL, whose columns are the outputs."""
+        """The query as Spark SQL; its columns are the outputs."""
         from rowmerge_nb.sql.spark.query_printer import print_query
 
         return print_query(self.tree, [symbol.name for symbol in self.outputs])
@@ -156,10 +160,9 @@ class Source(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class AnsweredQuery(TableScan):
-    """A source query that DuckDB answers before Spark's job begins; the tasks read its rows as those of a frame.
+    """A source query that DuckDB answers before Spark's job begins. Tasks read the answer like a frame.
 
     Args:
-        query: the query.
         paged: the query as DuckDB computes it.
         pages: the rows as the tasks of an INSERT compute them; None if Spark's operators store them.
     """
@@ -173,13 +176,13 @@ class AnsweredQuery(TableScan):
 
     @property
     def name(self) -> str:
-        """The node's name in a plan: that of a query."""
+        """The name of a query."""
         return self.query.name
 
 
 @dataclass(frozen=True, kw_only=True)
 class AssignUniqueId(PlanNode):
-    """Adds a number to every target row that no other row has (design documents, "Detecting duplicate matching target rows")."""
+    """Numbers the target rows (design documents, "Detecting duplicate matching target rows")."""
 
     meaning: ClassVar[str] = "Numbers the target rows, so that two matches of one row can be told from matches of two rows."
     source: PlanNode
@@ -188,7 +191,7 @@ class AssignUniqueId(PlanNode):
 
 @dataclass(frozen=True)
 class Assignment:
-    """A computed column: its symbol, its expression, and the text that a reader is shown."""
+    """A computed column, with the text for readers."""
 
     symbol: Symbol
     value: Typed
@@ -201,15 +204,14 @@ class CaseBranch:
 
     Args:
         number: case number; -1 for ELSE.
-        operation: what it asks for; ``Operation.NONE`` for ELSE and for DO NOTHING.
+        operation: ``Operation.NONE`` for ELSE and DO NOTHING.
         matched: whether the clause is WHEN MATCHED; None for ELSE.
-        condition: the branch's condition as text: ``present AND s.address = 'Berkeley'``, ``ELSE``.
-        predicate: the same as an expression; None for ELSE.
-        values: per table column the text of the value that goes into the merge row (``NULL`` for null).
-        expressions: the same as expressions, in table order.
+        condition: the condition as text: ``present AND s.address = 'Berkeley'``, ``ELSE``.
+        predicate: the condition as an expression; None for ELSE.
+        values: the merge row's value of each table column as text (``NULL`` for null).
         by_source: the clause is WHEN NOT MATCHED BY SOURCE.
-        assigned: the columns that an UPDATE sets or an INSERT fills, in the order in which the clause names them.
-        test: of the predicate the AND condition alone, which asks for more than the rows of the right side; None without one.
+        assigned: the columns of SET or INSERT, in the clause's order.
+        test: the AND condition of the clause alone; None without one.
     """
 
     number: int
@@ -225,14 +227,14 @@ class CaseBranch:
 
     @property
     def present(self) -> str:
-        """What the merge row's field ``present`` says, as text: whether there is a target row."""
+        """The merge row's field ``present`` as text: whether there is a target row."""
         if self.matched is None:
             return f"{PRESENT} IS NOT NULL"
         return "true" if self.matched or self.by_source else "false"
 
     @property
     def is_present(self) -> Typed:
-        """The same as an expression."""
+        """``present`` as an expression."""
         if self.matched is None:
             return Apply(BOOLEAN, "is null", (Column(BOOLEAN, PRESENT),), True)
         return Constant(BOOLEAN, self.present)
@@ -240,27 +242,23 @@ class CaseBranch:
 
 @dataclass(frozen=True)
 class SearchedCase:
-    """The CASE that builds the merge row: its branches in order, the last one ELSE.
-
-    An UPDATE statement has one branch without a condition: the row alone, no CASE.
-    """
+    """The CASE that builds the merge row, ELSE last. That of an UPDATE statement has one branch without a condition."""
 
     symbol: Symbol
     branches: tuple[CaseBranch, ...]
 
     @property
     def unconditional(self) -> bool:
-        """There is nothing to decide: every row takes the one branch."""
+        """Whether every row takes the one branch."""
         return len(self.branches) == 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Project(PlanNode):
-    """Computes columns; symbols that go through unchanged are in ``outputs`` without an assignment.
+    """Computes columns. Symbols that pass through are in ``outputs`` without an assignment.
 
     Args:
-        assignments: the computed columns.
-        case: the searched CASE that makes ``merge_row``, in the one Project that has it.
+        case: the CASE that builds ``merge_row``, in one Project of a plan.
     """
 
     meaning: ClassVar[str] = "Computes columns for every row."
@@ -270,7 +268,7 @@ class Project(PlanNode):
 
     @property
     def expressions(self) -> tuple[Typed, ...]:
-        """The values of the assignments, the conditions and values of the CASE."""
+        """All values and conditions."""
         branches = self.case.branches if self.case is not None else ()
         parts = (part for branch in branches for part in (branch.predicate, *branch.expressions) if part is not None)
         return (*(assignment.value for assignment in self.assignments), *parts)
@@ -278,12 +276,7 @@ class Project(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class Filter(PlanNode):
-    """Keeps the rows for which the WHERE condition is true.
-
-    Args:
-        predicate: the condition.
-        text: the condition as written.
-    """
+    """Keeps the rows for which the condition is true."""
 
     meaning: ClassVar[str] = "Keeps the rows for which the condition is true; false and NULL drop a row."
     source: PlanNode
@@ -298,12 +291,12 @@ class Filter(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckConstraints(PlanNode):
-    """The failing Filter of CHECK constraints: a row to store for which one is false ends the statement.
+    """The failing Filter of CHECK constraints.
 
     Args:
-        checks: the constraints, which read the columns of the new row by their names.
-        row: these columns, and how they are got out of what the node below gives.
-        stored: whether a row is stored at all; None where every row is.
+        checks: the constraints over the columns of the new row.
+        row: these columns, computed from the node below.
+        stored: whether a row is stored at all; None if every row is.
     """
 
     meaning: ClassVar[str] = (
@@ -316,12 +309,12 @@ class CheckConstraints(PlanNode):
 
     @property
     def name(self) -> str:
-        """The node's name as Trino prints it."""
+        """The name as Trino prints it."""
         return "Filter"
 
     @property
     def expressions(self) -> tuple[Typed, ...]:
-        """The constraints over what the node below gives: each is true, or it fails."""
+        """The constraints over the node below."""
         pairs = [(Column(symbol.type, symbol.name), value) for symbol, value in self.row]
         values = [replaced(check.value, pairs) for check in self.checks]
         if self.stored is None:
@@ -332,16 +325,14 @@ class CheckConstraints(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class DeleteProject(PlanNode):
-    """Makes the page of a DELETE statement's writer: there is no processor, since every row asks for the same.
+    """Builds the page of a DELETE's writer, which needs no processor.
 
-    Its outputs are those that a `MergeProcessor` would have: redistribution columns as read, all other columns NULL, operation 2, the
-    row id, ``insert_from_update`` 0.
+    Its outputs are those of a `MergeProcessor`: redistribution columns as read, other columns NULL, operation 2, the row id,
+    ``insert_from_update`` 0.
 
     Args:
-        layout: where the channels of the page lie.
-        columns: the table's columns, in table order.
-        kept: the symbols of the columns of the insert layout.
-        row_id: the symbol of the row id.
+        layout: the channels of the page.
+        kept: the symbols of the insert layout's columns.
     """
 
     meaning: ClassVar[str] = "Gives the writer what tells a row to delete: its row id, and the columns that decide on its writer."
@@ -353,30 +344,29 @@ class DeleteProject(PlanNode):
 
     @property
     def redistribution_columns(self) -> tuple[str, ...]:
-        """The names of the columns of the insert layout, in table order."""
+        """The names of the insert layout's columns, in table order."""
         return tuple(self.columns[index].name for index in self.layout.redistribution_columns)
 
     @property
     def expressions(self) -> tuple[Typed, ...]:
-        """The columns that are kept."""
+        """The kept columns."""
         return tuple(Column(symbol.type, symbol.name) for symbol in self.kept)
 
     @property
     def name(self) -> str:
-        """The node's name as Trino prints it."""
+        """The name as Trino prints it."""
         return "Project"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SemiJoin(PlanNode):
-    """Keeps the target rows whose join keys occur in the source; put in by a rule, never by the planner.
+    """Keeps the target rows whose join keys occur in the source; a rule adds it.
 
     Args:
-        source: the target side.
-        filtering_source: the source side, read for its keys alone.
-        keys: pairs of expressions (target side, source side).
-        key_columns: the pairs among the keys that are columns whose values compare by themselves, as symbols (target side, source
-            side): by them rows are left out where they are read, before Spark sees them. Without any, Spark joins.
+        filtering_source: the source side, read for its keys.
+        keys: pairs of expressions (target, source).
+        key_columns: pairs of key columns whose values compare by themselves. By them rows are skipped where they are read; without
+            any, Spark joins.
     """
 
     meaning: ClassVar[str] = "Drops the target rows that no source row can match before they are joined."
@@ -392,26 +382,22 @@ class SemiJoin(PlanNode):
 
     @property
     def sources(self) -> tuple[PlanNode, ...]:
-        """The target side only: the keys come from the source that is drawn at the join."""
+        """The target side; the source is drawn at the join."""
         return (self.source,)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Join(PlanNode):
-    """RIGHT JOIN of target (left) and source (right) on the MERGE criteria; FULL JOIN where a clause is about what the source lacks.
+    """A join. That of a MERGE has the target on its left and the source on its right: RIGHT, or FULL if a clause is BY SOURCE.
 
     Args:
-        left: the target side.
-        right: the source side.
-        predicate: the ON condition.
-        text: the ON condition as written.
-        equalities: pairs of expressions (target, source) that must be equal wherever ON is true.
-        key_columns: the pairs among them that are columns whose values compare by themselves, as symbols.
-        distribution: ``AUTOMATIC`` (Spark decides), ``PARTITIONED`` (the source is repartitioned by its equality keys, so all
-            matches of one target row meet in one task), ``SINGLE`` (the source is one partition), ``REPLICATED`` (every task gets
-            all of the source).
-        replicate_target: the target is small, and every task gets all of it.
-        type: RIGHT, or FULL where target rows without a source row stay too, with NULLs.
+        text: the ON condition as written; within a query as Trino prints it, ``""`` without one.
+        equalities: pairs of expressions (left, right) that are equal if ON is true.
+        key_columns: the pairs among them that are columns whose values compare by themselves.
+        distribution: ``AUTOMATIC`` (Spark decides), ``PARTITIONED`` (the source is repartitioned by its keys, so all matches of a target
+            row meet in one task), ``SINGLE`` (the source is one partition), ``REPLICATED`` (every task gets the source), ``""`` in a query.
+        replicate_target: every task gets the target, which is small.
+        type: the rows without a partner that are kept.
     """
 
     meaning: ClassVar[str] = "Pairs every source row with the target rows it matches; a source row without one stays, with NULLs."
@@ -427,17 +413,17 @@ class Join(PlanNode):
 
     @property
     def expressions(self) -> tuple[Typed, ...]:
-        """The ON condition, of which the equalities are parts."""
+        """The ON condition."""
         return (self.predicate,)
 
     @property
     def name(self) -> str:
-        """The node's name as Trino prints it."""
+        """The name as Trino prints it."""
         return self.type.join_label
 
     @property
     def sources(self) -> tuple[PlanNode, ...]:
-        """Target side, source side."""
+        """Left side, right side."""
         return (self.left, self.right)
 
 
@@ -446,9 +432,7 @@ class MarkDistinct(PlanNode):
     """Adds ``is_distinct`` over (unique_id, case_number).
 
     Args:
-        keys: the symbols that make a key.
-        marker: the symbol that is added.
-        exchange: rows are first redistributed by unique_id; False where all matches of a target row are in one task anyway.
+        exchange: rows are first redistributed by unique_id, unless all matches of a target row are in one task anyway.
     """
 
     meaning: ClassVar[str] = (
@@ -463,12 +447,7 @@ class MarkDistinct(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class DuplicateCheck(PlanNode):
-    """The failing Filter: a row that is not distinct ends the statement.
-
-    Args:
-        rule: which repeated matches fail.
-        idle: the case numbers of DO NOTHING clauses, which change no row.
-    """
+    """The failing Filter of repeated matches. ``idle`` are the case numbers of DO NOTHING clauses."""
 
     meaning: ClassVar[str] = "Fails the statement where a target row is matched more than once in a way that the rule forbids."
     source: PlanNode
@@ -477,21 +456,13 @@ class DuplicateCheck(PlanNode):
 
     @property
     def name(self) -> str:
-        """The node's name as Trino prints it."""
+        """The name as Trino prints it."""
         return "Filter"
 
 
 @dataclass(frozen=True, kw_only=True)
 class MergeProcessor(PlanNode):
-    """``transform_page``: turns merge rows into rows to store, by the connector's paradigm.
-
-    Args:
-        paradigm: the connector's paradigm.
-        layout: where the channels of the pages lie.
-        columns: the table's columns, in table order.
-        row_id: the symbol of the row id.
-        table: the target, as written.
-    """
+    """``transform_page``: turns merge rows into rows to store, by the connector's paradigm."""
 
     meaning: ClassVar[str] = "Drops rows that do nothing, and gives each change the form that the connector wants."
     source: PlanNode
@@ -503,7 +474,7 @@ class MergeProcessor(PlanNode):
 
     @property
     def redistribution_columns(self) -> tuple[str, ...]:
-        """The names of the columns of the insert layout, in table order."""
+        """The names of the insert layout's columns, in table order."""
         return tuple(self.columns[index].name for index in self.layout.redistribution_columns)
 
 
@@ -512,12 +483,12 @@ class Exchange(PlanNode):
     """Sends every row to the writer of its partition or bucket (design documents, "MERGE redistribution").
 
     Args:
-        insert_layout: the place of inserted rows; None spreads them evenly.
-        update_layout: the place of deleted and updated rows, by row id; None falls back to the insert layout (documents) or
+        insert_layout: the layout of inserted rows; None spreads them evenly.
+        update_layout: the layout of deleted and updated rows, by row id; None falls back to the insert layout (documents) or
             spreads them evenly (current era).
         era: decides that fall-back.
-        inserts: what places inserted rows, for readers: ``hash(address)``.
-        others: what places deleted and updated rows; ``""`` where the insert layout does.
+        inserts: the function of inserted rows, for readers: ``hash(address)``.
+        others: that of deleted and updated rows; ``""`` if it is the insert layout's.
     """
 
     meaning: ClassVar[str] = "Sends each row to the writer that the connector's layout gives it."
@@ -530,19 +501,19 @@ class Exchange(PlanNode):
 
     @property
     def text(self) -> str:
-        """Both in one text: ``insert = hash(address), update = ROUND_ROBIN``."""
+        """Both functions: ``insert = hash(address), update = ROUND_ROBIN``."""
         return f"insert = {self.inserts}" + (f", update = {self.others}" if self.others else "")
 
 
 @dataclass(frozen=True)
 class PhysicalForm:
-    """What executes a query, or the nodes below a writer: from the scan of the target to the processor, or the query of an INSERT.
+    """What executes a query, or the nodes below a writer.
 
     Args:
-        by_spark: why Spark's operators have to; ``""`` where tasks do it all on pages.
-        many_tasks: there are many such tasks, each of which has its splits of the target and all of a MERGE's source; else there is one.
-        paged: a MERGE that has one task goes through the target page by page; else it holds the target as a whole.
-        partitioned: why the rows of both sides go to tasks by their keys; ``""`` where they do not.
+        by_spark: why Spark's operators do; ``""`` if tasks do on pages.
+        many_tasks: many tasks do, each with its splits of the target and all of a MERGE's source; else one does.
+        paged: the one task of a MERGE goes through the target page by page; else it holds the whole target.
+        partitioned: why rows of both sides go to tasks by their keys; ``""`` if they do not.
     """
 
     by_spark: str = ""
@@ -552,7 +523,7 @@ class PhysicalForm:
 
     @property
     def in_task(self) -> bool:
-        """Tasks do it all, on pages."""
+        """Whether tasks do it all on pages."""
         return not self.by_spark
 
 
@@ -561,10 +532,9 @@ class MergeWriter(PlanNode):
     """Hands pages to the connector's merge sinks, and collects their fragments.
 
     Args:
-        table: the target.
-        fused: processor and writer run in one pass, because no exchange lies between them.
-        form: what executes the nodes below; None where the rule is off that decides it, and Spark does.
-        tables: the tables that the statement names: what its subqueries read is among them.
+        fused: processor and writer run in one pass, without an exchange between them.
+        form: what executes the nodes below; None if the rule that decides is off, and Spark does.
+        tables: the tables of the statement, those of subqueries included.
     """
 
     meaning: ClassVar[str] = "Each writer hands its pages to a merge sink of the connector, which stores them out of sight."
@@ -580,10 +550,8 @@ class TableWriter(PlanNode):
     """Hands pages to the connector's page sinks: the writer of INSERT and CREATE TABLE AS.
 
     Args:
-        table: the table, as written.
-        columns: its columns.
-        layout: the connector's layout of inserted rows, whether rows are sent for it or not.
-        form: what executes the nodes below; None if the rule that decides it is off, or the query reads no table, and Spark does.
+        layout: the connector's layout of inserted rows.
+        form: what executes the nodes below; None if the rule that decides is off or the query reads no table, and Spark does.
     """
 
     meaning: ClassVar[str] = "Each writer hands its pages to a page sink of the connector, which stores them out of sight."
@@ -596,11 +564,11 @@ class TableWriter(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class TableFinish(PlanNode):
-    """Sums the row counts and hands all fragments to the connector, which makes one change of them.
+    """Sums the row counts and hands all fragments to the connector in one call.
 
     Args:
-        call: the connector's method that gets the fragments.
-        added: the columns that come into the table along with the change.
+        call: the connector's method.
+        added: the columns that the change adds to the table.
     """
 
     meaning: ClassVar[str] = (
@@ -614,18 +582,18 @@ class TableFinish(PlanNode):
 
     @property
     def name(self) -> str:
-        """The node's name as Trino prints it."""
+        """The name as Trino prints it."""
         return "TableCommit"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Output(PlanNode):
-    """The statement's result: one row with the number of changed rows, or the rows of a query.
+    """The statement's result: the number of changed rows, or the rows of a query.
 
     Args:
-        names: what the columns of a query's result are called; of other statements they are called as the symbols.
-        form: what executes a query; None for other statements, and if the rule that decides it is off: then Spark does.
-        pages: the query as DuckDB computes it over the pages of its table; None if Spark executes it.
+        names: the column names of a query's result; other statements use the symbols.
+        form: what executes a query; None for other statements, and if the rule that decides is off, and Spark does.
+        pages: the query as DuckDB computes it; None if Spark executes it.
     """
 
     meaning: ClassVar[str] = "The answer: how many rows were changed."

@@ -1,7 +1,4 @@
-"""From analysis to plan: what a MERGE, a query or an INSERT is made of (design documents, "Overview of MERGE processing").
-
-The planner asks nobody: what the connector has to say about the target comes in as `TargetFacts`.
-"""
+"""From analysis to plan (design documents, "Overview of MERGE processing"). The connector's facts come in as `TargetFacts`."""
 
 from __future__ import annotations
 
@@ -87,11 +84,11 @@ UNIQUE_ID = "unique_id"
 
 @dataclass(frozen=True)
 class TargetFacts:
-    """What the connector says of a merge target before planning.
+    """The connector's facts about a merge target.
 
     Args:
-        row_id: the row id's column handle.
-        paradigm: how a changed row is represented.
+        row_id: the row id's column.
+        paradigm: the form of a changed row.
         insert_layout: the layout of inserted rows.
         update_layout: the layout of deleted and updated rows.
     """
@@ -103,10 +100,7 @@ class TargetFacts:
 
 
 def plan_query(analysis: QueryAnalysis) -> Output:
-    """Plan a query: Spark plans its inside.
-
-    The plan is Output over Source.
-    """
+    """Plan a query: Output over Source."""
     ids = _ids()
     symbols = tuple(Symbol(field.symbol, field.type) for field in analysis.fields)
     source = Source(
@@ -133,14 +127,14 @@ def plan_insert(
     """Plan an INSERT or the writing half of CREATE TABLE AS.
 
     Args:
-        table: the table that is written.
+        table: the written table.
         query: the query, whose columns are the table's.
         text: the query as written.
         tables: the tables that it reads.
         layout: the connector's layout of inserted rows.
-        returning: what is given back of every row.
+        returning: the columns of RETURNING.
         checks: the table's CHECK constraints.
-        partitions: the largest number of partitions that Spark makes of the query; None for as many as it likes.
+        partitions: the largest number of Spark's partitions of the query; None for any.
     """
     ids = _ids()
     columns = tuple(Symbol(column.name, column.type) for column in table.columns)
@@ -168,13 +162,13 @@ def plan_insert(
 
 
 def plan_merge(analysis: MergeAnalysis, facts: TargetFacts, *, era: Era, rule: RepeatedMatches) -> Output:
-    """Plan a MERGE as the documents describe it; no rewriting yet.
+    """Plan a MERGE as the documents describe it.
 
     Args:
         analysis: the statement, resolved.
-        facts: what the connector says of the target.
-        era: whose page layout, and with it what a DELETE row and a row without a clause carry.
-        rule: which repeated matches fail.
+        facts: the connector's facts about the target.
+        era: decides the page layout, and the content of DELETE rows and of rows without a clause.
+        rule: the repeated matches that fail.
 
     Returns:
         Output ← TableFinish ← MergeWriter ← Exchange? ← MergeProcessor ← DuplicateCheck ← MarkDistinct ←
@@ -184,7 +178,7 @@ def plan_merge(analysis: MergeAnalysis, facts: TargetFacts, *, era: Era, rule: R
 
 
 class RowChangePlanner:
-    """What the plans of MERGE, UPDATE and DELETE share: the scan of the target, the merge row's values, exchange and writer."""
+    """The shared part of MERGE, UPDATE and DELETE: target scan, merge row, exchange and writer."""
 
     null_code = "CONSTRAINT_VIOLATION"
     """What a NULL for a NOT NULL column is called; an UPDATE statement has another word for it."""
@@ -204,7 +198,6 @@ class RowChangePlanner:
         self.merge_row = Symbol(MERGE_ROW, row_of([*((c.name, c.type) for c in self.columns), *control]))
 
     def _redistribution(self) -> tuple[int, ...]:
-        """Find the columns of the insert layout, in table order."""
         named = self.facts.insert_layout.partition_columns if self.facts.insert_layout else ()
         names = [column.name for column in self.columns]
         for name in named:
@@ -217,7 +210,7 @@ class RowChangePlanner:
         return tuple(i for i, name in enumerate(names) if name in named)
 
     def scan(self, condition: TypedExpression | None) -> TableScan:
-        """Scan all columns of the target, and its row id; rows for which a condition is not true may be left out."""
+        """Scan the target with its row id; the connector may skip rows for which a condition is not true."""
         fields, target = (*self.fields, *self.analysis.hidden), self.analysis.target
         names = {field.symbol: column.name for field, column in zip(fields, target.readable, strict=True)}
         return TableScan(
@@ -231,10 +224,7 @@ class RowChangePlanner:
         )
 
     def location(self) -> tuple[tuple[Symbol, ...], tuple[Assignment, ...]]:
-        """Return the channels that decide a row's place, redistribution columns and ``hash``, and how ``hash`` is computed.
-
-        Today's Trino has no ``hash`` any more.
-        """
+        """Return the redistribution columns and ``hash``, and how ``hash`` is computed. The current era has no ``hash``."""
         layout = [self.fields[i] for i in self.redistribution]
         symbols = tuple(Symbol(field.symbol, field.type) for field in layout)
         if self.layout.before.hash is None:
@@ -245,12 +235,12 @@ class RowChangePlanner:
         return (*symbols, hashed.symbol), (hashed,)
 
     def old(self, index: int) -> tuple[str, Typed]:
-        """Return the value that a column has, as text and as an expression."""
+        """Return a column's old value, as text and as an expression."""
         field = self.fields[index]
         return _text(self.analysis.target_alias, field.name or field.symbol), Column(field.type, field.symbol)
 
     def value(self, clause: ClauseAnalysis, index: int) -> tuple[str, Typed]:
-        """Return what goes into a column of the merge row, as text and as an expression."""
+        """Return a merge row's value of a column, as text and as an expression."""
         column, value, old = self.columns[index], clause.values[index], self.old(index)
         if clause.operation is Operation.NONE:
             return old if index in self.redistribution else _NULL
@@ -271,7 +261,7 @@ class RowChangePlanner:
         return text, tree
 
     def checked(self, source: PlanNode) -> PlanNode:
-        """Put the target's CHECK constraints above the merge rows: they are asked of every row that is to be stored."""
+        """Check the target's CHECK constraints on every row to store."""
         checks = self.analysis.checks
         if not checks or not any(clause.operation in STORING for clause in self.analysis.clauses):
             return source
@@ -304,7 +294,7 @@ class RowChangePlanner:
         return (*self.table_columns(), *control)
 
     def exchange(self, processor: MergeProcessor | DeleteProject) -> PlanNode:
-        """Send every row to its writer, where the connector has a layout."""
+        """Send every row to its writer, if the connector has a layout."""
         insert, update = self.facts.insert_layout, self.facts.update_layout
         if insert is None and update is None:
             return processor
@@ -384,7 +374,7 @@ class _MergePlanner(RowChangePlanner):
         return Project(id=next(self.ids), outputs=(*numbered.outputs, present), source=numbered, assignments=(assignment,))
 
     def _with_keys(self, scan: TableScan) -> Constraint:
-        """Add the source's keys to the constraint of the target's scan, where they are constants: what is read is checked at the commit."""
+        """Add constant source keys to the constraint of the target's scan, because the commit checks what is read."""
         domains = dict(scan.constraint.domains)
         columns = {symbol.name: column for symbol, column in zip(scan.outputs, scan.columns, strict=True)}
         for target, source in self.analysis.key_columns:
@@ -448,7 +438,7 @@ class _MergePlanner(RowChangePlanner):
         )
 
     def _else(self) -> CaseBranch:
-        """Return the branch of rows for which no clause fires: the documents keep the row's place, today's Trino has a NULL row."""
+        """Return the branch of rows without a clause: in the documents it keeps the row's location, in the current era it is NULL."""
         if self.era is Era.CURRENT:
             return CaseBranch(-1, Operation.NONE, None, "ELSE", None, (), ())
         pairs = [self.old(i) if i in self.redistribution else _NULL for i in range(len(self.columns))]
@@ -481,7 +471,7 @@ def _finish(
 
 
 def _within_and(condition: TypedExpression) -> str:
-    """Put parentheses around a condition that means something else beside AND."""
+    """Parenthesize a condition that would change its meaning beside AND."""
     either = isinstance(condition.tree, Apply) and condition.tree.name == "or"
     return f"({condition.text})" if either else condition.text
 

@@ -1,13 +1,10 @@
-"""Plans as plain records.
-
-`describe` turns a plan into `NodeRecord` entries: what reports draw and what a saved trace keeps.
-"""
+"""Plans as plain records: what reports draw and saved traces keep."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.plan.older_flow import DeleteRows, QueryJoin, UpdateRows
@@ -34,16 +31,12 @@ from rowmerge_nb.plan.plan_nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.query.query_nodes import ValueRows
-from rowmerge_nb.plan.query.rules import planned_source
-from rowmerge_nb.plan.query.steps import query_steps
+from rowmerge_nb.plan.query_nodes import QueryPlanNode, ValuesNode
 from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.domains import described
-from rowmerge_nb.sql.typed.expressions import Column
-from rowmerge_nb.sql.typed.readings import is_drawn
 from rowmerge_nb.trace.node_records import (
     BranchRecord,
     ExchangeFacts,
@@ -55,35 +48,37 @@ from rowmerge_nb.trace.node_records import (
     ProcessorFacts,
     ProjectFacts,
     QueryFacts,
-    QueryStep,
     ScanFacts,
     WriterFacts,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from rowmerge_nb.base.words import KnownRows
-    from rowmerge_nb.plan.query.query_nodes import QueryNode
-    from rowmerge_nb.plan.steps import Step
     from rowmerge_nb.spi.layout import ConnectorTableLayout
 
 Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
 
 
-def describe(plan: PlanNode, would: Mapping[str, KnownRows] | None = None) -> tuple[NodeRecord, ...]:
-    """Turn a plan into records, the root first, depth first.
+def describe(
+    plan: PlanNode, would: Mapping[str, KnownRows] | None = None, counted: Mapping[str, int] | None = None
+) -> tuple[NodeRecord, ...]:
+    """Return the records of a plan, the root first, depth first.
 
     Args:
         plan: the plan.
-        would: of a plan that is not run: per id of a node the rows that would come out of it, as far as they are known.
+        would: expected rows of nodes, by id, if the plan is not run.
+        counted: rows that came out of nodes of queries, by id.
     """
-    known = would or {}
-    return (record_of(plan, known.get(plan.id)), *(inner for source in plan.sources for inner in describe(source, known)))
+    record = record_of(plan, would or {}, counted or {})
+    return (record, *(inner for source in plan.sources for inner in describe(source, would, counted)))
 
 
-def record_of(plan: PlanNode, would: KnownRows | None = None) -> NodeRecord:
-    """Turn one node into a record; of a plan that is not run with the rows that would come out of it."""
+def record_of(
+    plan: PlanNode, would: Mapping[str, KnownRows] | None = None, counted: Mapping[str, int] | None = None
+) -> NodeRecord:
+    """Return the record of one node; see `describe`."""
     return NodeRecord(
         id=plan.id,
         kind=type(plan.query if isinstance(plan, AnsweredQuery) else plan).__name__,
@@ -94,9 +89,10 @@ def record_of(plan: PlanNode, would: KnownRows | None = None) -> NodeRecord:
         sources=tuple(source.id for source in plan.sources),
         meaning=_meaning(plan),
         branches=tuple(map(_branch, plan.case.branches)) if isinstance(plan, Project) and plan.case else (),
-        facts=_facts(plan),
+        facts=_facts(plan, counted or {}),
         trino=", ".join(f"{key} = {value}" if key else value for key, value in descriptor_of(plan)),
-        would=would,
+        would=(would or {}).get(plan.id),
+        rows=(counted or {}).get(plan.id),
     )
 
 
@@ -125,7 +121,6 @@ def _meaning(plan: PlanNode) -> str:
 
 @singledispatch
 def _arguments(_: PlanNode) -> str:
-    """Return what stands behind a node's name, for readers."""
     return ""
 
 
@@ -133,6 +128,11 @@ def _arguments(_: PlanNode) -> str:
 def _(node: TableScan) -> str:
     named = node.table.shown(node.table.display)
     return f"{named} {node.alias}" if node.alias and node.alias != node.table.display else named
+
+
+@_arguments.register
+def _(node: QueryPlanNode) -> str:
+    return ", ".join([*(value for _, value in node.descriptor), *node.details])
 
 
 @_arguments.register
@@ -221,8 +221,13 @@ def _(node: TableWriter | TableFinish) -> str:
 
 @singledispatch
 def descriptor_of(_: PlanNode) -> Descriptor:
-    """Return a node's arguments as Trino prints them, by their names; a whole text has none."""
+    """Return the arguments of a node as Trino prints them; a whole text has no name."""
     return ()
+
+
+@descriptor_of.register
+def _(node: QueryPlanNode) -> Descriptor:
+    return node.descriptor
 
 
 @descriptor_of.register
@@ -277,6 +282,8 @@ def _(node: MarkDistinct) -> Descriptor:
 @descriptor_of.register
 def _(node: Join) -> Descriptor:
     word = "criteria" if node.equalities else "filter"
+    if not node.distribution:
+        return ((word, node.text),) if node.text else ()
     return ((word, f"({node.text})"), *((("distribution", _distribution(node)),) if _distribution(node) else ()))
 
 
@@ -301,7 +308,7 @@ def _(node: AnsweredQuery) -> Descriptor:
 
 
 def _distribution(node: Join) -> str:
-    """Return how the join's sides travel, in Trino's words; what Spark decides while it runs has none."""
+    """Return how the join's sides travel, in Trino's words; ``""`` if Spark decides."""
     if node.replicate_target:
         return "REPLICATED"
     return {"PARTITIONED": "PARTITIONED", "REPLICATED": "REPLICATED"}.get(node.distribution, "")
@@ -316,6 +323,8 @@ _REPLICATED_SIDES = {
 
 
 def _details(node: PlanNode) -> tuple[str, ...]:
+    if isinstance(node, QueryPlanNode):
+        return node.details
     if isinstance(node, Project):
         assigned = [f"{a.symbol.name} := {a.text}" for a in node.assignments]
         return (*assigned, f"{node.case.symbol.name} := {_case_text(node.case)}") if node.case else tuple(assigned)
@@ -336,16 +345,16 @@ def _details(node: PlanNode) -> tuple[str, ...]:
             f"data columns: [{', '.join(column.name for column in node.columns)}]",
             f"paradigm: {node.paradigm.name}",
         )
-    if isinstance(node, AnsweredQuery):
-        return (ANSWERED,)
-    if isinstance(node, Source) and node.refusal:
-        return (f"Here Spark executes the query: DuckDB has left it to Spark: {node.refusal}",)
+    if isinstance(node, AnsweredQuery) or (isinstance(node, Source) and node.refusal):
+        return (source_executed_by(node),)
     if isinstance(node, TableScan) and node.constraint.domains:
         return (f"Constraint, which the connector may use: {described(node.constraint)}",)
     if isinstance(node, SemiJoin):
         where = "where the rows are read" if node.key_columns else "by Spark"
         return (f"Rows are left out {where}",)
     if isinstance(node, Join):
+        if not node.distribution:
+            return ()
         source = _REPLICATED_SIDES[node.distribution]
         if not node.replicate_target:
             return (f"Distribution: {_distribution(node) or node.distribution}: {source}",)
@@ -366,8 +375,23 @@ def _details(node: PlanNode) -> tuple[str, ...]:
     return executed_by(node) if isinstance(node, Output) else ()
 
 
+def query_of(node: Source | AnsweredQuery) -> PlanNode:
+    """Return the last node of a query, as its engine executes it."""
+    return node.paged.root if isinstance(node, AnsweredQuery) else node.nodes
+
+
+def source_executed_by(node: Source | AnsweredQuery) -> str:
+    """Return the sentence that names what executes a source query."""
+    if isinstance(node, AnsweredQuery):
+        return "Here DuckDB executes the query, on the pages that this process reads, before the tasks begin"
+    if node.pages is not None:
+        return "Here tasks execute the query, on the pages of its one table"
+    reason = f": DuckDB has left it to Spark: {node.refusal}" if node.refusal else ""
+    return f"Here Spark executes the query{reason}"
+
+
 def executed_by(node: Output) -> tuple[str, ...]:
-    """Return the sentence that names what executes a query, and why it is not DuckDB; nothing if that was not decided."""
+    """Return the sentence that names the engine of a query, and why it is Spark; nothing if undecided."""
     if node.form is None:
         return ()
     if node.form.by_spark:
@@ -411,13 +435,11 @@ def _row_text(branch: CaseBranch) -> str:
     return ", ".join([*branch.values, branch.present, str(int(branch.operation)), str(branch.number)])
 
 
-def _facts(node: PlanNode) -> NodeFacts | None:
-    if isinstance(node, AnsweredQuery):
-        return _query_facts(node.query)
+def _facts(node: PlanNode, counted: Mapping[str, int]) -> NodeFacts | None:
+    if isinstance(node, Source | AnsweredQuery):
+        return _query_facts(node, counted)
     if isinstance(node, TableScan):
         return ScanFacts(node.row_id is not None, node.alias or node.table.display)
-    if isinstance(node, Source):
-        return _query_facts(node)
     if isinstance(node, Project):
         return ProjectFacts(tuple(assigned.symbol.name for assigned in node.assignments))
     if isinstance(node, Join):
@@ -432,32 +454,12 @@ def _facts(node: PlanNode) -> NodeFacts | None:
     return WriterFacts(node.fused) if isinstance(node, MergeWriter) else None
 
 
-def source_query(node: Source) -> QueryNode | None:
-    """Plan a source query as Trino does; return None if its nodes are not drawn."""
-    if not is_drawn(node.tree):
-        return None
-    return planned_source(node.tree, [Column(symbol.type, symbol.name) for symbol in node.outputs])
-
-
-def _query_facts(node: Source) -> QueryFacts | None:
-    query = source_query(node)
-    # Rows that stand in the statement are no query to look into.
-    if query is None or isinstance(query, ValueRows):
-        return None
-    return QueryFacts(tuple(_query_steps(query_steps(query, exchanges=False, small_rows=0).step)))
-
-
-def _query_steps(step: Step) -> Iterator[QueryStep]:
-    for source in step.sources:
-        yield from _query_steps(source)
-    said = [value for _, value in step.descriptor]
-    # Of a scan the details are the columns that it reads.
-    arguments = ", ".join([*said, *(step.details if step.sources or not said else ())])
-    yield QueryStep(step.name, arguments, len(step.sources))
+def _query_facts(node: Source | AnsweredQuery, counted: Mapping[str, int]) -> QueryFacts | None:
+    root = query_of(node)
+    return None if isinstance(root, ValuesNode) else QueryFacts(describe(root, counted=counted))
 
 
 def _placed_by(layout: ConnectorTableLayout | None) -> str:
-    """Return what places the rows of a layout."""
     if layout is None:
         return ""
     return "hash" if layout.partitioning is None else "function"
@@ -467,7 +469,6 @@ _QUERY_WORDS = {"in": "the values of a query", "scalar": "the one row of a query
 _FULL_MEANING = (
     "Pairs every source row with the target rows it matches; a row of either side without a partner stays, with NULLs."
 )
-ANSWERED: Final = "Here DuckDB executes the query, on the pages that this process reads, before the tasks begin"
 _PAGES_MEANING = "Runs the source query, whose nodes have Trino's names here; tasks compute it on the pages of its one table."
 _ANSWERED_MEANING = "Runs the query, whose nodes have Trino's names here; DuckDB executes it on the pages of its one table."
 _DUPLICATE_PREDICATES = {

@@ -1,7 +1,7 @@
-"""Rewrites that make a plan fast: each a function plan → plan, each visible in the drawn plan, each to be switched off by name.
+"""Rewrites that make a plan fast: functions plan → plan, each visible in the drawn plan and switched off by name.
 
-None of them changes what a statement means. That duplicates are found at all depends on one of them (`co_locate_matches`) being
-right: it drops MarkDistinct's exchange only where all matches of a target row meet in one task whatever Spark's adaptive execution does.
+None changes a statement's meaning. Finding duplicates depends on `co_locate_matches`: it drops MarkDistinct's exchange only if all matches
+of a target row meet in one task, whatever Spark's adaptive execution does.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ from rowmerge_nb.plan.plan_nodes import (
 from rowmerge_nb.plan.source_answer import answered_query
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.typed.expressions import has_subquery, reads, references
-from rowmerge_nb.sql.typed.readings import is_deterministic
-from rowmerge_nb.sql.typed.row_bounds import most_rows_of
+from rowmerge_nb.sql.typed.readings import is_deterministic, row_bound
 from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
@@ -49,22 +48,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RuleSettings:
-    """Sizes that decide which form of a plan is taken.
+    """Sizes that decide the form of a plan.
 
     Args:
-        small_rows: a table of at most this many rows is small: it is sent whole to every task, or read in one.
-        key_rows: a source of at most this many rows has its join keys sent to all tasks to prune the target.
-        off: names of the rules that are not to be applied.
-        few_tasks_rows: so many rows Spark's operators change in few tasks.
-        source_bytes: a source of at most so many bytes is read by every task that reads the target, where each can read it by itself; None
-            for an eighth of the machine's memory, shared by the tasks that run at the same time. Above it both sides are sent by their keys.
-        packed_bytes: a source of at most so many bytes is sent to these tasks, where one task must read it; none larger than ``source_bytes``.
-        one_task_bytes: a MERGE whose tables have at most so many bytes together is done by one task.
-        remote_executors: Spark's executors may run on other machines, so a query is not answered by DuckDB here; the engine sees this by
-            itself of a session that it has started.
+        small_rows: a table of up to this many rows is sent whole to every task, or read in one.
+        key_rows: a source of up to this many rows sends its join keys to all tasks, to prune the target.
+        off: names of rules that are not applied.
+        few_tasks_rows: up to this many rows Spark's operators change in few tasks.
+        source_bytes: a source of up to this many bytes is read by every task that reads the target, if each can; None for an eighth of the
+            machine's memory, shared by concurrent tasks. Larger sources make both sides travel by their keys.
+        packed_bytes: a source of up to this many bytes that one task must read is sent to these tasks; at most ``source_bytes``.
+        one_task_bytes: one task does a MERGE whose tables together have up to this many bytes.
+        remote_executors: Spark's executors may run on other machines, so DuckDB does not answer queries here. Detected for sessions that
+            the engine has started.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS for a size that is none.
+        RowMergeError: INVALID_ARGUMENTS for an invalid size.
+
 
     >>> RuleSettings(source_bytes="1 GB")
     Traceback (most recent call last):
@@ -94,7 +94,7 @@ def _is_size(value: Any) -> bool:
 
 
 def apply_rules(plan: Output, settings: RuleSettings) -> Output:
-    """Apply all rules that are not switched off, in their order."""
+    """Apply all rules that are on, in order."""
     for name, rule in RULES.items():
         if name not in settings.off:
             plan = rule(plan, settings)
@@ -106,10 +106,7 @@ _MOST_BOUND: Final = 10**12
 
 
 def estimated_rows(node: PlanNode) -> int | None:
-    """Return an upper bound of a node's rows where one is known.
-
-    The bound of a query is the smaller one of those that `most_rows` and the query's tree give.
-    """
+    """Return an upper bound of a node's rows, if known; of a query the smaller of `most_rows` and the bound of its tree."""
     if isinstance(node, TableScan):
         return node.table.estimated_rows
     if isinstance(node, Source):
@@ -118,13 +115,9 @@ def estimated_rows(node: PlanNode) -> int | None:
 
 
 def most_rows(reads: Reads, tables: Sequence[TableBinding]) -> int | None:
-    """Return an upper bound of the rows of a query where one is known: the product of its tables' sizes, each time that it names them.
+    """Return the product of the sizes of all table references, which no combination of joins and unions exceeds.
 
-    No combination of joins and unions exceeds it. Where a query makes rows out of values, or the product is beyond all tables, nothing is known.
-
-    Args:
-        reads: what the query reads.
-        tables: the tables, those among them that it reads.
+    None if a query makes rows of values, or the product is too large to mean anything.
     """
     sizes = {table.view: table.estimated_rows for table in tables}
     rows = [sizes.get(view) for view in reads.views]
@@ -135,22 +128,22 @@ def most_rows(reads: Reads, tables: Sequence[TableBinding]) -> int | None:
 
 
 def smaller_bound(bound: int | None, tree: Query | None) -> int | None:
-    """Return the smaller one of a bound and of what the tree of a query says: its unions add rows, and do not multiply them."""
-    of_tree = most_rows_of(tree)
+    """Return the smaller of a bound and that of a query's tree, in which unions add rather than multiply."""
+    of_tree = None if tree is None else row_bound(tree)
     known = [rows for rows in (bound, of_tree) if rows is not None and rows <= _MOST_BOUND]
     return min(known, default=None)
 
 
 def is_small(plan: PlanNode, rows: int = RuleSettings.small_rows) -> bool:
-    """Return whether all that a plan reads is known to be small."""
+    """Return whether everything that a plan reads is known to be small."""
     sizes = [estimated_rows(node) for node in chain(plan) if not node.sources]
     return all(size is not None and size <= rows for size in sizes)
 
 
 def _measured_rows(node: PlanNode) -> int | None:
-    """Return a measure of a node's rows: the bound, or what is likelier where that is the product of tables that are not small.
+    """Return an estimate of a node's rows: the bound or, for large queries, the sum of the tables.
 
-    Joins of a query have few matches per row, so that it has as many rows as its tables together; it is not taken for small for that.
+    Joins usually have few matches per row. Such a query does not count as small.
     """
     rows = estimated_rows(node)
     leaf = chain(node)[-1]
@@ -162,13 +155,13 @@ def _measured_rows(node: PlanNode) -> int | None:
 
 
 def joined_rows(join: Join) -> int | None:
-    """Return a measure of the rows that come out of a join with few matches per row: those of the sides that it keeps whole."""
+    """Return an estimate of a join's rows, assuming few matches per row: those of the sides that it keeps whole."""
     sides = [_measured_rows(side) for side in ([join.left, join.right] if join.type is JoinType.FULL else [join.right])]
     return None if None in sides else sum(rows for rows in sides if rows is not None)
 
 
 def prune_source_columns(plan: Output, _: RuleSettings) -> Output:
-    """Read only those columns of a source table that the statement needs."""
+    """Read only the source columns that the statement needs."""
     if any(isinstance(node, TableWriter) for node in chain(plan)):
         # The writer of an INSERT takes all columns.
         return plan
@@ -188,9 +181,9 @@ def prune_source_columns(plan: Output, _: RuleSettings) -> Output:
 
 
 def prune_target_columns(plan: Output, settings: RuleSettings) -> Output:
-    """Read of the target only what conditions, values and the writer need.
+    """Read only the target columns that conditions, values and the writer need.
 
-    Not of a statement so small that the old rows are shown.
+    Very small statements read all, because their old rows are shown.
     """
     writer = next((node for node in chain(plan) if isinstance(node, MergeWriter)), None)
     below = chain(writer) if writer is not None else []
@@ -215,17 +208,15 @@ def prune_target_columns(plan: Output, settings: RuleSettings) -> Output:
 
 
 def _changing_rows(plan: PlanNode) -> int | None:
-    """Return the rows that flow to the writer: those of the join, or of the one table of a statement without."""
     join = join_of(plan)
     return joined_rows(join) if join is not None else estimated_rows(plan)
 
 
 def prune_target(plan: Output, settings: RuleSettings) -> Output:
-    """Drop the target rows that no source row can match before they are numbered and joined.
+    """Drop target rows without a match before they are numbered and joined.
 
-    Only where the source is read twice with the same result, is small enough for its keys to go to every task, and the target is not;
-    and not under a FULL join, to which those rows matter. Where the commit checks what was read, a small target is narrowed as well by
-    keys that are at hand.
+    Only if the source can be read twice and its keys are few, the target is not small, and the join is not FULL. If the commit checks
+    what was read, a small target is narrowed too by keys that are at hand.
     """
 
     def prune(node: PlanNode) -> PlanNode:
@@ -258,14 +249,13 @@ def prune_target(plan: Output, settings: RuleSettings) -> Output:
 
 
 def _narrows_reads(join: Join) -> bool:
-    """Return whether keys that are at hand narrow what the commit checks as read."""
     target = next(node for node in chain(join.left) if isinstance(node, TableScan))
     at_hand = isinstance(join.right, TableScan) and join.right.table.has_rows_at_hand
     return at_hand and bool(join.key_columns) and target.table.checks_reads
 
 
 def replicate_small_target(plan: Output, settings: RuleSettings) -> Output:
-    """Send a small target to every task, so that the join needs no exchange; Spark has no such form of a FULL join by equality."""
+    """Send a small target to every task, so that the join needs no exchange. Spark cannot do that in a FULL join by equality."""
 
     def choose(node: PlanNode) -> PlanNode:
         if isinstance(node, Join) and not (node.type is JoinType.FULL and node.equalities):
@@ -277,13 +267,13 @@ def replicate_small_target(plan: Output, settings: RuleSettings) -> Output:
 
 
 def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
-    """Send all matches of a target row to one task by the join itself, and drop MarkDistinct's exchange then.
+    """Send all matches of a target row to one task by the join itself, and drop MarkDistinct's exchange.
 
-    By force means: a small source is read as one partition while every task has the whole target; or the source is repartitioned by
-    its equality keys into a fixed number of partitions, which adaptive execution neither splits nor reads locally.
+    A small source is read as one partition while every task has the whole target, or the source is repartitioned by its keys into a fixed
+    number of partitions, which adaptive execution neither splits nor reads locally.
 
-    Under a FULL join a small source may do without a replicated target. By equality, rows of either side go to the task of their
-    keys, and adaptive execution splits neither side of a FULL join; without equal keys, the source is sent to the target's tasks.
+    Under a FULL join a small source does without a replicated target: by equality, rows of both sides go to the task of their keys, which
+    adaptive execution does not split; otherwise the source is sent to the target's tasks.
     """
 
     def choose(node: PlanNode) -> PlanNode:
@@ -309,10 +299,9 @@ def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
 
 
 def change_in_task(plan: Output, settings: RuleSettings) -> Output:
-    """Execute all from the scan of the target to the processor in tasks, on pages, where that is possible.
+    """Execute everything from the target's scan to the processor in tasks on pages, if pages can evaluate all expressions.
 
-    An UPDATE or DELETE of any size, and a MERGE by equal columns, of expressions that pages can be asked for. These are the tasks that read
-    the target, unless a task cannot have a MERGE's source as a whole.
+    UPDATE and DELETE of any size, and MERGE by equal columns. The tasks are those that read the target, unless they cannot have the source.
     """
     writer = next((node for node in chain(plan) if isinstance(node, MergeWriter)), None)
     if writer is None:
@@ -342,11 +331,10 @@ def change_in_task(plan: Output, settings: RuleSettings) -> Output:
 
 
 def write_where_rows_are(plan: Output, settings: RuleSettings) -> Output:
-    """Leave out the writers' exchange where the connector can do without and no partitions are to be kept together.
+    """Drop the writers' exchange if the connector allows it and no partitions are to be kept together.
 
-    Sending every row once more costs more than the few files that it saves. So not where Spark's operators have many tasks, each with files
-    of its own; the tasks that read the target themselves are no more than there are places for them.
-    Small statements keep it, but for those that many tasks do: there it shows how rows are placed.
+    Sending every row costs more than the few files that it saves. It stays if Spark's operators have many tasks, each with files of its own,
+    and in small statements, where it shows the placement of rows.
     """
     rows = _changing_rows(plan)
     small = rows is not None and rows <= settings.small_rows
@@ -362,13 +350,12 @@ def write_where_rows_are(plan: Output, settings: RuleSettings) -> Output:
 
 
 def _is_dispensable(exchange: Exchange) -> bool:
-    """Return whether any writer may take any row: then an exchange makes fewer files, and no more."""
     layouts = [layout for layout in (exchange.insert_layout, exchange.update_layout) if layout is not None]
     return all(layout.multiple_writers_per_partition_supported and not layout.partition_columns for layout in layouts)
 
 
 def fuse_processor_and_writer(plan: Output, _: RuleSettings) -> Output:
-    """Run processor and writer in one pass where no exchange lies between them."""
+    """Run processor and writer in one pass if no exchange lies between them."""
 
     def fuse(node: PlanNode) -> PlanNode:
         return replace(node, fused=not isinstance(node.source, Exchange)) if isinstance(node, MergeWriter) else node
@@ -377,7 +364,7 @@ def fuse_processor_and_writer(plan: Output, _: RuleSettings) -> Output:
 
 
 def insert_few_rows_at_once(plan: Output, settings: RuleSettings) -> Output:
-    """Let one writer take all rows of a small INSERT: then they need not be sent anywhere."""
+    """Let one writer take all rows of a small INSERT."""
 
     def gather(node: PlanNode) -> PlanNode:
         if isinstance(node, TableWriter) and isinstance(node.source, Exchange):
@@ -390,10 +377,9 @@ def insert_few_rows_at_once(plan: Output, settings: RuleSettings) -> Output:
 
 
 def answer_source(plan: Output, settings: RuleSettings) -> Output:
-    """Plan the source query of a MERGE, or the query of an INSERT, to be answered by DuckDB before the tasks begin.
+    """Let DuckDB answer the source query of a MERGE or INSERT before the tasks begin.
 
-    A query that is only conditions and values of one table is left to the tasks, all of which take a part in it. So is an INSERT that Spark
-    stores row by row.
+    Queries of only conditions and values are left to the tasks. So is an INSERT that Spark stores row by row.
     """
     writer = next((node for node in chain(plan) if isinstance(node, MergeWriter | TableWriter)), None)
     inserts = isinstance(writer, TableWriter)
@@ -413,7 +399,6 @@ def answer_source(plan: Output, settings: RuleSettings) -> Output:
 
 
 def _is_plain(source: Source) -> bool:
-    """Return whether tasks can compute a query on the pages that they read."""
     try:
         page_source(source)
     except UnprintableError:
@@ -422,9 +407,9 @@ def _is_plain(source: Source) -> bool:
 
 
 def insert_on_pages(plan: Output, _: RuleSettings) -> Output:
-    """Compute the rows of an INSERT in the tasks that read its one table, if pages can be asked for them.
+    """Compute the rows of an INSERT in the tasks that read its table, if possible.
 
-    Rows that go through Java as rows and come back as pages cost more than all the rest.
+    Passing rows through Java costs more than all the rest.
     """
     writer = next((node for node in chain(plan) if isinstance(node, TableWriter)), None)
     source = chain(writer)[-1] if writer is not None else None
@@ -444,7 +429,7 @@ def insert_on_pages(plan: Output, _: RuleSettings) -> Output:
 
 
 def source_on_pages(plan: Output, _: RuleSettings) -> Output:
-    """Compute the query of a MERGE in the tasks that join it, if they have the source as a whole and pages can be asked for it."""
+    """Compute the query of a MERGE in the tasks that join it, if they have the whole source and pages can evaluate it."""
     writer = next((node for node in chain(plan) if isinstance(node, MergeWriter)), None)
     join = join_of(writer) if writer is not None else None
     if writer is None or join is None or writer.form is None or not writer.form.in_task or writer.form.partitioned:
@@ -462,7 +447,7 @@ def source_on_pages(plan: Output, _: RuleSettings) -> Output:
 
 
 def query_on_pages(plan: Output, settings: RuleSettings) -> Output:
-    """Answer a query of one table by DuckDB, from the pages that this process reads, if DuckDB has all that the query needs."""
+    """Let DuckDB answer a query of one table from pages, if it can."""
     if not isinstance(plan.source, Source):
         return plan
     try:
@@ -471,7 +456,8 @@ def query_on_pages(plan: Output, settings: RuleSettings) -> Output:
                 plan, form=PhysicalForm("its executors may run on other machines, and read more at a time than this one")
             )
         pages = page_query(plan.source)
-        return replace(plan, form=PhysicalForm(), pages=pages, source=replace(plan.source, by_spark=False))
+        source = replace(plan.source, by_spark=False, planned=pages.root)
+        return replace(plan, form=PhysicalForm(), pages=pages, source=source)
     except UnprintableError as error:
         return replace(plan, form=PhysicalForm(f"pages cannot be asked for {error}"))
 
@@ -519,24 +505,23 @@ def chain(node: PlanNode) -> list[PlanNode]:
 
 
 def join_of(node: PlanNode) -> Join | None:
-    """Return the join of target and source below a node; None of a statement without one."""
+    """Return the join of target and source below a node, or None."""
     return next((inner for inner in chain(node) if isinstance(inner, Join)), None)
 
 
 def _repeatable(node: PlanNode) -> bool:
-    """Return whether reading a source twice gives the same rows."""
     if isinstance(node, TableScan):
         return node.table.deterministic
     return isinstance(node, Source) and is_deterministic(node.tree) and all(table.deterministic for table in node.tables)
 
 
 def read_symbols(plan: PlanNode) -> frozenset[str]:
-    """Return the symbols that the expressions of a plan read."""
+    """Return the symbols that a plan's expressions read."""
     return frozenset(symbol for node in chain(plan) for part in node.expressions for symbol in references(part))
 
 
 def read_views(plan: PlanNode) -> frozenset[str]:
-    """Return the names of the tables' views that the queries of a plan read."""
+    """Return the views that a plan's queries read."""
     nodes = chain(plan)
     # The query of a MERGE is asked again by Spark where a statement is explained.
     only_inserted = any(isinstance(node, TableWriter) for node in nodes)

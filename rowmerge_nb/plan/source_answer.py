@@ -1,4 +1,4 @@
-"""Source queries that DuckDB answers before Spark's job begins, and their rows as those of a table."""
+"""Source queries that DuckDB answers before Spark's job begins."""
 
 from __future__ import annotations
 
@@ -13,20 +13,17 @@ from rowmerge_nb.spi.metadata import ColumnMetadata, TableStatistics
 from rowmerge_nb.sql.analyzer.analysis import TableBinding
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.typed.queries import Coerced
-from rowmerge_nb.sql.typed.row_bounds import most_rows_of
+from rowmerge_nb.sql.typed.readings import row_bound
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rowmerge_nb.plan.page_query import PagedQuery
     from rowmerge_nb.plan.plan_nodes import Source
 
 
-def answered_query(source: Source, rows: pa.Table | None = None) -> AnsweredQuery:
-    """Return a query as the scan of its answer.
-
-    Args:
-        source: the query.
-        rows: the answer, whose columns are called ``c0``, ``c1``, ...; None before the query is answered.
+def answered_query(source: Source) -> AnsweredQuery:
+    """Return the scan of an answer that is yet to be computed.
 
     Raises:
         UnprintableError: DuckDB cannot be asked for the query.
@@ -36,10 +33,16 @@ def answered_query(source: Source, rows: pa.Table | None = None) -> AnsweredQuer
     if isinstance(tree, Coerced):
         tree = replace(tree, columns=tuple((column, without_refusal(value)[0]) for column, value in tree.columns))
     paged = page_query(replace(source, tree=tree))
-    columns = {column.symbol: ColumnHandle(f"c{index}", column.type) for index, column in enumerate(paged.columns)}
+    types = {column.symbol: column.type for column in paged.columns}
     for symbol in source.outputs:
-        if columns[symbol.name].type.arrow != symbol.type.arrow:
-            raise UnprintableError(f"{columns[symbol.name].type} as {symbol.type}")
+        if types[symbol.name].arrow != symbol.type.arrow:
+            raise UnprintableError(f"{types[symbol.name]} as {symbol.type}")
+    return answer_scan(source, paged)
+
+
+def answer_scan(source: Source, paged: PagedQuery, rows: pa.Table | None = None) -> AnsweredQuery:
+    """Return the scan of a query's answer. Its columns are ``c0``, ``c1``, ...; ``rows`` is None before it is computed."""
+    columns = {column.symbol: ColumnHandle(f"c{index}", column.type) for index, column in enumerate(paged.columns)}
     table = TableBinding(
         display="the query",
         catalog="",
@@ -48,7 +51,7 @@ def answered_query(source: Source, rows: pa.Table | None = None) -> AnsweredQuer
         view=f"answer_{source.id}",
         dataframe=rows,
         row_count=None if rows is None else rows.num_rows,
-        statistics=lambda: TableStatistics(most_rows_of(tree)),
+        statistics=lambda: TableStatistics(row_bound(source.tree)),
         is_read_by_tasks=lambda: True,
     )
     return AnsweredQuery(

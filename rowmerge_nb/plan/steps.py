@@ -1,7 +1,6 @@
-"""What EXPLAIN prints: steps, as a tree or cut into fragments, as text, as JSON or as a graph.
+"""EXPLAIN's output: steps as a tree or cut into fragments, as text, JSON or a graph.
 
-A step is a node under Trino's name with the lines that stand below it. The fragments of a distributed plan are what lies between its remote
-exchanges: in the place of each a fragment reads ``RemoteSource`` of the fragment below.
+A step is a node under Trino's name with the lines below it. Fragments lie between remote exchanges.
 """
 
 from __future__ import annotations
@@ -17,33 +16,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 Layout = tuple[tuple[str, str], ...]
+SINGLE: Final = "SINGLE"
+SOURCE: Final = "SOURCE"
 
 
 @dataclass(frozen=True)
 class Partitioning:
-    """How rows are spread over tasks: ``SOURCE`` where they are read, ``SINGLE`` in one task, ``HASH`` by columns, ...
-
-    Args:
-        scheme: its name.
-        arguments: the columns that decide, as symbols.
-    """
+    """How rows are spread over tasks: ``SOURCE``, ``SINGLE``, ``HASH``, ... by which symbols."""
 
     scheme: str
     arguments: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Write it as a fragment's header does: ``HASH [id]``."""
+        """Return the form of a fragment's header: ``HASH [id]``."""
         return f"{self.scheme} [{', '.join(self.arguments)}]"
 
 
 @dataclass(frozen=True)
 class Exchanged:
-    """What is known of a remote exchange.
-
-    Args:
-        within: how the rows below it are spread.
-        to: how they are spread above it.
-    """
+    """A remote exchange: how rows are spread below it and above it."""
 
     within: str
     to: Partitioning
@@ -54,12 +45,9 @@ class Step:
     """A node as EXPLAIN prints it.
 
     Args:
-        name: Trino's name of it.
-        descriptor: what stands in the brackets behind its name, part by part.
-        layout: its columns and their types.
-        details: the lines below.
-        sources: the steps below.
-        exchange: of a remote exchange how rows travel.
+        name: Trino's name.
+        descriptor: the arguments in brackets behind the name.
+        exchange: set for a remote exchange.
     """
 
     name: str
@@ -71,19 +59,17 @@ class Step:
 
     @property
     def title(self) -> str:
-        """The name with the brackets; a part without a name is whole."""
+        """The name with its arguments."""
         parts = (f"{key} = {value}" if key else value for key, value in self.descriptor)
         return f"{self.name}[{', '.join(parts)}]"
 
 
 @dataclass(frozen=True)
 class Fragment:
-    """A part of a distributed plan that tasks of one kind do.
+    """A part of a distributed plan.
 
     Args:
-        number: its number.
         partitioning: how its rows are spread over tasks.
-        root: its steps.
         output: how its rows travel on.
     """
 
@@ -91,6 +77,26 @@ class Fragment:
     partitioning: str
     root: Step
     output: Partitioning
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Steps, and how their rows are spread over tasks: the scheme and its keys."""
+
+    step: Step
+    scheme: str
+    keys: tuple[str, ...] = ()
+
+    def under(self, step: Step) -> Spread:
+        """Return the same spread with another root."""
+        return replace(self, step=step)
+
+
+def single(spread: Spread) -> Spread:
+    """Send all rows to one task."""
+    if spread.scheme == SINGLE:
+        return spread
+    return Spread(remote_exchange(spread.step, spread.scheme, Partitioning(SINGLE)), SINGLE)
 
 
 def remote_exchange(source: Step, within: str, to: Partitioning, name: str = "RemoteSource") -> Step:
@@ -106,7 +112,7 @@ def local_exchange(source: Step, scheme: str, arguments: Sequence[str] = ()) -> 
 
 
 def fragments_of(root: Step) -> list[Fragment]:
-    """Cut a plan at its remote exchanges; a fragment's number comes before those of the fragments that it reads, as Trino counts."""
+    """Cut a plan at its remote exchanges. A fragment has a lower number than those that it reads, as in Trino."""
     numbers, found = itertools.count(), list[Fragment]()
 
     def cut(step: Step) -> Step:
@@ -127,13 +133,7 @@ def fragments_of(root: Step) -> list[Fragment]:
 
 
 def explained(root: Step, form: ExplainFormat, *, distributed: bool) -> str:
-    """Print a plan.
-
-    Args:
-        root: its root.
-        form: how.
-        distributed: in fragments.
-    """
+    """Print a plan."""
     parts = fragments_of(root) if distributed else [Fragment(0, "SINGLE", root, Partitioning("SINGLE"))]
     if form is ExplainFormat.GRAPHVIZ:
         return _graph(parts)

@@ -1,4 +1,4 @@
-"""The plans of UPDATE and DELETE statements: MERGE's machinery without join and duplicate check."""
+"""UPDATE and DELETE: MERGE's machinery without join and duplicate check."""
 
 from __future__ import annotations
 
@@ -21,14 +21,9 @@ if TYPE_CHECKING:
 def plan_update(analysis: UpdateAnalysis, facts: TargetFacts, *, era: Era) -> Output:
     """Plan an UPDATE.
 
-    Args:
-        analysis: the statement, resolved.
-        facts: what the connector says of the target.
-        era: whose page layout.
-
     Returns:
         Output ← TableFinish ← MergeWriter ← Exchange? ← MergeProcessor ← CheckConstraints? ← Project(merge_row, case_number) ← Filter? ←
-        TableScan; with RETURNING three Projects: merge row, case number, and what is returned.
+        TableScan. RETURNING has three Projects: merge row, case number, returned columns.
     """
     return _UpdatePlanner(analysis, facts, era).plan()
 
@@ -36,14 +31,8 @@ def plan_update(analysis: UpdateAnalysis, facts: TargetFacts, *, era: Era) -> Ou
 def plan_delete(analysis: DeleteAnalysis, facts: TargetFacts, *, era: Era) -> Output:
     """Plan a DELETE.
 
-    Args:
-        analysis: the statement, resolved.
-        facts: what the connector says of the target.
-        era: whose page layout.
-
     Returns:
-        Output ← TableFinish ← MergeWriter ← Exchange? ← DeleteProject ← Filter? ← TableScan; with RETURNING as an UPDATE, whose merge row
-        says what becomes of a row.
+        Output ← TableFinish ← MergeWriter ← Exchange? ← DeleteProject ← Filter? ← TableScan; with RETURNING as an UPDATE.
     """
     return _DeletePlanner(analysis, facts, era).plan()
 
@@ -59,7 +48,7 @@ class _WherePlanner(RowChangePlanner):
         return Filter(id=next(self.ids), outputs=scan.outputs, source=scan, predicate=where.tree, text=where.text)
 
     def returned(self, returning: Returning) -> Output:
-        """Plan what gives its rows back: these are made of merge row and case number, each known in a node of its own."""
+        """Plan RETURNING, which reads merge row and case number from nodes of their own."""
         source = self._filtered()
         location, hashed = self.location()
         outputs = (*location, self.row_id, self.merge_row)
@@ -82,7 +71,6 @@ class _WherePlanner(RowChangePlanner):
         return replace(plan, outputs=returned_symbols(returning))
 
     def row(self) -> CaseBranch:
-        """Return the one branch of the CASE."""
         clause = self.analysis.clauses[0]
         pairs = [self.value(clause, index) for index in range(len(self.columns))]
         return CaseBranch(

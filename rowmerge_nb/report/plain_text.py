@@ -168,7 +168,8 @@ def _more_notes(plan: Plan, operator: Operator) -> list[str]:
 
 
 def _inside(step: Inner, lead: str, below: str) -> Iterator[str]:
-    yield f"{lead}{step.title} {cell(step.arguments, 60).text}".rstrip()
+    rows = "" if step.rows is None else f"   {plural(step.rows, 'row')}"
+    yield f"{lead}{step.title} {cell(step.arguments, 60).text}".rstrip() + rows
     for index, source in enumerate(step.sources):
         last = index == len(step.sources) - 1
         yield from _inside(source, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  "))

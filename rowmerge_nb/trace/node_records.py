@@ -12,12 +12,15 @@ from rowmerge_nb.spi.operations import Operation
 
 
 class JoinType(StrEnum):
-    """Which unmatched rows a join keeps: those of the right side or of both (Trino's ``JoinType``).
+    """Which unmatched rows a join keeps: those of the right side or of both (Trino's ``JoinType``). The join of a MERGE is RIGHT or FULL.
 
     >>> JoinType.FULL.join_label
     'FullJoin'
     """
 
+    CROSS = "CrossJoin"
+    INNER = "InnerJoin"
+    LEFT = "LeftJoin"
     RIGHT = "RightJoin"
     FULL = "FullJoin"
 
@@ -62,24 +65,10 @@ class ScanFacts:
 
 
 @dataclass(frozen=True)
-class QueryStep:
-    """A node of a query, under Trino's name.
-
-    Args:
-        name: ``ScanFilter``, ``Aggregate``, ``InnerJoin``, ...
-        arguments: the text after the name: ``[customer], count := count(*)``.
-    """
-
-    name: str
-    arguments: str
-    sources: int
-
-
-@dataclass(frozen=True)
 class QueryFacts:
-    """Facts about a source query: its nodes in postorder."""
+    """The nodes of a source query, the root first, depth first; the root has the query's rows."""
 
-    steps: tuple[QueryStep, ...]
+    nodes: tuple[NodeRecord, ...]
 
 
 @dataclass(frozen=True)
@@ -158,6 +147,7 @@ class NodeRecord:
         arguments: the text after the name: ``accounts t``, ``t.customer = s.customer``, ``(unique_id, case_number)``.
         trino: its arguments as Trino prints them.
         would: for a plan that did not run, the estimated or known output rows.
+        rows: the output rows of a node of a query; None if not counted. `Trace.rows` has those of other nodes.
     """
 
     id: str
@@ -172,6 +162,7 @@ class NodeRecord:
     facts: NodeFacts | None = None
     trino: str = ""
     would: KnownRows | None = None
+    rows: int | None = None
 
 
 def explain_text(plan: Sequence[NodeRecord]) -> str:
@@ -188,6 +179,9 @@ def _print(node_id: str, records: Mapping[str, NodeRecord], first: str, rest: st
     bar = "│   " if node.sources else "    "
     lines.append(f"{rest}{bar}Layout: [{', '.join(f'{name}:{sql_type}' for name, sql_type in node.layout)}]")
     lines.extend(f"{rest}{bar}{detail}" for detail in node.details)
+    if isinstance(node.facts, QueryFacts) and node.facts.nodes:
+        inner = node.facts.nodes
+        _print(inner[0].id, {record.id: record for record in inner}, f"{rest}└─ ", f"{rest}   ", lines)
     for index, source in enumerate(node.sources):
         last = index == len(node.sources) - 1
         _print(source, records, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "), lines)

@@ -49,7 +49,7 @@ and {others} others.
   that of the table. `current_timestamp` is never in the past, however its digits are rounded.
 - **What reads the left side of its join** (UNNEST of its columns, LATERAL) uses no `random()`: NOT_SUPPORTED, since Spark has no such join.
 - **`WITH RECURSIVE`** takes ten steps at most, or as many as `SET SESSION max_recursion_depth = 20` says. As on Trino all steps are planned and run whether they have rows or not: 3 s for numbers, 8 s for a join with a small table, on
-  two cores with other work beside it. EXPLAIN shows such a query as one node.
+  two cores with other work beside it.
 - **`WITH FUNCTION`** takes functions of one expression, `WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1 SELECT ...`, in front of queries and behind INSERT INTO and CREATE TABLE AS. Functions of
   statements (`BEGIN ... END`) and CREATE FUNCTION are NOT_SUPPORTED. An aggregate in a function is an error with a place (EXPRESSION_NOT_SCALAR), and an internal one in Trino. A call is replaced by what it
   computes, up to 1,000 parts: an argument that the function does not need is not computed, and does not fail, as it does in Trino.
@@ -104,16 +104,20 @@ output columns from the writer down to the join (`tests/plan/test_recorded_plans
 - Symbols: `field` is `row_id` here, a number behind `case_number` is dropped.
 - The text of expressions is the statement's own here (`t.val + s.v` for Trino's `$operator$add(val, v)`).
 
-`EXPLAIN (TYPE DISTRIBUTED)`, the default, was compared fragment by fragment for 14 statements: how each is spread, how its rows travel on, its nodes with their exchanges; and the nodes of queries with the
-source of a large MERGE, a filtered subquery and the aggregates that Trino printed (`tests/plan/test_explained.py`). The fragments are Trino's: where this engine does without one of their exchanges, or sends rows otherwise,
-a line below the node begins with "Here". What EXPLAIN of queries has otherwise:
+`EXPLAIN (TYPE DISTRIBUTED)`, the default, was compared fragment by fragment for 14 statements: how each is spread, how its rows travel on, and its nodes with their exchanges
+(`tests/plan/test_explained.py`). The fragments are Trino's. A line below a node begins with "Here" if this engine does without one of their exchanges, or sends rows otherwise.
 
-- Spark plans and runs queries. Their nodes say what a query is made of, as Trino names it, and stand in reports above the `Source`, which is what runs.
-- `FETCH FIRST n ROWS WITH TIES` is a `Window` with the rank and a filter above it. Trino makes one `TopNRanking` of them.
-- A correlated query stays a `CorrelatedJoin`, which Trino's optimizer turns into joins and aggregations. Subqueries of UPDATE, DELETE and the clauses of MERGE stay in their expressions.
-- `Union`, `Intersect` and `Except` gather their queries in one task; Trino makes exchanges and aggregations of them. An aggregate with DISTINCT or ORDER BY is one step.
-- Which side of a join goes to every task follows from numbers of rows alone, the join's order from the text. There are no estimates, dynamic filters, numbers of partitions, and no ids of columns (`id := id:integer` for
-  Trino's `id := 1:id:integer`); columns of partial aggregates end in `_partial`.
+EXPLAIN of a query, and of the source of a statement, shows the query as it runs here: Trino's names for the nodes, in the order of the text, and a line that names the engine.
+
+- No optimizer has reordered the nodes. `FROM a, b WHERE a.id = b.id` is a `Filter` above a `CrossJoin`. For a query that DuckDB answers, conditions are where DuckDB computes them. Spark may still rewrite what it executes.
+- A query is one fragment. DuckDB needs no exchanges, and Spark's own are not shown. There are no partial aggregates, estimates, dynamic filters or distributions of a query's joins.
+- `TableScan`, `Filter` and `Project` are nodes of their own, for which Trino prints `ScanFilterProject`. Columns have no ids (`id := id:integer` for Trino's `id := 1:id:integer`).
+- A subquery is a `SemiJoin` (IN), an `EnforceSingleRow` below a `CrossJoin`, or an `Apply` (EXISTS). One that reads columns of the query around it is an `Apply` or a `CorrelatedJoin`; Trino's optimizer turns these into joins and aggregations. Subqueries of UPDATE, DELETE and the clauses of MERGE stay in their expressions.
+- `FETCH FIRST n ROWS WITH TIES` is a `Window` with ranks and numbers, a `Filter` and a `Sort`. Trino makes one `TopNRanking` of them.
+- `WITH RECURSIVE` is a `Union` of its steps. A step reads the rows of the step before from a `RecursionStep`, a node that Trino does not have.
+
+Other differences:
+
 - A MERGE whose tasks each have all of the source is printed as `RightJoin[..., distribution = REPLICATED]`, which Trino never does; where every task has all of the target, it is a `LeftJoin` as in Trino.
 - Iceberg: deleted rows are sent by the file of their row id; Trino has no such layout without transforms, and prints `update = IcebergPartitioningHandle[update=true, partitionFunctions=...]` with them.
 - INSERT's writers are not scaled: `ROUND_ROBIN`, or the table's partitioning.

@@ -16,10 +16,8 @@ from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.trace.node_records import JoinFacts, JoinType, ScanFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
-    from rowmerge_nb.base.words import KnownRows
     from rowmerge_nb.trace.node_records import NodeRecord
 
 MERGE = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v > 1 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
@@ -104,9 +102,9 @@ def test_a_delete_keeps_the_redistribution_columns_and_in_the_current_era_all() 
 def test_a_not_null_column_is_checked_inside_the_branch_that_assigns_it(monkeypatch: pytest.MonkeyPatch) -> None:
     plans: list[PlanNode] = []
 
-    def kept(plan: PlanNode, would: Mapping[str, KnownRows]) -> tuple[NodeRecord, ...]:
+    def kept(plan: PlanNode, *more: Any) -> tuple[NodeRecord, ...]:
         plans.append(plan)
-        return describe(plan, would)
+        return describe(plan, *more)
 
     monkeypatch.setattr(statement, "describe", kept)
     records()

@@ -14,7 +14,7 @@ from rowmerge_nb.report.drawing.metrics import text_width
 from rowmerge_nb.report.drawing.svg import dot_to_svg
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.plain_text import render_text
-from rowmerge_nb.trace.node_records import QueryFacts, QueryStep, ScanFacts
+from rowmerge_nb.trace.node_records import NodeRecord, QueryFacts, ScanFacts
 from rowmerge_nb.trace.trace import Trace
 from tests.report import building, snapshot, traces
 from tests.report.building import Setup
@@ -178,52 +178,53 @@ def test_an_exchange_is_drawn_whatever_a_saved_trace_has_before_it():
     assert "Exchange" in plan_dot(build_report(replace(trace, plan=plan)))
 
 
-def with_query(*steps: QueryStep) -> Trace:
+def node(name: str, arguments: str = "", *sources: tuple[NodeRecord, ...]) -> tuple[NodeRecord, ...]:
+    """Return the records of a node and of those below it."""
+    below = [record for records in sources for record in records]
+    identity = f"{name} {arguments}"
+    root = NodeRecord(identity, name, name, arguments, (), (), tuple(records[0].id for records in sources), "")
+    return (root, *below)
+
+
+def with_query(nodes: tuple[NodeRecord, ...]) -> Trace:
     """Give the documents' MERGE with a query as its source."""
     trace = CASES["merge"]()
     source = next(record for record in trace.plan if isinstance(record.facts, ScanFacts) and not record.facts.target)
-    query = replace(source, kind="Source", name="Source", arguments="SELECT ...", facts=QueryFacts(steps))
+    query = replace(source, kind="Source", name="Source", arguments="SELECT ...", facts=QueryFacts(nodes))
     return replace(trace, plan=tuple(query if record is source else record for record in trace.plan))
 
 
-QUERY = (
-    QueryStep("ScanFilter", "memory.default.orders, (amount > 3)", 0),
-    QueryStep("TableScan", "memory.default.customers", 0),
-    QueryStep("InnerJoin", "(customer = id)", 2),
-    QueryStep("Aggregate", "[customer], sum := sum(amount)", 1),
-)
+SCAN = node("TableScan", "orders")
+FILTERED = node("Filter", "(amount > 3)", SCAN)
+JOINED = node("InnerJoin", "(customer = id)", FILTERED, node("TableScan", "customers"))
+QUERY = node("Aggregate", "[customer], sum := sum(amount)", JOINED)
 
 
 def test_a_source_query_is_drawn_by_its_nodes_those_that_are_joined_further_to_the_right():
-    dot = plan_dot(build_report(with_query(*QUERY)))
+    dot = plan_dot(build_report(with_query(QUERY)))
     drawn = [(len(re.match("\u00a0*", text)[0]), text.strip("\u00a0")) for text in re.findall(r">([^<>]+)</", dot)]
     depths = {text: depth for depth, text in drawn}
     order = [text for _, text in drawn]
-    names = ["ScanFilter", "TableScan", "InnerJoin", "Aggregate", "Source"]
-    at = order.index("ScanFilter")
-    assert [text for text in order[at:] if text in names][: len(names)] == names
-    assert [depths[name] for name in names] == [4, 4, 0, 0, 0]
+    names = ["TableScan", "Filter", "TableScan", "InnerJoin", "Aggregate", "Source"]
+    at = order.index("InnerJoin")
+    assert [text for text in order[at - 6 : at + 8] if text in names][: len(names)] == names
+    assert [depths[name] for name in names] == [4, 4, 4, 0, 0, 0]
 
 
 def test_of_a_source_query_with_very_many_nodes_the_last_are_drawn():
-    scans = [QueryStep("TableScan", f"t{number}", 0) for number in range(30)]
-    dot = plan_dot(build_report(with_query(*scans, QueryStep("Union", "ALL", len(scans))))).replace("\u00a0", " ")
+    scans = [node("TableScan", f"t{number}") for number in range(30)]
+    dot = plan_dot(build_report(with_query(node("Union", "ALL", *scans)))).replace("\u00a0", " ")
     assert "… 21 more nodes, which EXPLAIN shows" in dot
     assert ("t20" in dot, "t21" in dot, "t29" in dot) == (False, True, True)
 
 
 def test_the_text_shows_a_source_query_as_a_tree():
-    lines = render_text(build_report(with_query(*QUERY)), show="plan").split("\n")
+    lines = render_text(build_report(with_query(QUERY)), show="plan").split("\n")
     at = next(index for index, line in enumerate(lines) if "Source" in line)
-    assert [line.strip() for line in lines[at + 1 : at + 5]] == [
+    assert [line.strip() for line in lines[at + 1 : at + 6]] == [
         "Aggregate [customer], sum := sum(amount)",
         "└─ InnerJoin (customer = id)",
-        "├─ ScanFilter memory.default.orders, (amount > 3)",
-        "└─ TableScan memory.default.customers",
+        "├─ Filter (amount > 3)",
+        "│  └─ TableScan orders",
+        "└─ TableScan customers",
     ]
-
-
-def test_nodes_that_somebody_has_left_out_of_a_trace_are_missing_and_nothing_else():
-    report = build_report(with_query(QueryStep("InnerJoin", "", 2)))
-    (source,) = (operator for operator in report.plan.operators if operator.inside is not None)
-    assert (source.inside.title, source.inside.sources) == ("InnerJoin", ())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import SetupError, StatementInterrupted
 from rowmerge_nb.base.private import PrivateDirectory
+from rowmerge_nb.engine.pages.counted_rows import counted_rows
 from rowmerge_nb.engine.pages.stream import PageStream
 from rowmerge_nb.engine.spark.interrupts import run_cancellable
 from rowmerge_nb.engine.spark.java.java_options import usual_cores
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.page_query import PagedQuery
 
 T = TypeVar("T")
+Counts: TypeAlias = dict[str, int]
 
 PAGE_ROWS: Final = 1 << 16
 """Rows per page of a result."""
@@ -40,22 +42,21 @@ class PagesRefusedError(Exception):
     """DuckDB's result would not be reliable; Spark must compute the query, or raise its error."""
 
 
-def answer(query: PagedQuery, scan: ScanPass, cancelled: threading.Event) -> pa.Table:
-    """Return the rows of a query.
+def answer(query: PagedQuery, scan: ScanPass, cancelled: threading.Event) -> tuple[pa.Table, Counts]:
+    """Return the rows of a query, and the row counts of its nodes by their ids.
 
     Raises:
         PagesRefusedError: Spark must compute it.
         ExecutionError: the table cannot be read; with the connector's code.
         StatementInterrupted: an interrupt came, or `cancelled` was set.
     """
-    table: pa.Table = _answered(query, scan, cancelled, lambda rows: rows.to_arrow_table())
-    return table
+    return _answered(query, scan, cancelled, lambda rows: rows.to_arrow_table())
 
 
 def stream_answer(
     query: PagedQuery, scan: ScanPass, cancelled: threading.Event, take: Callable[[Iterator[pa.RecordBatch]], T]
-) -> T:
-    """Pass the rows of a query to `take`, page by page, in another thread; return its result. Raises as `answer` does."""
+) -> tuple[T, Counts]:
+    """Pass the rows of a query to `take`, page by page, in another thread; return its result and row counts. Raises as `answer` does."""
     return _answered(query, scan, cancelled, lambda rows: take(_pages_of(rows.to_arrow_reader(PAGE_ROWS))))
 
 
@@ -71,7 +72,7 @@ def _pages_of(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         yield page
 
 
-def _answered(query: PagedQuery, scan: ScanPass, cancelled: threading.Event, take: Callable[[Any], T]) -> T:
+def _answered(query: PagedQuery, scan: ScanPass, cancelled: threading.Event, take: Callable[[Any], T]) -> tuple[T, Counts]:
     # What needs few pages reads few, in their order: one thread, which is one page ahead.
     ahead, threads = (1, 1) if query.ends_early else (_AHEAD, usual_cores())
     with _connected(threads) as connection, PageStream(scan, ahead, gathers=not query.ends_early) as pages:
@@ -85,7 +86,9 @@ def _answered(query: PagedQuery, scan: ScanPass, cancelled: threading.Event, tak
         )
 
 
-def _computed(connection: Any, query: PagedQuery, pages: PageStream, cancelled: threading.Event, take: Callable[[Any], T]) -> T:
+def _computed(
+    connection: Any, query: PagedQuery, pages: PageStream, cancelled: threading.Event, take: Callable[[Any], T]
+) -> tuple[T, Counts]:
     duckdb = require_duckdb()
     failure: Exception | None = None
     results: list[T] = []
@@ -102,7 +105,7 @@ def _computed(connection: Any, query: PagedQuery, pages: PageStream, cancelled: 
         raise pages.failure
     if failure is not None:
         raise PagesRefusedError(translated(str(failure)).message) from failure
-    return results[0]
+    return results[0], counted_rows(connection, query.root)
 
 
 @contextmanager
@@ -131,6 +134,7 @@ def _connected(threads: int) -> Iterator[Any]:
             names = [name for (name,) in connection.sql("SELECT name FROM duckdb_optimizers()").fetchall()]
             connection.execute(f"SET disabled_optimizers = '{','.join(sorted(set(names) - _KEPT_OPTIMIZERS))}'")
             connection.execute("SET TimeZone = 'UTC'")
+            connection.execute("PRAGMA enable_profiling = 'no_output'")
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
             yield connection

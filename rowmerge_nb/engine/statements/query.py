@@ -60,11 +60,16 @@ class QueryRun(StatementRun):
         assert isinstance(plan.source, Source)
         self.begin_step("run")
         try:
-            return answer(plan.pages, self.transaction.scans.driver_scan(plan.pages.scan), self.transaction.cancelled)
+            scan = self.transaction.scans.driver_scan(plan.pages.scan)
+            rows, self.query_rows = answer(plan.pages, scan, self.transaction.cancelled)
         except PagesRefusedError as refusal:
-            form, source = PhysicalForm(f"DuckDB has left it to Spark: {refusal}"), replace(plan.source, by_spark=True)
+            form, source = (
+                PhysicalForm(f"DuckDB has left it to Spark: {refusal}"),
+                replace(plan.source, by_spark=True, planned=None),
+            )
             self.plan = replace(plan, form=form, pages=None, source=source)
             return None
+        return rows
 
 
 def plan_rows(run: StatementRun, plan: Output) -> pa.Table:

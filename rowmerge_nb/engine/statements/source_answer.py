@@ -12,7 +12,7 @@ from rowmerge_nb.engine.statements.action import Planned
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.plan.plan_nodes import AnsweredQuery, Source
 from rowmerge_nb.plan.rules import ANSWER_SOURCE, chain, rewritten
-from rowmerge_nb.plan.source_answer import answered_query
+from rowmerge_nb.plan.source_answer import answer_scan
 from rowmerge_nb.sql.tree.depth import room
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ def answer_source(run: StatementRun, planned: PlannedT) -> PlannedT:
         return planned
     run.step = "run"
     run.begin_step("run")
-    answer = answered_query(node.query)
-    scans, paged = run.transaction.scans, answer.paged
+    scans, paged = run.transaction.scans, node.paged
+    answer = answer_scan(node.query, paged)
     settings = planned.settings
     try:
         with run.timed("source"):
-            rows = stream_answer(
+            rows, run.query_rows = stream_answer(
                 paged,
                 scans.driver_scan(paged.scan),
                 run.transaction.cancelled,
@@ -62,7 +62,7 @@ def answer_source(run: StatementRun, planned: PlannedT) -> PlannedT:
         source: PlanNode = replace(node.query, refusal=str(refusal))
         settings = replace(settings, off=settings.off | {ANSWER_SOURCE})
     else:
-        source = answered_query(node.query, rows)
+        source = answer_scan(node.query, paged, rows)
     with_answer = replace(planned, first=_with_source(planned.first, source), settings=settings)
     with room():
         run.plan = with_answer.plan()

@@ -103,6 +103,7 @@ class StatementRun:
         rehearsable: whether a rollback leaves nothing of the statement.
         changes_rows: whether it counts changed rows.
         plan: the plan, once there is one.
+        query_rows: for a query that DuckDB has answered, the row counts of its nodes by their ids.
         account: the tasks' records, once they have ended.
         lowering: the context that the plan was lowered with.
         rows: the rows of the answer: those of a query, of RETURNING, of SHOW.
@@ -122,6 +123,7 @@ class StatementRun:
     services: Services
     observers: RunObserver = field(default_factory=RunObservers)
     plan: Output | None = None
+    query_rows: Mapping[str, int] = field(default_factory=dict)
     account: Account | None = None
     lowering: LoweringContext | None = None
     rows: pa.Table | None = None
@@ -232,7 +234,7 @@ class StatementRun:
             era=str(self.options.era),
             duplicates=self.options.duplicates,
             level=self.options.trace,
-            plan=describe(self.plan, {}) if self.plan is not None else (),
+            plan=describe(self.plan, {}, self.query_rows) if self.plan is not None else (),
             count=(account.counted if account else 0) if is_finished and self.changes_rows else None,
             rows_after=rows_after,
             unread=unread,

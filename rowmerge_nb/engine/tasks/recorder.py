@@ -219,20 +219,20 @@ class Recorder:
         self._positions = None
         if self._chooser is None:
             size = before.nbytes + (after.nbytes if page.transformed else 0) + (0 if witness is None else witness.nbytes)
-            after_positions = self._choose(cases, np.unique(cases), self._rows_in("sampled", size, before.num_rows))
-            self._room["sampled"] -= size * len(after_positions) // max(before.num_rows, 1)
+            chosen_rows = self._choose(cases, np.unique(cases), self._rows_in("sampled", size, before.num_rows))
+            self._room["sampled"] -= size * len(chosen_rows) // max(before.num_rows, 1)
         else:
-            after_positions = self._chooser.rows(page.layout, (before, after), produced, witness, transformed=page.transformed)
-        if after_positions.size:
-            sizes = produced[after_positions]
-            after_positions = self._positions = pa.array(spans(np.cumsum(produced)[after_positions] - sizes, sizes))
-            witness_rows = witness.take(pa.array(after_positions)) if witness is not None else None
+            chosen_rows = self._chooser.rows(page.layout, (before, after), produced, witness, transformed=page.transformed)
+        if chosen_rows.size:
+            sizes = produced[chosen_rows]
+            after_positions = self._positions = pa.array(spans(np.cumsum(produced)[chosen_rows] - sizes, sizes))
+            witness_rows = witness.take(pa.array(chosen_rows)) if witness is not None else None
             record.sampled.append(
                 replace(
                     page,
-                    before=before.take(pa.array(after_positions)),
+                    before=before.take(pa.array(chosen_rows)),
                     after=after.take(after_positions),
-                    produced=produced[after_positions],
+                    produced=produced[chosen_rows],
                     witness=witness_rows,
                 )
             )

@@ -340,7 +340,8 @@ def _lines(step: Inner, indent: str) -> Iterator[list[Text]]:
     for source in step.sources:
         yield from _lines(source, indent + 2 * GAP if len(step.sources) > 1 else indent)
     arguments = cell(step.arguments, ARGUMENTS).text
-    yield [plain(indent + step.title), *([mono(GAP + arguments)] if arguments else [])]
+    rows = [] if step.rows is None else [muted(f"{GAP}{plural(step.rows, 'row')}")]
+    yield [plain(indent + step.title), *([mono(GAP + arguments)] if arguments else []), *rows]
 
 
 _OWN_NODE: Final = frozenset(

@@ -106,6 +106,8 @@ def lay_beside(trace: Trace, query: TrinoQuery) -> BesideTrino:
             ours[role] = (f"{operator.title} {operator.short}".strip(), rows)
         elif operator.kind not in {"TableFinish", "Output"}:
             only_ours.append((f"{operator.title} {operator.short}".strip(), operator.rows_out))
+        if operator.inside is not None:
+            only_ours += [(node.title, node.rows) for node in operator.inside.upward()]
     if SOURCE in ours and ours[SOURCE][1] is None:
         join = plan.of_kind("Join")
         if join is not None and len(join.rows_in) > 1:

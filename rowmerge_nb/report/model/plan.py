@@ -26,10 +26,10 @@ from rowmerge_nb.trace.node_records import (
 from rowmerge_nb.trace.samples import count_row_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.base.words import KnownRows
-    from rowmerge_nb.trace.node_records import BranchRecord, NodeRecord, QueryStep
+    from rowmerge_nb.trace.node_records import BranchRecord, NodeRecord
     from rowmerge_nb.trace.trace import Trace, WriterRecord
 
 CHANGERS: Final = frozenset({"DeleteRows", "UpdateRows"})
@@ -41,11 +41,18 @@ _JOINED_KINDS: Final = frozenset({"Join", "MarkDistinct", "DuplicateCheck"})
 
 @dataclass(frozen=True)
 class Inner:
-    """A node of a source query: its name, arguments and inputs."""
+    """A node of a source query: its name, arguments, inputs, and row count (None if not counted)."""
 
     title: str
     arguments: str
     sources: tuple[Inner, ...]
+    rows: int | None = None
+
+    def upward(self) -> Iterator[Inner]:
+        """Yield all nodes below it, and then the node."""
+        for source in self.sources:
+            yield from source.upward()
+        yield self
 
 
 @dataclass(frozen=True)
@@ -274,17 +281,19 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
         passage=passage(trace, rows_in[0] or 0, rows_out or 0)
         if record.kind == "MergeProcessor" and rows_out is not None
         else "",
-        inside=_inside(record.facts.steps) if isinstance(record.facts, QueryFacts) else None,
+        inside=_inside(record.facts.nodes) if isinstance(record.facts, QueryFacts) else None,
     )
 
 
-def _inside(steps: Sequence[QueryStep]) -> Inner | None:
-    open_: list[Inner] = []
-    for step in steps:
-        first = max(len(open_) - step.sources, 0)
-        sources = tuple(open_[first:])
-        open_[first:] = [Inner(visible(step.name), visible(step.arguments), sources)]
-    return open_[-1] if open_ else None
+def _inside(nodes: Sequence[NodeRecord]) -> Inner | None:
+    """Return the last node of a query with those below it."""
+    records = {record.id: record for record in nodes}
+
+    def inner(record: NodeRecord) -> Inner:
+        sources = (records[source] for source in record.sources)
+        return Inner(visible(record.name), visible(record.arguments), tuple(map(inner, sources)), record.rows)
+
+    return inner(nodes[0]) if nodes else None
 
 
 def _is_exchanged(record: NodeRecord) -> bool:

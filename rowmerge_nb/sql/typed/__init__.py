@@ -1,1 +1,1 @@
-"""Typed expressions: every node has its type, and nothing in them is text of one engine. And Trino's rules on types."""
+"""Typed trees of expressions and queries, and Trino's rules on types."""

@@ -1,4 +1,4 @@
-"""Which casts there are: those that Trino has, and which of them this engine can do."""
+"""Trino's casts, and those that this engine has."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def can_cast(source: Type, target: Type) -> bool:
 
 
 def is_cast_supported(source: Type, target: Type) -> bool:
-    """Can this engine do a cast that Trino has? Of JSON it reads no texts beside decimals.
+    """Return whether this engine has a cast that Trino has. It reads no texts in JSON beside decimals.
 
     >>> from rowmerge_nb.spi.types import JSON, VARCHAR, decimal_of, row_of
     >>> is_cast_supported(JSON, row_of([("a", VARCHAR)])), is_cast_supported(JSON, row_of([("a", VARCHAR), ("b", decimal_of(5))]))
@@ -80,12 +80,7 @@ def is_cast_supported(source: Type, target: Type) -> bool:
 
 
 def leaves(kind: Type) -> list[Type]:
-    """Return the scalar types that a type's values are made of, keys of maps left out.
-
-    >>> from rowmerge_nb.spi.types import BIGINT, VARCHAR, map_of
-    >>> [str(part) for part in leaves(map_of(VARCHAR, BIGINT))]
-    ['bigint']
-    """
+    """Return the scalar types within a type, without keys of maps."""
     if kind.base in _NESTED:
         inner = kind.parameters[1:] if kind.base == "map" else kind.parameters
         return [leaf for part in inner for leaf in leaves(part)]

@@ -1,4 +1,4 @@
-"""What the clocks of a zone show, and the instants when they do, a column of them at once."""
+"""Wall clocks of a zone and instants, as columns."""
 
 from __future__ import annotations
 
@@ -22,14 +22,7 @@ _LAST: Final = np.datetime64("9999-12-29", "us")
 
 
 def instants_of(clocks: pa.TimestampArray, zone: str) -> pa.TimestampArray:
-    """Return the instants at which the clocks of a zone show these; see `at_clock`.
-
-    Args:
-        clocks: ``timestamp[us]``.
-        zone: the zone's canonical name.
-
-    Returns:
-        ``timestamp[us, UTC]``; NULL where there is no clock.
+    """Return the instants (``timestamp[us, UTC]``) at which a zone's clocks (``timestamp[us]``) show a time; see `at_clock`. NULL stays NULL.
 
     >>> clocks = pa.array(["2024-10-27 02:30:00", None, "2050-07-01 00:00:00"]).cast(pa.timestamp("us"))
     >>> [str(moment) for moment in instants_of(clocks, "Europe/Berlin").to_pylist()]
@@ -45,14 +38,7 @@ def instants_of(clocks: pa.TimestampArray, zone: str) -> pa.TimestampArray:
 
 
 def clocks_of(instants: pa.TimestampArray, zone: str) -> pa.TimestampArray:
-    """Return what the clocks of a zone show at these instants.
-
-    Args:
-        instants: ``timestamp[us, UTC]``.
-        zone: the zone's canonical name.
-
-    Returns:
-        ``timestamp[us]``; NULL where there is no instant.
+    """Return what a zone's clocks show (``timestamp[us]``) at instants (``timestamp[us, UTC]``). NULL stays NULL.
 
     >>> instants = pa.array(["2024-10-27 01:30:00Z", None, "2050-06-30 22:00:00Z"]).cast(pa.timestamp("us", "UTC"))
     >>> [str(clock) for clock in clocks_of(instants, "Europe/Berlin").to_pylist()]
@@ -66,10 +52,7 @@ def clocks_of(instants: pa.TimestampArray, zone: str) -> pa.TimestampArray:
 
 
 def _distances(times: pa.TimestampArray, distance: Callable[[dt.datetime], Any]) -> pa.DurationArray:
-    """Return a zone's distance from UTC at each of some times.
-
-    Each that is there is asked once: Arrow knows the rules of a zone for the years up to 2037 only.
-    """
+    """Return a zone's UTC offsets at some times. Python is asked once per distinct time: Arrow knows rules up to 2037 only."""
     asked = np.clip(times.fill_null(_EPOCH).to_numpy(zero_copy_only=False), _FIRST, _LAST)
     shown, places = np.unique(asked, return_inverse=True)
     found = [distance(time) // _MICROSECOND for time in shown.tolist()]

@@ -1,4 +1,4 @@
-"""A long list of constants, in which a value is looked up."""
+"""A long list of constants, as of IN."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConstantSet:
-    """The values of a long list.
-
-    An `Apply` named ``"in set"`` has one of them as its detail, together with whether it is NOT IN; its argument is what is looked for.
+    """The values of a long list: the detail of an `Apply` named ``"in set"``, together with whether it is NOT IN.
 
     Args:
         type: the type of the values.
-        values: the values, each once, without NULL.
-        has_null: NULL is in the list: what is not found may be in it or not.
+        values: the distinct values without NULL.
+        has_null: NULL is in the list.
     """
 
     type: Type
@@ -31,21 +29,14 @@ class ConstantSet:
 
     @property
     def whole(self) -> pa.Array:
-        """The values, with NULL behind them if it is in the list."""
+        """The values, and NULL if it is in the list."""
         import pyarrow as pa
 
         return pa.concat_arrays([self.values, pa.nulls(1, self.values.type)]) if self.has_null else self.values
 
     @cached_property
     def name(self) -> str:
-        """A name that this list has and no other one.
-
-        >>> import pyarrow as pa
-        >>> from rowmerge_nb.spi.types import INTEGER
-        >>> one, other = (ConstantSet(INTEGER, pa.array([1, 2], pa.int32()), null) for null in (False, True))
-        >>> one.name == other.name, one.name.startswith("$list_")
-        (False, True)
-        """
+        """A name that only equal lists have."""
         import pyarrow as pa
 
         batch = pa.record_batch([self.whole], names=["v"])

@@ -1,7 +1,7 @@
-"""What a condition says of single columns: the part of it that a connector can use to skip data.
+"""Bounds of single columns in a condition, by which a connector can skip data.
 
-Only what is certain is taken: comparisons of a column with a constant, of types whose values compare alike everywhere. The rest of
-the condition says nothing here, and the engine applies all of it in any case.
+Only certain bounds count: comparisons with constants, of types whose values compare alike everywhere. The engine still applies the whole
+condition.
 """
 
 from __future__ import annotations
@@ -32,11 +32,7 @@ _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def constraint_of(condition: e.Typed | None, columns: Mapping[str, str]) -> Constraint:
-    """Return what a condition demands of single columns of a table.
-
-    Args:
-        condition: the typed condition; a row for which it is false or NULL is not wanted.
-        columns: the table's columns: symbol to name.
+    """Return the bounds that a condition sets to columns of a table; ``columns`` maps symbols to names.
 
     >>> from rowmerge_nb.spi.types import BIGINT, BOOLEAN
     >>> five = e.Apply(BOOLEAN, "<", (e.Column(BIGINT, "id$1"), e.Constant(BIGINT, "5")))
@@ -53,12 +49,7 @@ def constraint_of(condition: e.Typed | None, columns: Mapping[str, str]) -> Cons
 
 
 def domain_of_column(query: q.Query, symbol: str, kind: Type) -> ColumnDomain | None:
-    """Return the domain of what a column of a query can equal, or None unless its values are constants of the statement.
-
-    Args:
-        query: the query.
-        symbol: the symbol of one of its columns.
-        kind: the type of the column that it is compared with.
+    """Return the values of a query's column, to be compared with one of type ``kind``; None unless all are constants.
 
     >>> from rowmerge_nb.spi.types import BIGINT
     >>> rows = [[e.Constant(BIGINT, "5")], [e.Constant(BIGINT, "2")]]
@@ -73,7 +64,6 @@ def domain_of_column(query: q.Query, symbol: str, kind: Type) -> ColumnDomain | 
 
 
 def _cells(query: q.Query | None, symbol: str) -> list[e.Typed] | None:
-    """Return the constants of a column; None unless it is one of VALUES, or of a SELECT without FROM."""
     if isinstance(query, q.Valued):
         index = next((i for i, column in enumerate(query.columns) if column.symbol == symbol), None)
         rows = query.first(query.count) if index is not None and query.count <= MOST_VALUES else ()
@@ -88,10 +78,7 @@ def _cells(query: q.Query | None, symbol: str) -> list[e.Typed] | None:
 
 
 def conjuncts(node: e.Typed) -> list[e.Typed]:
-    """Return the parts that must all be true for a condition to be true.
-
-    ``(a, b) = (c, d)`` demands that the fields are equal one by one.
-    """
+    """Return the parts of AND. ``(a, b) = (c, d)`` has one per field."""
     if isinstance(node, e.Apply) and node.name == "and":
         return [part for argument in node.arguments for part in conjuncts(argument)]
     if isinstance(node, e.Apply) and node.name == "=" and all(isinstance(a, e.Apply) and a.name == "row" for a in node.arguments):
@@ -101,7 +88,7 @@ def conjuncts(node: e.Typed) -> list[e.Typed]:
 
 
 def intersect(one: ColumnDomain, other: ColumnDomain) -> ColumnDomain:
-    """Return the domain of the values that both have.
+    """Return the domain of the values in both.
 
     >>> intersect(ColumnDomain(low=1, high=9), ColumnDomain(values=(0, 5, 12)))
     ColumnDomain(values=(5,), low=1, high=9)
@@ -119,7 +106,7 @@ def intersect(one: ColumnDomain, other: ColumnDomain) -> ColumnDomain:
 
 
 def same_values(one: Type, other: Type) -> bool:
-    """Return whether equal values of two types are stored alike, the width of integers and the length of text aside.
+    """Return whether two types store equal values alike, except for the width of integers and the length of text.
 
     >>> from rowmerge_nb.spi.types import parse_type
     >>> same_values(parse_type("integer"), parse_type("bigint")), same_values(parse_type("date"), parse_type("timestamp(6)"))
@@ -133,21 +120,20 @@ def same_values(one: Type, other: Type) -> bool:
 
 
 def compares_by_value(kind: Type) -> bool:
-    """Return whether two values of a type are equal just when they are stored alike: not numbers with NaN, padded text, zones."""
+    """Return whether equal values are stored alike: not numbers with NaN, padded text, or zones."""
     return is_integer(kind) or kind.base in {"decimal", "varchar", "date", "boolean"} or _is_timestamp(kind)
 
 
 def plain_column(node: e.Typed) -> e.Column | None:
-    """Return the column that an expression is, apart from a cast that changes no value."""
+    """Return the column below lossless casts, or None."""
     column = _column_below_casts(node)
     return column if column is not None and compares_by_value(column.type) else None
 
 
 def key_column(node: e.Typed) -> e.Column | None:
-    """Return the column that an expression is, apart from a cast that changes no value, if the column can be a join key.
+    """Return the column below lossless casts if it can be a join key, or None.
 
-    Beside the types of `plain_column`, these are the types whose equal values are stored alike only within one type, without an order
-    that all stores share. `same_values` compares the types of both sides.
+    This includes types whose values are stored alike only within one type. `same_values` compares both sides.
     """
     column = _column_below_casts(node)
     return column if column is not None and (compares_by_value(column.type) or _is_stored_alike(column.type)) else None
@@ -167,7 +153,7 @@ def _is_stored_alike(sql_type: Type) -> bool:
 
 
 def described(constraint: Constraint) -> str:
-    """Put a constraint into words.
+    """Return a constraint in words.
 
     >>> described(Constraint({"id": ColumnDomain(low=1, high=9), "region": ColumnDomain(values=("EU",))}))
     "id from 1 to 9, region in ('EU')"
@@ -187,7 +173,6 @@ def _literal(value: Any) -> str:
 
 
 def _domain(part: e.Typed) -> tuple[str, ColumnDomain] | None:
-    """Return the symbol and domain that a comparison speaks of."""
     if isinstance(part, e.Column) and part.type.base == "boolean" and not part.outer:
         return part.symbol, ColumnDomain((True,))
     if not isinstance(part, e.Apply):
@@ -212,7 +197,7 @@ def _domain(part: e.Typed) -> tuple[str, ColumnDomain] | None:
 
 
 def _listed(part: e.Apply) -> tuple[str, ColumnDomain] | None:
-    """Return the symbol and domain of IN over a long list: its values, or of very many the smallest and the largest."""
+    """Return the domain of IN over a long list: the values, or the bounds if they are very many."""
     known, negated = part.detail
     column = plain_column(part.arguments[0])
     if column is None or negated or not (is_integer(known.type) or known.type.base in _PYTHON_VALUES):
@@ -225,7 +210,7 @@ def _listed(part: e.Apply) -> tuple[str, ColumnDomain] | None:
 
 
 def _compared(operator: str, value: Any, kind: Type) -> ColumnDomain | None:
-    """Return the domain of a comparison; with a constant that the column cannot hold only ``=`` says something."""
+    """Return the domain of a comparison. If the column cannot hold the constant, only ``=`` has one."""
     fitting = _fitting(value, kind)
     if operator == "=":
         return ColumnDomain(() if fitting is None else (fitting,))
@@ -239,7 +224,6 @@ def _compared(operator: str, value: Any, kind: Type) -> ColumnDomain | None:
 
 
 def _fitting(value: Any, kind: Type) -> Any:
-    """Return a constant as a value of a column's type, None if that type has no such value."""
     if is_integer(kind):
         bits = _BITS[kind.base]
         return int(value) if value == int(value) and -(2**bits) <= value < 2**bits else None
@@ -253,7 +237,7 @@ def _fitting(value: Any, kind: Type) -> Any:
 
 
 def _value(node: e.Typed) -> Any:
-    """Return the value of a constant, None if it is none, or NULL, or one that a cast may change."""
+    """Return the value of a constant; None for other expressions, NULL, and casts that may change it."""
     if isinstance(node, e.Apply) and node.name == "cast" and node.detail is None:
         inner = node.arguments[0].type
         return _value(node.arguments[0]) if _keeps_all(inner, node.type) else None
@@ -285,7 +269,6 @@ def _is_timestamp(kind: Type) -> bool:
 
 
 def _keeps_all(source: Type, target: Type) -> bool:
-    """Return whether a cast gives an equal value for every value, in an order that is the same."""
     if source == target:
         return True
     if is_integer(source) and is_integer(target):

@@ -1,7 +1,6 @@
-"""The typed tree of expressions: every node has its type, and nothing in it is text of one engine.
+"""The typed tree of expressions, which is independent of engines.
 
-Printers turn the tree into text: `rowmerge_nb.sql.spark.printer` for Spark SQL. What an expression means is decided where the
-tree is made; a printer only has to keep that meaning.
+Its meaning is decided where the tree is made. Printers only keep it.
 """
 
 from __future__ import annotations
@@ -20,12 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an expression was written. What fails at run time is brought back to it by its number, which printers put into what they write.
+    """Where an expression was written. Errors at run time find it by its number.
 
     Args:
-        number: the number of the expression within its statement.
-        span: its place.
-        words: what it is there, for people: ``in the ON condition``; ``""`` for an expression of a query.
+        words: its role for people, ``in the ON condition``; ``""`` within a query.
     """
 
     number: int
@@ -35,12 +32,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Typed:
-    """Base of the tree. Where expressions were written does not count when two of them are compared, as GROUP BY does.
-
-    Args:
-        type: the type of its value.
-        origin: where it was written, if it is a whole expression of a statement and not a part of one.
-    """
+    """Base of the tree. ``origin`` is set for whole expressions of a statement, and ignored in comparisons."""
 
     type: Type
     origin: Origin | None = field(default=None, compare=False, repr=False, kw_only=True)
@@ -48,7 +40,7 @@ class Typed:
 
 @dataclass(frozen=True)
 class Column(Typed):
-    """A column by its symbol; ``outer`` if it belongs to a query around the one that it stands in."""
+    """A column by its symbol; ``outer`` if it belongs to a surrounding query."""
 
     symbol: str
     outer: bool = False
@@ -56,18 +48,14 @@ class Column(Typed):
 
 @dataclass(frozen=True)
 class Constant(Typed):
-    """A constant; ``value`` is None for NULL, otherwise plain text in the form that the type's literal has."""
+    """A constant; ``value`` is None for NULL, otherwise the text of the type's literal."""
 
     value: str | None
 
 
 @dataclass(frozen=True)
 class Parameter(Constant):
-    """A ``?`` that has no value yet, as what it is while its type is asked for: NULL.
-
-    Args:
-        place: where it stands in the statement's text.
-    """
+    """A ``?`` without a value, typed as NULL; ``place`` is its position in the text."""
 
     place: int
 
@@ -78,11 +66,11 @@ SO_FAR = "$so_far"
 
 @dataclass(frozen=True)
 class Apply(Typed):
-    """An operator or a function over arguments; ``detail`` is what is not an argument, such as a field's index.
+    """An operator or function over arguments; ``detail`` is anything else, such as a field's index.
 
-    One named ``"chain"`` is a long run of operators, as a list: its first argument is the first value, each further one makes the next value
-    out of the variable `SO_FAR`. What no statement writes, and plans need: ``"fail"`` is an error, its detail Trino's code and the message;
-    ``"hash"`` is the number by which rows are sent to writers; ``"renamed"`` is a value whose rows had their fields by position.
+    ``"chain"`` is a long run of operators as a list: each argument after the first computes the next value from the variable `SO_FAR`. Plans add
+    ``"fail"`` (an error; the detail is code and message), ``"hash"`` (the number of a row's writer) and ``"renamed"`` (rows whose fields were
+    named by position).
     """
 
     name: str
@@ -92,12 +80,7 @@ class Apply(Typed):
 
 @dataclass(frozen=True)
 class Written:
-    """An operation that has neither an operator nor a template: the detail of an `Apply` named ``"written"``. Printers know it by its name.
-
-    Args:
-        name: what it is.
-        key: what it is beside its arguments: two of the same name and key mean the same.
-    """
+    """The detail of an `Apply` named ``"written"``: an operation that printers know by name; equal ``key`` means equal meaning."""
 
     name: str
     key: Any
@@ -140,12 +123,11 @@ class Aggregate(Typed):
 
 @dataclass(frozen=True)
 class Frame:
-    """The rows around a row that a function over a window looks at.
+    """The frame of a window function.
 
     Args:
         unit: ROWS, RANGE or GROUPS.
-        low: where it begins: PRECEDING, FOLLOWING, or ROW for the current row, and how far away; None is without a bound.
-        high: where it ends.
+        low: PRECEDING, FOLLOWING or ROW, and the offset; None is unbounded.
     """
 
     unit: str
@@ -166,12 +148,13 @@ class Windowed(Typed):
 
 @dataclass(frozen=True)
 class Reads:
-    """What a query reads: what is to be known of it beside its text.
+    """What a query reads.
 
     Args:
-        views: the names of the tables' views, each as often as the query reads it.
-        written: the product of the numbers of rows that are written in it and computed.
-        generates: it makes rows out of values.
+        views: the views of its tables, once per reference.
+        written: the product of the numbers of rows that it writes and computes.
+        generates: it makes rows of values.
+
 
     >>> Reads(("a",)) + Reads(("a", "b"), 3)
     Reads(views=('a', 'a', 'b'), written=3, generates=False)
@@ -182,7 +165,7 @@ class Reads:
     generates: bool = False
 
     def __add__(self, other: Reads) -> Reads:
-        """Return what a query reads that is made of two."""
+        """Combine what two queries read."""
         return Reads((*self.views, *other.views), self.written * other.written, self.generates or other.generates)
 
 
@@ -196,13 +179,12 @@ class Subquery(Typed):
 
     Args:
         kind: ``"scalar"``, ``"exists"`` or ``"in"``.
-        query: the query. If it has several columns, a scalar is a row of them.
-        value: the value to look for, of kind ``"in"``. The query's one column is cast to its type.
-        outer: the columns of queries around it that it reads.
-        deterministic: it has the same rows each time.
-        aggregates: it is an aggregation without groups, and so always one row.
-        reads: what it reads.
-        origins: the numbers of the expressions that were written in it.
+        query: the query. A scalar of several columns is a row.
+        value: the value that IN looks for. The query's column is cast to its type.
+        outer: the columns of surrounding queries that it reads.
+        deterministic: it repeats its rows.
+        aggregates: it is an aggregation without groups: one row.
+        origins: the numbers of the expressions in it.
     """
 
     kind: str
@@ -216,7 +198,7 @@ class Subquery(Typed):
 
 
 def chain_of(kind: Type, arguments: Sequence[Typed]) -> Typed:
-    """Return the chain of a first value and its steps; one of concatenations alone is a single concatenation.
+    """Return the chain of a first value and its steps; concatenations alone become one.
 
     >>> a, kind = Column(Type("varchar"), "a"), Type("varchar")
     >>> step = Apply(kind, "concat", (Variable(kind, SO_FAR), a))
@@ -248,7 +230,7 @@ def children(node: Typed) -> tuple[Typed, ...]:
 
 
 def walk(node: Typed) -> Iterator[Typed]:
-    """Yield the node and everything below it, outside in."""
+    """Yield the node and all below it, outside in."""
     waiting = [node]
     while waiting:
         found = waiting.pop()
@@ -257,7 +239,7 @@ def walk(node: Typed) -> Iterator[Typed]:
 
 
 def outside_windows(node: Typed) -> list[Typed]:
-    """Return everything in an expression; of a function over a window its arguments and keys, but not the function itself."""
+    """Return all parts of an expression except window functions themselves, whose arguments and keys are included."""
     if isinstance(node, Windowed):
         inner = children(node.function) + node.partition_by + tuple(key.value for key in node.order_by)
         return [part for child in inner for part in outside_windows(child)]
@@ -265,12 +247,12 @@ def outside_windows(node: Typed) -> list[Typed]:
 
 
 def is_aggregated(node: Typed) -> bool:
-    """Return whether an expression has an aggregate over groups, beside those over windows."""
+    """Return whether an expression has an aggregate over groups."""
     return any(isinstance(part, Aggregate) for part in outside_windows(node))
 
 
 def references(node: Typed) -> frozenset[str]:
-    """Return the symbols that an expression reads, those its subqueries read from outside included.
+    """Return the symbols that an expression reads, also within its subqueries.
 
     >>> sorted(references(Apply(Type("boolean"), "=", (Column(Type("date"), "a"), Column(Type("date"), "b")))))
     ['a', 'b']
@@ -284,12 +266,12 @@ def has_subquery(node: Typed) -> bool:
 
 
 def reads(node: Typed) -> Reads:
-    """Return what the queries in an expression read."""
+    """Return what the subqueries of an expression read."""
     return sum((part.reads for part in walk(node) if isinstance(part, Subquery)), NOTHING)
 
 
 def exchanged(node: Typed, parts: Sequence[Typed]) -> Typed:
-    """Return an expression in which those of its parts that equal one of ``parts`` are that one, its origin included.
+    """Return an expression with its parts replaced by equal ones of ``parts``, which have other origins.
 
     >>> a = Column(Type("date"), "a")
     >>> exchanged(Apply(Type("date"), "coalesce", (a,)), [a]).arguments[0] is a
@@ -299,42 +281,23 @@ def exchanged(node: Typed, parts: Sequence[Typed]) -> Typed:
 
 
 def as_entries(value: Typed) -> Typed:
-    """Return a value as it is grouped and told apart: with arrays of sorted entries in place of maps, of which Spark has no order.
-
-    >>> a = Column(Type("date"), "a")
-    >>> as_entries(a) is a
-    True
-    """
+    """Return a value with arrays of sorted entries in place of maps, which Spark cannot order or group."""
     return Apply(entries_type(value.type), "as entries", (value,)) if has_map(value.type) else value
 
 
 def as_maps(value: Typed, kind: Type) -> Typed:
-    """Return the value of a type that `as_entries` was given.
-
-    >>> a = Column(Type("date"), "a")
-    >>> as_maps(a, a.type) is a
-    True
-    """
+    """Undo `as_entries`; ``kind`` is the original type."""
     return Apply(kind, "as maps", (value,)) if has_map(kind) else value
 
 
 def reflected_function(node: Typed) -> str | None:
-    """Name a function of Java's that it calls, if any: Spark does so by reflection, and takes it for one that gives another value each time.
-
-    >>> reflected_function(Column(Type("date"), "a")) is None
-    True
-    """
+    """Return the name of a Java function in an expression, or None. Spark calls it by reflection and takes it for non-deterministic."""
     calls = (part.detail for part in walk(node) if isinstance(part, Apply) and part.name == "function")
     return next((function.name for function in calls if function.reflected), None)
 
 
 def reflected_parts(node: Typed, symbols: frozenset[str]) -> list[Typed]:
-    """Return the largest parts of an expression that call functions of Java and read nothing but certain columns.
-
-    Args:
-        node: the expression.
-        symbols: the columns.
-    """
+    """Return the largest parts that call Java functions and read only certain columns."""
     if reflected_function(node) is None or isinstance(node, Function):
         return []
     if references(node) <= symbols:
@@ -343,16 +306,12 @@ def reflected_parts(node: Typed, symbols: frozenset[str]) -> list[Typed]:
 
 
 def is_opaque(node: Typed) -> bool:
-    """Return whether it calls a function that Spark takes for one with another value each time, rightly or not.
-
-    >>> is_opaque(Column(Type("date"), "a"))
-    False
-    """
+    """Return whether an expression calls a function that Spark takes for non-deterministic, rightly or not."""
     return any(isinstance(part, Apply) and part.name == "function" and part.detail.opaque for part in walk(node))
 
 
 def replaced(node: Typed, pairs: Sequence[tuple[Typed, Typed]]) -> Typed:
-    """Return an expression in which those of its parts that equal the first of a pair are the second.
+    """Return an expression with its parts that equal the first of a pair replaced by the second.
 
     >>> a, b = Column(Type("date"), "a"), Column(Type("date"), "b")
     >>> replaced(Apply(Type("date"), "coalesce", (a,)), [(a, b)]).arguments[0] is b
@@ -384,7 +343,7 @@ def replaced(node: Typed, pairs: Sequence[tuple[Typed, Typed]]) -> Typed:
 
 
 def text_literal(value: str) -> str:
-    r"""Write a string literal for Spark SQL, whose literals know backslash escapes.
+    r"""Return a string literal of Spark SQL, with backslash escapes.
 
     >>> text_literal("it's a \\")
     "'it\\'s a \\\\'"
@@ -397,7 +356,7 @@ _VOLATILE = frozenset({"any_value", "arbitrary", "array_agg", "row_number"})
 
 
 def is_constant(node: Typed) -> bool:
-    """Return whether it is the same whatever the row, so that it can be computed before there is one.
+    """Return whether a value is independent of rows.
 
     >>> one = Constant(Type("integer"), "1")
     >>> is_constant(Apply(Type("integer"), "arithmetic", (one, one), "+")), is_constant(Column(Type("integer"), "a"))
@@ -408,7 +367,7 @@ def is_constant(node: Typed) -> bool:
 
 
 def constant_last(node: Apply) -> Apply:
-    """Return a sum or a product with its constant behind what varies, as Trino's optimizer writes it: so the errors of overflows say it.
+    """Return a sum or product with its constant last, as Trino writes it in messages of overflows.
 
     >>> one, a = Constant(Type("integer"), "1"), Column(Type("integer"), "a")
     >>> constant_last(Apply(Type("integer"), "arithmetic", (one, a), "+")).arguments == (a, one)
@@ -420,14 +379,14 @@ def constant_last(node: Apply) -> Apply:
 
 
 def is_null(node: Typed) -> bool:
-    """Return whether it is NULL, whatever it was cast to."""
+    """Return whether a value is NULL, below any casts."""
     while isinstance(node, Apply) and node.name == "cast":
         (node,) = node.arguments
     return isinstance(node, Constant) and node.value is None
 
 
 def may_exceed_integer(node: Typed) -> bool:
-    """Can a bigint be beyond the range of integer? One that is made of a smaller type cannot.
+    """Return whether a bigint may exceed the range of integer. A cast from a smaller type cannot.
 
     >>> may_exceed_integer(Apply(Type("bigint"), "cast", (Column(Type("smallint"), "a"),)))
     False
@@ -437,11 +396,7 @@ def may_exceed_integer(node: Typed) -> bool:
 
 
 def is_deterministic(node: Typed) -> bool:
-    """Return whether the expression has the same value for the same row, however often it is evaluated.
-
-    >>> is_deterministic(Column(Type("date"), "a"))
-    True
-    """
+    """Return whether the expression has the same value for the same row each time."""
     for part in walk(node):
         if isinstance(part, Subquery) and not part.deterministic:
             return False

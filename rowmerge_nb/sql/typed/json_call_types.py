@@ -1,4 +1,4 @@
-"""What the calls of SQL/JSON are beside their arguments."""
+"""Details of the calls of SQL/JSON beside their arguments."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Looked:
-    """JSON_EXISTS, JSON_VALUE or JSON_QUERY: its arguments are the document, the path's variables, and the defaults that are values.
+    """JSON_EXISTS, JSON_VALUE or JSON_QUERY over the document, the path's variables, and default values.
 
     Args:
-        path: the path.
-        on_empty: what an empty result gives: NULL, ERROR, DEFAULT, EMPTY ARRAY, EMPTY OBJECT.
-        on_error: what a failure gives, of JSON_EXISTS TRUE, FALSE, UNKNOWN or ERROR.
+        on_empty: NULL, ERROR, DEFAULT, EMPTY ARRAY or EMPTY OBJECT.
+        on_error: likewise; of JSON_EXISTS TRUE, FALSE, UNKNOWN or ERROR.
         wrapper: WITHOUT, CONDITIONAL or UNCONDITIONAL.
         quotes: KEEP or OMIT.
-        variables: the names of the path's variables, and whether each is read as JSON.
+        variables: names of the path's variables, and whether each is JSON.
     """
 
     path: JsonPath
@@ -32,12 +31,11 @@ class Looked:
 
 @dataclass(frozen=True)
 class Constructed:
-    """JSON_OBJECT or JSON_ARRAY: its arguments are the keys of an object, and the values.
+    """JSON_OBJECT or JSON_ARRAY over keys and values.
 
     Args:
-        keys: how many keys there are.
         read: per value, whether it is JSON already.
-        order: the order in which members are written, by their places.
+        order: the indexes of members in the order of writing.
         keeps_null: NULL ON NULL.
         unique: WITH UNIQUE KEYS.
     """

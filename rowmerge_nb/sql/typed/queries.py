@@ -1,7 +1,7 @@
-"""The typed tree of queries: all that a query means. Printers make text of it, and EXPLAIN plans it as Trino would.
+"""The typed tree of queries. Printers make text of it, and `rowmerge_nb.plan.query_planner` plans it into nodes.
 
-Columns are `rowmerge_nb.sql.typed.expressions.Column`, by their symbols, which are unique in a statement. What a tree reads and how many
-rows it has is in `rowmerge_nb.sql.typed.readings`. Two nodes are equal only if they are the same object.
+Columns have symbols that are unique in a statement. `rowmerge_nb.sql.typed.readings` tells what a tree reads and how many rows it has.
+Nodes are compared by identity.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ class Scanned:
     """A table.
 
     Args:
-        name: its full name.
-        columns: its columns, each with the name that the table has for it.
-        rows: returns the largest number of rows it can have, or None if that is not known.
-        view: the view by which an engine reads the table. Its columns are ``c0``, ``c1``, ... in the order of ``columns``.
+        columns: its columns, with their names in the table.
+        rows: returns an upper bound of its rows, or None.
+        view: the view that an engine reads; its columns are ``c0``, ``c1``, ...
         is_exact: ``rows`` returns the exact number.
-        is_deterministic: reading the table twice within the statement returns the same rows.
+        is_deterministic: a statement reads the same rows twice.
     """
 
     name: str
@@ -45,13 +44,13 @@ class Scanned:
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """Rows of VALUES that differ in constants alone.
+    """Rows of VALUES that differ only in constants.
 
     Args:
-        values: the values of the columns, over ``constants``.
-        view: the view that has the constants of each row; ``""`` for a single row that has them in its values.
+        values: the values, over ``constants``.
+        view: the view of each row's constants; ``""`` for a single row with constants in its values.
         constants: the columns of that view.
-        number: the number of a single row among all rows, if rows are numbered. A view has it in its last column, `ROW_NUMBER`.
+        number: a single row's number, if rows are numbered. A view has it in its last column, `ROW_NUMBER`.
     """
 
     values: tuple[Typed, ...]
@@ -65,11 +64,9 @@ class Valued:
     """VALUES.
 
     Args:
-        columns: the columns.
-        count: how many rows there are.
-        first: returns the texts or the values of some of the first rows, at most as many as requested.
-        forms: the rows, which together make up all rows.
-        is_numbered: the rows are numbered, because the forms do not have them in their order.
+        first: returns texts or values of up to this many of the first rows.
+        forms: all rows.
+        is_numbered: rows are numbered, because the forms do not keep their order.
     """
 
     columns: tuple[Column, ...]
@@ -84,9 +81,8 @@ class Unnested:
     """UNNEST; its items may read columns of the relation to its left.
 
     Args:
-        items: the arrays and maps.
-        columns: the columns that come out, the ordinality as the last one.
-        groups: how many columns come from each item.
+        columns: the outputs, the ordinality last.
+        groups: the number of columns of each item.
     """
 
     items: tuple[Typed, ...]
@@ -97,13 +93,7 @@ class Unnested:
 
 @dataclass(frozen=True, eq=False)
 class Generated:
-    """A call of a table function.
-
-    Args:
-        name: the function.
-        columns: the columns that come out.
-        arguments: of ``sequence`` its start, its stop and its step.
-    """
+    """A call of a table function. The arguments of ``sequence`` are start, stop and step."""
 
     name: str
     columns: tuple[Column, ...]
@@ -116,12 +106,9 @@ class Joined:
 
     Args:
         kind: CROSS, INNER, LEFT, RIGHT or FULL.
-        left: the relation on its left.
-        right: the relation on its right.
-        condition: its condition; None without one.
-        shared: the columns of USING, each with its value over the columns of both sides.
+        shared: the columns of USING with their values over both sides.
         lateral: the right side reads columns of the left one.
-        rest: of a join with USING the other columns of both sides.
+        rest: with USING, the other columns.
     """
 
     kind: str
@@ -138,17 +125,14 @@ class Selected:
     """A SELECT with its ORDER BY and LIMIT.
 
     Args:
-        source: the relation of FROM; None without FROM.
-        where: the condition of WHERE.
-        outputs: the SELECT list: each column with its value. Without one, the query only has rows or has none.
+        source: FROM, or None.
+        outputs: the SELECT list. Without one, the query only has rows or has none.
         keys: the keys of GROUP BY; None without GROUP BY.
-        sets: the sets of keys; None without GROUPING SETS, ROLLUP and CUBE.
-        having: the condition of HAVING.
-        distinct: SELECT DISTINCT.
-        order_by: the keys of ORDER BY, over columns of FROM or of the SELECT list.
-        limit: the largest number of rows; None for all.
-        offset: the number of rows that are skipped before.
-        ties: rows that are equal to the last one by the keys come out as well (FETCH FIRST WITH TIES).
+        sets: GROUPING SETS, ROLLUP or CUBE.
+        order_by: ORDER BY, over columns of FROM or of the SELECT list.
+        limit: the largest number of rows, or None.
+        offset: the number of skipped rows.
+        ties: rows that equal the last one by the keys come out too (WITH TIES).
     """
 
     source: Query | None
@@ -166,7 +150,7 @@ class Selected:
 
 @dataclass(frozen=True, eq=False)
 class SetOperated:
-    """UNION, INTERSECT or EXCEPT; the columns of both sides have the types of ``columns``."""
+    """UNION, INTERSECT or EXCEPT of two sides whose columns have the types of ``columns``."""
 
     operator: str
     distinct: bool
@@ -177,7 +161,7 @@ class SetOperated:
 
 @dataclass(frozen=True, eq=False)
 class Ordered:
-    """ORDER BY and LIMIT of a query that is no SELECT; see `Selected`."""
+    """ORDER BY and LIMIT of anything but a SELECT; see `Selected`."""
 
     source: Query
     order_by: tuple[Sort, ...]
@@ -188,12 +172,7 @@ class Ordered:
 
 @dataclass(frozen=True, eq=False)
 class Coerced:
-    """A query whose columns get other types, other symbols, or another order.
-
-    Args:
-        source: the query.
-        columns: its columns as they come out, each with its value. A value that is stored has a cast of its own kind.
-    """
+    """A query with other types, symbols or order of columns. Values to store have casts of their own kind."""
 
     source: Query
     columns: tuple[tuple[Column, Typed], ...]
@@ -201,11 +180,10 @@ class Coerced:
 
 @dataclass(frozen=True, eq=False)
 class Recursive:
-    """A recursive query of WITH, unrolled.
+    """WITH RECURSIVE, unrolled.
 
     Args:
-        levels: the rows of the anchor and those of each step, which reads the level before it.
-        columns: the columns that come out.
+        levels: the anchor, and each step, which reads the level before it.
         distinct: each row comes out once.
     """
 
@@ -216,9 +194,9 @@ class Recursive:
 
 @dataclass(frozen=True, eq=False)
 class Stepped:
-    """The rows of one step of a recursion, which are computed before anything is made of them.
+    """The rows of a step of a recursion, computed before the next step reads them.
 
-    Otherwise an engine could put the expressions of each level into those of the next one, and they would double from level to level.
+    Otherwise an engine could merge the expressions of levels, and they would double from level to level.
     """
 
     source: Query
@@ -226,13 +204,7 @@ class Stepped:
 
 @dataclass(frozen=True, eq=False)
 class Failing:
-    """A query that fails if it has a row.
-
-    Args:
-        source: the query.
-        code: Trino's code of the error.
-        message: the message of the error.
-    """
+    """A query that fails with Trino's code and a message if it has a row."""
 
     source: Query
     code: str
@@ -241,12 +213,7 @@ class Failing:
 
 @dataclass(frozen=True, eq=False)
 class Extremes:
-    """One row about the values of a query of one column: their number, how many are not NULL, the least and the greatest one.
-
-    Args:
-        source: the query.
-        columns: the one column that comes out, a row of these four.
-    """
+    """One row about a query of one column, as one column of four fields: number of rows, of values that are not NULL, minimum, maximum."""
 
     source: Query
     columns: tuple[Column, ...]
@@ -271,13 +238,7 @@ _NODES: Final = (*get_args(Query), Form)
 
 
 def columns_of(query: Query) -> tuple[Column, ...]:
-    """Return the columns that come out of a query, in their order.
-
-    >>> from rowmerge_nb.spi.types import BIGINT
-    >>> from rowmerge_nb.sql.typed.expressions import Column
-    >>> columns_of(Scanned("t", ((Column(BIGINT, "id_1"), "id"),), lambda: None))[0].symbol
-    'id_1'
-    """
+    """Return the columns that come out of a query."""
     match query:
         case Scanned() | Coerced():
             return tuple(column for column, _ in query.columns)
@@ -293,9 +254,9 @@ def columns_of(query: Query) -> tuple[Column, ...]:
 
 
 def parts_of(query: Query) -> Iterator[Query | Form | Typed]:
-    """Yield all nodes of a query and the expressions in them, outside in. Queries within expressions are not entered.
+    """Yield all nodes of a query and their expressions, outside in, without queries within expressions.
 
-    A node that several others read comes once for each of them.
+    A shared node comes once per reader.
     """
     waiting: list[object] = [query]
     while waiting:
@@ -312,7 +273,7 @@ def parts_of(query: Query) -> Iterator[Query | Form | Typed]:
 
 
 def subqueries(query: Query) -> Iterator[Subquery]:
-    """Yield the subqueries in a query's expressions, and those in the queries that it is made of and in theirs."""
+    """Yield all subqueries in a query's expressions, also nested ones."""
     waiting = [query]
     while waiting:
         for part in parts_of(waiting.pop()):

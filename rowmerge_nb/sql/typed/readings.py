@@ -1,4 +1,4 @@
-"""What a query's tree says of it: what it reads, whether its rows repeat, how many there are, and which outer columns it needs."""
+"""Facts about a query's tree: reads, determinism, row counts, outer columns."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def subquery(
         kind: the type of the value.
         name: ``"scalar"``, ``"exists"`` or ``"in"``.
         query: the query.
-        value: the value to look for, if the name is ``"in"``.
-        origins: the numbers of the expressions that were written in it.
-        of: the query as it was written, if ``query`` asks something about it.
+        value: the value that IN looks for.
+        origins: the numbers of the expressions in it.
+        of: the query as written, if ``query`` asks something about it.
     """
     return e.Subquery(
         kind,
@@ -41,7 +41,7 @@ def subquery(
 
 
 def outer_columns(query: q.Query) -> tuple[e.Column, ...]:
-    """Return the columns of queries around a query that it reads, each once.
+    """Return the columns of surrounding queries that a query reads.
 
     >>> from rowmerge_nb.spi.types import BIGINT
     >>> column, other = e.Column(BIGINT, "a"), e.Column(BIGINT, "b", True)
@@ -60,7 +60,6 @@ def outer_columns(query: q.Query) -> tuple[e.Column, ...]:
 
 
 def _made(part: q.Query | q.Form) -> Iterable[e.Column]:
-    """Return the columns that a node adds to those of its sources."""
     match part:
         case q.Form():
             return part.constants
@@ -72,12 +71,12 @@ def _made(part: q.Query | q.Form) -> Iterable[e.Column]:
 
 
 def is_deterministic(query: q.Query) -> bool:
-    """Return whether a query has the same rows each time it runs. What it sorts and groups by does not count."""
+    """Return whether a query repeats its rows. Sort and group keys do not count."""
     return _repeats(query) and not _has_limit(query)
 
 
 def is_cut(query: q.Query) -> bool:
-    """Return whether a query takes the first of rows that need not be in order, and has the same rows each time but for that."""
+    """Return whether a query repeats its rows but for a LIMIT or OFFSET of its own, which may take any of them."""
     match query:
         case q.Selected():
             return _repeats(query) and _has_limit(query)
@@ -89,12 +88,11 @@ def is_cut(query: q.Query) -> bool:
 
 
 def _has_limit(query: q.Query) -> bool:
-    """Return whether a query has a LIMIT or an OFFSET of its own."""
     return isinstance(query, q.Selected | q.Ordered) and (query.limit is not None or bool(query.offset))
 
 
 def _repeats(query: q.Query) -> bool:
-    """Return whether a query has the same rows each time, but for its own LIMIT and OFFSET."""
+    """Return whether a query repeats its rows, but for its own LIMIT and OFFSET."""
     match query:
         case q.Scanned():
             return query.is_deterministic
@@ -152,13 +150,12 @@ def _value_reads(query: q.Valued) -> e.Reads:
 
 
 def _level_reads(levels: Sequence[e.Reads]) -> e.Reads:
-    """Return what a recursion reads, whose rows are those of all its levels."""
     views = tuple(view for level in levels for view in level.views)
     return e.Reads(views, sum(level.written for level in levels), any(level.generates for level in levels))
 
 
 def is_single_row(query: q.Query) -> bool:
-    """Return whether a query is an aggregation without groups, and so always one row."""
+    """Return whether a query is an aggregation without groups: always one row."""
     match query:
         case q.Selected():
             one_set = query.sets is None or len(query.sets) == 1
@@ -168,13 +165,8 @@ def is_single_row(query: q.Query) -> bool:
     return isinstance(query, q.Extremes)
 
 
-def is_drawn(query: q.Query) -> bool:
-    """Return whether EXPLAIN shows the nodes of a query. A recursion and the extremes of a query are shown as a whole."""
-    return not any(isinstance(part, q.Recursive | q.Extremes) for part in q.parts_of(query))
-
-
 def known_rows(query: q.Query) -> KnownRows | None:
-    """Return what is known of a query's number of rows without running it, or None. Tables are asked for theirs.
+    """Return what is known of a query's row count before it runs, or None. Tables are asked for their sizes.
 
     >>> known_rows(q.Ordered(q.Valued((), 5, lambda most: []), (), 2, 1))
     KnownRows(rows=2, exact=True)
@@ -200,10 +192,16 @@ def known_rows(query: q.Query) -> KnownRows | None:
     return None
 
 
+def row_bound(query: q.Query) -> int | None:
+    """Return an upper bound of a query's rows, or None."""
+    rows = known_rows(query)
+    return None if rows is None else rows.rows
+
+
 def _select_rows(query: q.Selected) -> KnownRows | None:
-    """Return what is known of a SELECT without its ORDER BY and LIMIT. GROUP BY of several sets has rows per set."""
     if query.sets is not None:
-        return None
+        rows = KnownRows(1) if query.source is None else known_rows(query.source)
+        return rows and KnownRows(max(rows.rows, 1) * len(query.sets)).bound
     values = [*(value for _, value in query.outputs), *(key.value for key in query.order_by)]
     if query.keys == () or (not query.keys and (query.having is not None or any(map(e.is_aggregated, values)))):
         return KnownRows(1).bound if query.having is not None else KnownRows(1)
@@ -214,7 +212,6 @@ def _select_rows(query: q.Selected) -> KnownRows | None:
 
 
 def _tail_rows(rows: KnownRows | None, query: q.Selected | q.Ordered) -> KnownRows | None:
-    """Return what OFFSET and LIMIT leave."""
     if query.ties:
         return None if rows is None else rows.bound
     if query.limit is None and not query.offset:
@@ -238,7 +235,6 @@ def _set_rows(query: q.SetOperated) -> KnownRows | None:
 
 
 def _join_rows(kind: str, left: KnownRows | None, right: KnownRows | None) -> KnownRows | None:
-    """Return what is known of a join: at most all pairs, and the rows that it keeps without a partner."""
     if left is None or right is None:
         return None
     if kind == "CROSS":

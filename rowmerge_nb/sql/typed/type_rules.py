@@ -1,4 +1,4 @@
-"""Trino's rules on types: what coerces to what, what two types have in common, what arithmetic gives."""
+"""Trino's rules on types: coercion, common types, results of arithmetic."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ZONED: Final = ("zone",)
 
 
 def is_orderable(kind: Type) -> bool:
-    """Return whether values of the type have an order. Maps and json have none, nor have rows and arrays with them.
+    """Return whether a type has an order; maps, json, and types with them have none.
 
     >>> is_orderable(DATE), is_orderable(Type("json"))
     (True, False)
@@ -56,19 +56,15 @@ def is_orderable(kind: Type) -> bool:
 
 
 def varchar_of(length: int) -> Type:
-    """Return varchar(length), the type of a literal of that many code points.
-
-    >>> str(varchar_of(3))
-    'varchar(3)'
-    """
+    """Return varchar(length), the type of a literal of that many code points."""
     return Type("varchar", (length,))
 
 
 def zoned(kind: Type) -> Type:
-    """Return the timestamp with time zone whose values carry their zones with them.
+    """Return the timestamp with time zone whose values carry their zones.
 
-    Spark's TIMESTAMP is an instant alone, and so is what a table stores; of an expression such as ``t AT TIME ZONE 'Asia/Kolkata'``
-    the zone matters, because casts to other types and the fields of a date go by the clock of that zone.
+    Spark's TIMESTAMP and stored values are only instants. The zone of an expression such as ``t AT TIME ZONE 'Asia/Kolkata'`` decides casts and
+    fields of dates.
 
     >>> str(zoned(Type("timestamp with time zone", (3,))))
     'timestamp(3) with time zone'
@@ -77,16 +73,12 @@ def zoned(kind: Type) -> Type:
 
 
 def is_zoned(kind: Type) -> bool:
-    """Return whether it is a timestamp with time zone whose values carry zones of their own."""
+    """Return whether values of a timestamp with time zone carry zones."""
     return kind.base == "timestamp with time zone" and bool(kind.fields)
 
 
 def instant(kind: Type) -> Type:
-    """Return the type without zones that values carry, at any depth.
-
-    >>> instant(zoned(Type("timestamp with time zone", (3,)))).fields
-    ()
-    """
+    """Return the type without carried zones, at any depth."""
     if kind.base == "timestamp with time zone":
         return Type(kind.base, kind.parameters) if kind.fields else kind
     if kind.base in {"array", "map", "row"}:
@@ -95,11 +87,7 @@ def instant(kind: Type) -> Type:
 
 
 def cast_type(source: Type, target: Type) -> Type:
-    """Return the type that CAST to the target really makes of a type: zones that values or texts carry go along, at any depth.
-
-    >>> is_zoned(cast_type(VARCHAR, Type("timestamp with time zone", (3,))))
-    True
-    """
+    """Return the type that CAST really produces: zones of values and texts are carried along."""
     if target.base == "timestamp with time zone":
         is_clock = source.base != target.base and session_zone() != "UTC"
         return zoned(target) if is_zoned(source) or is_text(source) or is_clock else target
@@ -110,7 +98,7 @@ def cast_type(source: Type, target: Type) -> Type:
 
 
 def too_precise(kind: Type) -> Type | None:
-    """Find a type inside of this one that counts smaller parts of a second than values can have here.
+    """Return a type inside with more digits of a second than are supported, or None.
 
     >>> str(too_precise(Type("array", (Type("timestamp", (9,)),)))), too_precise(Type("timestamp", (6,)))
     ('timestamp(9)', None)
@@ -128,7 +116,7 @@ def parts_of(kind: Type) -> Iterator[Type]:
 
 
 def has_map(kind: Type) -> bool:
-    """Return whether a type is that of a map, or of values that hold maps."""
+    """Return whether a type is or contains a map."""
     return any(part.base == "map" for part in parts_of(kind))
 
 
@@ -147,7 +135,7 @@ def entries_type(kind: Type) -> Type:
 
 
 def signature(kind: Type) -> str:
-    """Write a type as Trino does where it tells what a function was called with.
+    """Return a type as Trino prints it in errors about calls.
 
     >>> signature(Type("map", (Type("varchar"), Type("row", (Type("bigint"), Type("real")), ("a", None)))))
     'map(varchar,row("a" bigint,real))'
@@ -163,7 +151,7 @@ def signature(kind: Type) -> str:
 
 
 def listed_types(kinds: Iterable[Type]) -> str:
-    """List the types of a call's arguments as Trino does: without blanks in a type, and with the names of fields in quotes.
+    """Return the argument types of a call as Trino lists them: no blanks, quoted field names.
 
     >>> from rowmerge_nb.spi.types import parse_type
     >>> listed_types([VARCHAR, parse_type("array(map(varchar, row(x integer, y date)))")])
@@ -173,7 +161,7 @@ def listed_types(kinds: Iterable[Type]) -> str:
 
 
 def without_unknown(kind: Type) -> Type:
-    """Return the type in which values travel: what is always NULL needs some type.
+    """Return the type in which values travel; values that are always NULL need some type.
 
     >>> str(without_unknown(Type("array", (UNKNOWN,))))
     'array(boolean)'
@@ -204,7 +192,7 @@ def is_numeric(kind: Type) -> bool:
 
 
 def is_text(kind: Type) -> bool:
-    """Return whether it is varchar or char, of whatever length."""
+    """Return whether it is varchar or char."""
     return kind.base in {"varchar", "char"}
 
 
@@ -273,11 +261,7 @@ def _common_nested(left: Type, right: Type) -> Type | None:
 
 
 def common_type_of(kinds: Sequence[Type]) -> Type | None:
-    """Return the type to which all coerce, or None.
-
-    >>> str(common_type_of([INTEGER, UNKNOWN, BIGINT]))
-    'bigint'
-    """
+    """Return the type to which all coerce, or None."""
     found: Type | None = UNKNOWN
     for kind in kinds:
         found = common_type(found, kind) if found is not None else None
@@ -285,7 +269,7 @@ def common_type_of(kinds: Sequence[Type]) -> Type | None:
 
 
 def can_coerce(source: Type, target: Type) -> bool:
-    """Return whether a value of the one type serves as the other without a cast.
+    """Return whether a value of one type serves as the other without a cast.
 
     >>> can_coerce(INTEGER, BIGINT), can_coerce(BIGINT, INTEGER), can_coerce(UNKNOWN, DATE)
     (True, False, True)
@@ -301,9 +285,9 @@ def can_coerce(source: Type, target: Type) -> bool:
 
 
 def is_assignable(source: Type, target: Type) -> bool:
-    """May a value of the one type be stored in a column of the other?
+    """Return whether a value of one type may be stored in a column of the other.
 
-    Types that have something in common are cast, whatever is lost by it. Inside of arrays, maps and rows with texts of limited length nothing is cast that may not fit.
+    Types with a common type are cast, even with loss. Within arrays, maps and rows, texts of limited length are not cast unless they fit.
 
     >>> is_assignable(BIGINT, TINYINT), is_assignable(varchar_of(3), varchar_of(2)), is_assignable(Type("array", (varchar_of(3),)), Type("array", (varchar_of(2),)))
     (True, True, False)
@@ -318,7 +302,7 @@ def is_assignable(source: Type, target: Type) -> bool:
 
 
 def arithmetic_type(operator: str, left: Type, right: Type) -> Type | None:
-    """Return the result type of + - * / %, None where Trino has no such operator, UNKNOWN where NULL leaves open which one it is.
+    """Return the result type of + - * / %; None without such an operator, UNKNOWN if NULL leaves it open.
 
     >>> str(arithmetic_type("/", decimal_of(10, 2), decimal_of(5, 3)))
     'decimal(14,3)'
@@ -332,7 +316,6 @@ def arithmetic_type(operator: str, left: Type, right: Type) -> Type | None:
 
 
 def _with_null(operator: str, left: Type, right: Type) -> Type | None:
-    """The type of an operation with NULL alone, which may stand for any operand that the operator has beside the other one."""
     first = left == UNKNOWN
     kind = right if first else left
     if kind.base == "decimal":
@@ -359,7 +342,7 @@ def _with_null(operator: str, left: Type, right: Type) -> Type | None:
 
 
 def exact_precision(operator: str, left: Type, right: Type) -> int:
-    """Return the digits that the result of an operation on decimals can need: more than 38 of them may overflow.
+    """Return the digits that a decimal result can need; more than 38 may overflow.
 
     >>> exact_precision("*", decimal_of(20, 2), decimal_of(20, 2))
     40
@@ -396,7 +379,6 @@ def _temporal_result(operator: str, left: Type, right: Type) -> Type | None:
 
 
 def _moved(moment: Type, interval: Type) -> Type | None:
-    """The type of a moment moved by an interval, which counts milliseconds."""
     if moment == DATE or (moment.base in _MOMENTS and interval == INTERVAL_YEAR):
         return moment
     if moment.base in _MOMENTS or (moment.base == "time" and interval == INTERVAL_DAY):
@@ -449,5 +431,5 @@ def spark_type(kind: Type) -> str:
 
 
 def precision_of(kind: Type) -> int:
-    """Return the decimals of a second that a type's values have here."""
+    """Return a type's supported decimals of a second."""
     return min(kind.parameters[0], MOST_MICROSECONDS) if kind.parameters else 0

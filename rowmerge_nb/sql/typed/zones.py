@@ -35,13 +35,13 @@ EMPTY_ZONE: Final = ("GENERIC_INTERNAL_ERROR", "Zone id is an empty string")
 
 
 def session_zone() -> str:
-    """Return the zone of the session whose statement runs, by its canonical name: that of clocks that say none where they become instants."""
+    """Return the canonical zone of the running statement's session."""
     return _SESSION.get()
 
 
 @contextmanager
 def in_session_zone(zone: str) -> Iterator[None]:
-    """Let a zone of canonical name be that of the session, whatever is analyzed and written meanwhile.
+    """Use a canonical zone as the session's within the block.
 
     >>> with in_session_zone("Asia/Tokyo"):
     ...     session_zone()
@@ -55,7 +55,7 @@ def in_session_zone(zone: str) -> Iterator[None]:
 
 
 def canonical_zone(name: str) -> str | None:
-    """Return a zone's name in the form in which Trino shows it; None if there is no such zone. Capitals count.
+    """Return a zone's name as Trino shows it, or None if there is no such zone. Case matters.
 
     >>> canonical_zone("Europe/Berlin"), canonical_zone("Z"), canonical_zone("UTC-03:30"), canonical_zone("Etc/GMT-5")
     ('Europe/Berlin', 'UTC', '-03:30', '+05:00')
@@ -69,7 +69,6 @@ def canonical_zone(name: str) -> str | None:
 
 
 def _offset(name: str) -> str | None:
-    """The name of what is told by its distance from UTC: ``+01:00``, or UTC."""
     if name in UTC_NAMES:
         return "UTC"
     if found := _OF_GMT.fullmatch(name):
@@ -85,11 +84,7 @@ def _offset(name: str) -> str | None:
 
 @functools.cache
 def names_of_zones() -> str:
-    """Return all names of zones, those of UTC too, as a list of SQL literals.
-
-    >>> "'Europe/Berlin'" in names_of_zones(), "'Z'" in names_of_zones(), "'PST'" in names_of_zones()
-    (True, True, False)
-    """
+    """Return all zone names, those of UTC too, as a list of SQL literals."""
     return ", ".join(f"'{name}'" for name in sorted(_regions() | set(UTC_NAMES)))
 
 
@@ -99,7 +94,7 @@ def _regions() -> frozenset[str]:
 
 
 def to_utc(moment: dt.datetime, zone: str) -> dt.datetime:
-    """Return the instant of a wall clock in a zone of canonical name, in UTC; of a clock that shows twice, the first.
+    """Return the instant of a wall clock in a canonical zone; the first of two.
 
     Raises:
         ValueError: the zone's clocks skip this time.
@@ -115,9 +110,9 @@ def to_utc(moment: dt.datetime, zone: str) -> dt.datetime:
 
 
 def at_clock(clock: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
-    """Return the instant at which the clocks of a zone show this, as casts have it, in UTC.
+    """Return the instant of a wall clock as casts have it.
 
-    Of a time that clocks show twice it is the second in zones east of Greenwich and the first in those west of it; what clocks skip is as much later.
+    Of two instants it is the second in zones east of Greenwich and the first west of it. Skipped times are moved forward.
 
     >>> at_clock(dt.datetime(2024, 10, 27, 2, 30), zone_info("Europe/Berlin")).isoformat()
     '2024-10-27T01:30:00+00:00'
@@ -130,11 +125,7 @@ def at_clock(clock: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
 
 
 def zone_info(zone: str) -> dt.tzinfo:
-    """Return a zone of canonical name as Python has it.
-
-    >>> str(zone_info("-03:30")), str(zone_info("Europe/Berlin"))
-    ('-03:30', 'Europe/Berlin')
-    """
+    """Return a canonical zone as Python has it."""
     if zone[0] not in "+-":
         return zoneinfo.ZoneInfo(zone)
     minutes = int(zone[1:3]) * 60 + int(zone[4:])

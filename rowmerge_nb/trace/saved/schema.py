@@ -16,6 +16,7 @@ import pyarrow as pa
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.node_records import NodeRecord, QueryFacts
 from rowmerge_nb.trace.saved.bounds import read_stream
 from rowmerge_nb.trace.trace import ClauseRecord, PageSample, Term, Trace
 
@@ -85,7 +86,7 @@ def decoded(content: Any) -> Trace:
     rowmerge_nb.trace.saved.schema.TraceSchemaError: $.kind: it is missing
     """
     trace = decoded_as(content, Trace)
-    _check_plan(trace)
+    _check_plan(trace.plan)
     if trace.pages is not None:
         _check_pages(trace.pages, "$.pages")
     if trace.asked is not None and trace.asked.pages is not None:
@@ -303,23 +304,25 @@ def _named(value: Any) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-def _check_plan(trace: Trace) -> None:
+def _check_plan(plan: tuple[NodeRecord, ...], path: str = "$.plan") -> None:
     """Check that the plan is a tree in preorder: every node but the root is the source of exactly one earlier node."""
     positions: dict[str, int] = {}
-    for at, record in enumerate(trace.plan):
+    for at, record in enumerate(plan):
         if record.id in positions:
-            raise TraceSchemaError(path=f"$.plan[{at}].id", wrong=f"node {record.id!r} is there twice")
+            raise TraceSchemaError(path=f"{path}[{at}].id", wrong=f"node {record.id!r} is there twice")
         positions[record.id] = at
+        if isinstance(record.facts, QueryFacts):
+            _check_plan(record.facts.nodes, f"{path}[{at}].facts.nodes")
     used: set[str] = set()
-    for at, record in enumerate(trace.plan):
+    for at, record in enumerate(plan):
         for i, source in enumerate(record.sources):
             if positions.get(source, -1) <= at or source in used:
                 raise TraceSchemaError(
-                    path=f"$.plan[{at}].sources[{i}]", wrong=f"{source!r} is not a node below it, and of it alone"
+                    path=f"{path}[{at}].sources[{i}]", wrong=f"{source!r} is not a node below it, and of it alone"
                 )
             used.add(source)
     if len(used) != max(len(positions) - 1, 0):
-        raise TraceSchemaError(path="$.plan", wrong="its nodes are not one tree")
+        raise TraceSchemaError(path=path, wrong="its nodes are not one tree")
 
 
 def _check_pages(pages: PageSample, path: str) -> None:

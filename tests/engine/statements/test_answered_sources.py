@@ -26,6 +26,7 @@ from rowmerge_nb.connectors.memory import reading
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.spi.connector import Connector
 from rowmerge_nb.spi.page_source import PagesSource
+from rowmerge_nb.trace.node_records import QueryFacts
 
 pytestmark = pytest.mark.spark
 
@@ -346,3 +347,14 @@ def test_the_file_of_a_large_answer_is_removed(spark: Any, monkeypatch: pytest.M
     [(folder, files)] = folders
     assert len(files) == 1
     assert not folder.exists()
+
+
+def test_the_rows_of_an_answered_sources_nodes_are_counted(spark: Any) -> None:
+    with Engine(spark=spark) as engine:
+        engine.run("CREATE TABLE counted (id bigint, v varchar)")
+        engine.register("many", pa.table({"id": [1, 1, 2, 3], "w": ["a", "b", "c", "d"]}))
+        source = "(SELECT id, max(w) FROM many WHERE id < 3 GROUP BY id) q (k, w)"
+        merge = f"MERGE INTO counted t USING {source} ON t.id = q.k WHEN NOT MATCHED THEN INSERT VALUES (k, w)"
+        plan = engine.run(merge).trace.plan
+    [facts] = [record.facts for record in plan if isinstance(record.facts, QueryFacts)]
+    assert [(node.name, node.rows) for node in facts.nodes] == [("Aggregate", 2), ("Filter", 3), ("TableScan", 4)]

@@ -9,7 +9,7 @@ import pytest
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
 from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.expressions import Subquery
-from rowmerge_nb.sql.typed.readings import is_cut, is_deterministic, is_drawn, outer_columns, reads
+from rowmerge_nb.sql.typed.readings import is_cut, is_deterministic, outer_columns, reads, row_bound
 from tests.sql.support import meaning
 
 if TYPE_CHECKING:
@@ -74,10 +74,33 @@ def test_a_query_repeats_its_rows_unless_it_is_cut_or_asks_for_chance(sql: str, 
     assert (is_deterministic(tree(sql)), is_cut(tree(sql))) == (deterministic, cut)
 
 
-def test_a_recursion_reads_as_much_as_all_its_levels_and_is_drawn_as_a_whole() -> None:
+def test_a_recursion_reads_as_much_as_all_its_levels() -> None:
     query = tree("WITH RECURSIVE r (n) AS (SELECT i FROM numbers UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT n FROM r")
-    assert not is_drawn(query)
     levels = next(part for part in q.parts_of(query) if isinstance(part, q.Recursive)).levels
     assert len(reads(query).views) == len(levels)
     assert isinstance(levels[-1], q.Failing)
     assert outer_columns(query) == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("SELECT * FROM (VALUES 1, 2, 3) a UNION ALL SELECT * FROM (VALUES 4, 5) b", 5),
+        ("SELECT * FROM (SELECT * FROM (VALUES 1, 2, 3) a UNION ALL VALUES 4) c (x) WHERE x > 1", 4),
+        ("WITH w AS (VALUES 1, 2) SELECT * FROM w UNION SELECT * FROM w UNION ALL SELECT 3", 5),
+        ("VALUES 1, 2 INTERSECT VALUES 3", 1),
+        ("VALUES 1, 2 EXCEPT VALUES 3", 2),
+        ("SELECT x FROM (VALUES 1, 2, 3) a (x) ORDER BY x LIMIT 2", 2),
+        ("SELECT x FROM UNNEST(ARRAY[1, 2]) a (x) LIMIT 2", 2),
+        ("SELECT x FROM UNNEST(ARRAY[1, 2]) a (x)", None),
+        ("VALUES 1, 2, 3 LIMIT 1", 1),
+        ("SELECT 1", 1),
+        ("SELECT count(*) FROM (VALUES 1) WHERE false", 1),
+        ("SELECT x, count(*) FROM (VALUES 1, 2) a (x) GROUP BY ROLLUP (x)", 4),
+        ("SELECT * FROM (VALUES 1, 2) a CROSS JOIN (VALUES 1, 2, 3) b", 6),
+        ("SELECT * FROM (VALUES 1, 2) a (x) FULL JOIN (VALUES 1, 2, 3) b (y) ON x = y", 6),
+        ("SELECT x FROM (VALUES 1, 1) a (x) ORDER BY x FETCH FIRST 1 ROW WITH TIES", 2),
+    ],
+)
+def test_the_bound_of_a_query_is_known(query: str, rows: int | None) -> None:
+    assert row_bound(tree(query)) == rows
