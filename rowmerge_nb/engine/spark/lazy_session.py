@@ -1,7 +1,4 @@
-"""An engine's Spark session: the user's, or one that starts in the background.
-
-Little is imported before Java starts: the rest is imported while Java comes up.
-"""
+"""An engine's Spark session: the user's, or one that starts in the background."""
 
 from __future__ import annotations
 
@@ -54,7 +51,7 @@ class LazySession:
         """Start our own Spark in the background, if it is not running.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS, the engine is closed.
+            RowMergeError: the engine is closed.
         """
         with self._lock:
             self.check_open()
@@ -88,7 +85,6 @@ class LazySession:
             raise SetupError(f"The Spark session that the engine was given can be used no more: {loss}", hint=_ANOTHER_SESSION)
 
     def _is_lost(self, future: Future[Any]) -> bool:
-        """Return whether the session is lost; the reason becomes a notice."""
         if not future.done():
             return False
         from rowmerge_nb.engine.spark.loss import AFTERWARDS, loss_of
@@ -108,7 +104,7 @@ class LazySession:
         return news
 
     def note_failure(self, error: RowMergeError) -> None:
-        """If a statement failed because Spark is lost, rewrite its error with the reason and a hint."""
+        """If Spark is lost, rewrite a failed statement's error with the reason and a hint."""
         session = self._session_there()
         # Any other code describes an error of the statement itself.
         if session is None or not isinstance(error.__cause__, Exception) or error.code != ExecutionError.default_code:
@@ -158,11 +154,7 @@ class LazySession:
 
     @property
     def current(self) -> Any:
-        """The session of the running statement: if it is lost, it is not restarted before the next statement.
-
-        Raises:
-            SetupError: see `spark`.
-        """
+        """The session of the running statement; a lost one is restarted by the next statement."""
         future = self._future
         if self._given is not None or future is None or _has_failed(future):
             return self.spark
@@ -178,7 +170,7 @@ class LazySession:
         return executors_of(self._given).elsewhere
 
     def adopted(self) -> AbstractContextManager[Any]:
-        """Return a context in which the user's session has our settings; our own sessions always have them."""
+        """Return a context in which the user's session has our settings."""
         if self._given is None:
             return nullcontext()
         if self._adopted is None:
@@ -189,15 +181,14 @@ class LazySession:
         return adopted
 
     def tasks(self) -> tuple[int, int] | None:
-        """Return (completed, total) tasks of the running stages; None if unknown, as for Spark Connect. Thread-safe."""
+        """Return (completed, total) tasks of the running stages; None if unknown. Thread-safe."""
         return self._query(_tasks_of)
 
     def rows(self) -> int | None:
-        """Return the rows read or written by the running stages, whichever is more; None if unknown. Thread-safe."""
+        """Return the rows read or written by the running stages; None if unknown. Thread-safe."""
         return self._query(_rows_of)
 
     def _query(self, question: Callable[[Any], T | None]) -> T | None:
-        """Query Spark's context, with a short timeout."""
         session = self._session_there()
         if session is None or not hasattr(session, "_jsparkSession"):
             return None
@@ -208,7 +199,6 @@ class LazySession:
             return None
 
     def _session_there(self) -> Any:
-        """Return the session if it exists already."""
         if self._given is not None:
             return self._given
         future = self._future
@@ -223,7 +213,7 @@ class LazySession:
             cancel(session, tag)
 
     def stop(self) -> None:
-        """Stop our own Spark, if this is the last engine that uses it."""
+        """Stop our own Spark, unless another engine uses it."""
         future, self._future = self._future, None
         if future is not None and future.exception() is None:
             from rowmerge_nb.engine.spark.spark_session import stop_session

@@ -1,4 +1,4 @@
-"""From plan to Spark: one function per node, node to DataFrame, by the DataFrame API only."""
+"""From plan to DataFrames: one function per node."""
 
 from __future__ import annotations
 
@@ -309,7 +309,6 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
 def _in_task(
     form: PhysicalForm, processor: MergeProcessor | DeleteProject, exchange: Exchange | None, context: LoweringContext
 ) -> Any:
-    """Execute everything from the scan to the processor on pages; in a single task, including the writers."""
     tables, sinks = context.tables, context.tables.sinks()
     join = join_of(processor)
     writers = writer_pass(processor, sinks, context)
@@ -343,7 +342,6 @@ def _written(
     writers: WriterPass,
     context: LoweringContext,
 ) -> Any:
-    """Run a pass that changes rows; behind an exchange, then the writers."""
     tables = context.tables
     if exchange is None:
         return tables.outcome_of(rows, task)
@@ -352,7 +350,6 @@ def _written(
 
 
 def _narrowed_target(processor: PlanNode, join: Join | None, context: LoweringContext) -> ScanPass:
-    """Return the scan of the target, limited to the source's keys if the plan has a semi join."""
     below = () if join is None else chain(join.left)
     semi = next((node for node in below if isinstance(node, SemiJoin)), None)
     return context.tables.narrowed_scan(_target_scan(processor), semi)
@@ -411,7 +408,6 @@ def _replicated(
 def _partitioned(
     processor: MergeProcessor, join: Join, above: MergePass, context: LoweringContext
 ) -> tuple[Any, PartitionedJoinTask]:
-    """Return the rows of both sides, sent to tasks by their keys, and the pass of such a task."""
     from pyspark.sql import functions as F  # noqa: N812
 
     tables = context.tables
@@ -438,7 +434,6 @@ def _source_rows(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | N
 
 
 def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:
-    """Return a scan of a small source for one task, and one row; or None and the rows from Spark, coalesced."""
     query = without_mark(node)
     if isinstance(query, Source) and query.pages is not None:
         table_scan = context.tables.page_scan(query.pages.scan)
@@ -500,7 +495,6 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
 
 
 def _inserted_pages(node: TableWriter, pages: PageRows, *, few: bool, context: LoweringContext) -> Any:
-    """Store the rows of an INSERT that tasks read and compute on pages, without rows in Spark."""
     from pyspark.sql import functions as F  # noqa: N812
 
     tables = context.tables

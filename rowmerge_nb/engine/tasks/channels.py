@@ -1,4 +1,4 @@
-"""Conversion of joined rows to the input of the processor's pass: the channels of the page, then the witness."""
+"""Conversion of joined rows to the input of the processor's pass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ChangeChannels:
     """Converts joined rows to the input of the processor's pass.
 
     Args:
-        location: the symbols of the old redistribution columns.
+        location: symbols of the old redistribution columns.
         hashed: add the channel ``hash`` after them.
         numbered: add ``unique_id`` after the case number.
         marked: add the flag of rows with a source row (FULL join).
@@ -46,7 +46,7 @@ class ChangeChannels:
     shown: tuple[tuple[str, ...], tuple[str, ...]]
 
     def batch(self, rows: JoinedRows, evaluator: PageEvaluator, source_rows: pa.Array | None = None) -> pa.RecordBatch:
-        """Build the batch; `source_rows` numbers the rows of the source's page."""
+        """Build the batch; `source_rows` numbers the source's rows."""
         location = [rows.column(name) for name in self.location]
         merge_row = self.case.merge_rows(rows, evaluator)
         # struct_field applies the null mask of the row, which the child array ignores.

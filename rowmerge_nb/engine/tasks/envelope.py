@@ -1,6 +1,6 @@
-"""The wrapper of tasks for remote executors: it checks the worker process before anything of the package is loaded there.
+"""The wrapper of tasks for remote executors: it checks the worker before anything of the package is loaded there.
 
-The functions are pickled by value, because a worker may lack the package: they use nothing of it.
+The functions are pickled by value and use nothing of the package, which a worker may lack.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ def deliver(envelope: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) -> I
 
 
 def _look(envelope: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return the problem of this process, or None. Successful checks are cached."""
     cache = sys.modules.setdefault("_rowmerge_nb_seen", types.ModuleType("_rowmerge_nb_seen"))
     verified = vars(cache).setdefault("verified", set())
     who = f"A Python worker on '{socket.gethostname()}'"

@@ -1,4 +1,4 @@
-"""The pages passed to a connector that a task retains, so that the calls can be replayed."""
+"""The pages that a task retains to replay a connector's calls."""
 
 from __future__ import annotations
 

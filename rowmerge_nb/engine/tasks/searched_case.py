@@ -1,4 +1,4 @@
-"""The searched CASE of the merge row, computed on pages: each clause on the rows that reach it."""
+"""The searched CASE of the merge row: each clause runs on the rows that reach it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PageCase:
         """Compute the merge row of every joined row.
 
         Raises:
-            ExecutionError: a condition or value cannot be computed for a row, or violates a CHECK constraint; with its position.
+            ExecutionError: a clause cannot be computed, or a CHECK constraint is violated.
         """
         rows_by_branch = self._rows_by_branch(rows, evaluator)
         parts = [(branch, positions, rows.picked(positions)) for branch, positions in rows_by_branch if len(positions)]

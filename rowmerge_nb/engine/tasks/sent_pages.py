@@ -70,12 +70,7 @@ class SentPages:
 
 
 def received_pages(batches: Iterable[pa.RecordBatch], *, in_files: bool) -> Iterator[Page]:
-    """Yield pages that were sent.
-
-    Args:
-        batches: rows with cells in the second channel.
-        in_files: the cells refer to pages in files.
-    """
+    """Yield the pages of cells in the second channel; with `in_files`, the cells refer to files."""
     if not in_files:
         yield from CellPass()(batches)
         return

@@ -54,11 +54,7 @@ def told_cores() -> int | None:
 
 
 def available_cores() -> int:
-    """Return ROWMERGE_CORES, or the number of cores of this process; in a container this may be all of the machine.
-
-    Raises:
-        SetupError: see `told_cores`.
-    """
+    """Return ROWMERGE_CORES, or this process's cores; in a container these may be all of the machine."""
     if cores := told_cores():
         return cores
     if hasattr(os, "sched_getaffinity"):
@@ -67,11 +63,7 @@ def available_cores() -> int:
 
 
 def usual_cores() -> int:
-    """Return the default number of parallel tasks of our own session.
-
-    Raises:
-        SetupError: see `told_cores`.
-    """
+    """Return the default number of our own session's parallel tasks."""
     return told_cores() or min(available_cores(), _MOST_CORES)
 
 
