@@ -92,7 +92,7 @@ class Executors:
                 "pyarrow": pa.__version__,
                 "bundles": bundles,
                 "marks": [(str(mark.path), mark.content) for mark in marks],
-                "told": None if schema is None else schema.serialize().to_pybytes(),
+                "record_schema": None if schema is None else schema.serialize().to_pybytes(),
             },
         )
 

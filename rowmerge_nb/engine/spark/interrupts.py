@@ -287,7 +287,7 @@ def interrupted_too_late(result: object) -> StatementInterrupted:
     return error
 
 
-def told_where_nothing_stays(run: Callable[[], T], what: str, hint: str) -> T:
+def run_without_leftovers(run: Callable[[], T], what: str, hint: str) -> T:
     """Run work that is not a statement and leaves nothing behind after an interrupt; `what` begins the message.
 
     Raises:

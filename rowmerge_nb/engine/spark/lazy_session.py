@@ -30,17 +30,17 @@ class LazySession:
     """The session of one engine.
 
     Args:
-        given: the user's session, which is never stopped; None for our own.
+        user_session: the user's session, which is never stopped; None for our own.
         cores: the number of parallel tasks of our own; by default ROWMERGE_CORES, or the machine's cores, at most 8.
 
     Attributes:
         closed: the engine is closed, and starts no more sessions.
     """
 
-    def __init__(self, given: Any = None, cores: int | None = None) -> None:
+    def __init__(self, user_session: Any = None, cores: int | None = None) -> None:
         self.closed = False
         self._process = os.getpid()
-        self._given = given
+        self._user_session = user_session
         self._cores = cores
         self._future: Future[Any] | None = None
         self._adopted: Any = None
@@ -56,7 +56,7 @@ class LazySession:
         with self._lock:
             self.check_open()
             # The cause of a failed start may be fixed by now, and other code in the process may have stopped our Spark.
-            if self._given is None and (self._future is None or _has_failed(self._future) or self._is_lost(self._future)):
+            if self._user_session is None and (self._future is None or _has_failed(self._future) or self._is_lost(self._future)):
                 from rowmerge_nb.engine.spark.spark_session import start_in_background
 
                 self._future = start_in_background(cores=self._cores)
@@ -67,21 +67,21 @@ class LazySession:
         Raises:
             SetupError: the user's session is lost.
         """
-        if self._given is not None:
-            self._check_given()
+        if self._user_session is not None:
+            self._check_user_session()
         elif self._future is not None:
             self.start()
 
-    def _check_given(self) -> None:
+    def _check_user_session(self) -> None:
         from rowmerge_nb.engine.spark.loss import loss_of
         from rowmerge_nb.engine.spark.spark_session import has_ended
 
-        if has_ended(self._given):
+        if has_ended(self._user_session):
             raise SetupError(
                 "The Spark session that the engine was given has been stopped",
                 hint="Start another one, and give it to a new engine: Engine(spark=session).",
             )
-        if loss := loss_of(self._given):
+        if loss := loss_of(self._user_session):
             raise SetupError(f"The Spark session that the engine was given can be used no more: {loss}", hint=_ANOTHER_SESSION)
 
     def _is_lost(self, future: Future[Any]) -> bool:
@@ -115,7 +115,9 @@ class LazySession:
         if not loss:
             return
         error.message = f"Spark can be used no more: {loss}"
-        error.hint = f"Run the statement again: Spark is started anew. {AFTERWARDS}" if self._given is None else _ANOTHER_SESSION
+        error.hint = (
+            f"Run the statement again: Spark is started anew. {AFTERWARDS}" if self._user_session is None else _ANOTHER_SESSION
+        )
 
     def check_open(self) -> None:
         """Reject a closed engine, and one of another process.
@@ -144,9 +146,9 @@ class LazySession:
         Raises:
             SetupError: it does not start, or the user's has been stopped.
         """
-        if self._given is not None:
-            self._check_given()
-            return self._given
+        if self._user_session is not None:
+            self._check_user_session()
+            return self._user_session
         self.start()
         if self._future is None:
             raise RuntimeError("The engine is closed")
@@ -156,27 +158,27 @@ class LazySession:
     def current(self) -> Any:
         """The session of the running statement; a lost one is restarted by the next statement."""
         future = self._future
-        if self._given is not None or future is None or _has_failed(future):
+        if self._user_session is not None or future is None or _has_failed(future):
             return self.spark
         return future.result()
 
     @property
     def has_remote_executors(self) -> bool:
         """Whether tasks may run on other machines."""
-        if self._given is None:
+        if self._user_session is None:
             return False
         from rowmerge_nb.engine.spark.executors import executors_of
 
-        return executors_of(self._given).elsewhere
+        return executors_of(self._user_session).elsewhere
 
     def adopted(self) -> AbstractContextManager[Any]:
         """Return a context in which the user's session has our settings."""
-        if self._given is None:
+        if self._user_session is None:
             return nullcontext()
         if self._adopted is None:
             from rowmerge_nb.engine.spark.spark_session import adopt_session
 
-            self._adopted = adopt_session(self._given)
+            self._adopted = adopt_session(self._user_session)
         adopted: AbstractContextManager[Any] = self._adopted
         return adopted
 
@@ -199,8 +201,8 @@ class LazySession:
             return None
 
     def _session_there(self) -> Any:
-        if self._given is not None:
-            return self._given
+        if self._user_session is not None:
+            return self._user_session
         future = self._future
         return future.result() if future is not None and future.done() and not _has_failed(future) else None
 
@@ -222,7 +224,7 @@ class LazySession:
 
 
 def _rows_of(context: Any) -> int | None:
-    store = context._jsc.sc().statusStore()  # noqa: SLF001 - PySpark's own tracker does not tell rows
+    store = context._jsc.sc().statusStore()  # noqa: SLF001 - PySpark's own tracker does not report rows
     read = written = 0
     for stage in context.statusTracker().getActiveStageIds():
         attempt = store.lastStageAttempt(stage)

@@ -135,8 +135,8 @@ def _exported_type(sql_type: Type) -> Type:
 @lower.register
 def _(node: AssignUniqueId, context: LoweringContext) -> Any:
     # The scan's position is a unique id that is stable when a task runs again.
-    kept = [backquoted(symbol.name) for symbol in node.outputs if symbol != node.symbol]
-    return lower(node.source, context).selectExpr(*kept, f"{backquoted(POSITION)} AS {backquoted(node.symbol.name)}")
+    others = [backquoted(symbol.name) for symbol in node.outputs if symbol != node.symbol]
+    return lower(node.source, context).selectExpr(*others, f"{backquoted(POSITION)} AS {backquoted(node.symbol.name)}")
 
 
 @lower.register
@@ -159,10 +159,10 @@ def _(node: CheckConstraints, context: LoweringContext) -> Any:
 @lower.register
 def _(node: DeleteProject, context: LoweringContext) -> Any:
     # The channels of the writer's page are named ``c0``, ``c1``, ..., then the witness.
-    kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
+    old_columns = dict(zip(node.redistribution_columns, node.kept, strict=True))
     constants = {OPERATION: str(int(Operation.DELETE)), CASE_NUMBER: "0", INSERT_FROM_UPDATE: "0"}
     channels = node.layout.after
-    data = [backquoted(kept[c.name].name) if c.name in kept else "NULL" for c in node.columns]
+    data = [backquoted(old_columns[c.name].name) if c.name in old_columns else "NULL" for c in node.columns]
     others = [constants.get(node.outputs[i].name, backquoted(ROW_ID)) for i in range(channels.operation, channels.count)]
     types = [spark_type(symbol.type.arrow).simpleString() for symbol in node.outputs]
     values = [
@@ -318,8 +318,8 @@ def _in_task(
     if form.many_tasks and join is not None and isinstance(processor, MergeProcessor):
         return _replicated(processor, join, above, exchange, local, context)
     if form.partitioned and join is not None and isinstance(processor, MergeProcessor):
-        sent, joining = _partitioned(processor, join, above, context)
-        return _written(sent, joining, above, exchange, processor, writers, context)
+        sent_rows, joining = _partitioned(processor, join, above, context)
+        return _written(sent_rows, joining, above, exchange, processor, writers, context)
     scan = _narrowed_target(processor, join, context)
     if join is not None and isinstance(processor, MergeProcessor):
         source, rows = _task_source(join.right, context)
@@ -391,18 +391,20 @@ def _replicated(
     if exchange is None:
         messages, schema = tables.outcome_of(numbers, joining), OUTCOME
         receiver = F.when(F.col("kind") >= F.lit(MATCHED_ROW), F.col("writer") % F.lit(context.partitions)).otherwise(F.lit(0))
-        sent = messages.repartitionById(context.partitions, receiver)
+        sent_rows = messages.repartitionById(context.partitions, receiver)
         is_request, requested = F.col("kind") == F.lit(PIECE_ROW), F.col("writer")
     else:
         messages, schema = tables.in_tasks(numbers, joining, joining.exchanged, tells=True), joining.exchanged
-        sent = exchanged(messages, exchange, processor, context)
+        sent_rows = exchanged(messages, exchange, processor, context)
         is_request, requested = F.col(backquoted(MATCHED)).isNull(), F.coalesce(F.col(backquoted(PIECE)), F.lit(-2))
     if pieces is not None:
         # Not an equality, and not NULL for NULL: Spark would broadcast in another form or filter NULLs first. Either differs from the plan
         # above, so that the source would be packed twice.
         condition = is_request & (requested - F.coalesce(F.col("piece"), F.lit(-1)) == F.lit(0))
-        sent = sent.join(F.broadcast(pieces), condition, "left").select(*map(backquoted, (*schema.names, *PIECES.names)))
-    return tables.outcome_of(sent, unmatched)
+        sent_rows = sent_rows.join(F.broadcast(pieces), condition, "left").select(
+            *map(backquoted, (*schema.names, *PIECES.names))
+        )
+    return tables.outcome_of(sent_rows, unmatched)
 
 
 def _partitioned(

@@ -80,7 +80,7 @@ def row_task(
         old_columns = dict(zip(node.redistribution_columns, (symbol.name for symbol in node.kept), strict=True))
         channels: ChangeChannels | DeleteChannels = DeleteChannels(
             schema=above.output_schema,
-            kept=tuple(old_columns.get(column.name) for column in node.columns),
+            old_symbols=tuple(old_columns.get(column.name) for column in node.columns),
             row_id=ROW_ID,
             witness=context.witness_type,
             shown=_shown(context),
@@ -355,7 +355,7 @@ class RowNames:
     columns: Mapping[str, str] = field(default_factory=dict)
     keys: Collection[str] = ()
 
-    def told(self, read: Collection[str]) -> Mapping[str, str]:
+    def display_names(self, read: Collection[str]) -> Mapping[str, str]:
         """Return the names to report about an expression that reads some symbols."""
         return {symbol: name for symbol, name in self.columns.items() if symbol in read or symbol in self.keys}
 
@@ -377,7 +377,7 @@ def page_expression(tree: Typed, printer: PagePrinter, *, condition: bool, names
     text = printer.text(tree, condition=condition)
     span, words = (None, "") if tree.origin is None else (tree.origin.span, tree.origin.words)
     read = references(tree)
-    reported_names = {} if names is None else names.told(read)
+    reported_names = {} if names is None else names.display_names(read)
     is_plain = isinstance(tree, Column) or is_null(tree)
     lists, lookups = dict(printer.lists), printer.lookups(tree)
     return PageExpression(text, span, words, reads=read, is_plain=is_plain, names=reported_names, lists=lists, lookups=lookups)

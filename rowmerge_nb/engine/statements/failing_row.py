@@ -105,7 +105,7 @@ def _checked(plan: PlanNode, number: int) -> Iterator[_Asked]:
 
 def _of(tree: Typed, node: PlanNode, names: RowNames, guard: str = "") -> Iterator[_Asked]:
     """Yield an expression, if there is anything by which its rows are known."""
-    told = {*references(tree), *names.told(references(tree))}
+    told = {*references(tree), *names.display_names(references(tree))}
     channels = {symbol.name: (symbol.type.arrow, backquoted(symbol.name)) for symbol in node.outputs if symbol.name in told}
     if channels:
         column = assigned_column(Symbol("value", tree.type), tree.type.arrow, tree, names, PagePrinter())

@@ -276,18 +276,18 @@ class FindPass:
     def matching_rows(self, pages: Iterator[Page]) -> Iterator[Page]:
         """Yield the matching rows."""
         types = [field.type for field in self.scan.schema][:-1]
-        remaining = self.most
+        rows_left = self.most
         for page in pages:
             matches = np.ones(page.num_rows, np.bool_)
             if self.hashes is not None:
                 matches &= among(page_hashes(page, types), self.hashes)
             if self.keys is not None:
                 matches &= among(row_hashes([page.column(index) for index in self.key], page.num_rows), self.keys)
-            positions = np.flatnonzero(matches)[:remaining]
-            remaining -= len(positions)
+            positions = np.flatnonzero(matches)[:rows_left]
+            rows_left -= len(positions)
             if len(positions):
                 yield page.select(range(len(types))).take(pa.array(positions))
-            if not remaining:
+            if not rows_left:
                 return
 
 

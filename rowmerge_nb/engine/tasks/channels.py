@@ -69,23 +69,23 @@ class ChangeChannels:
 
 @dataclass(frozen=True)
 class DeleteChannels:
-    """Converts rows to delete to the writer's page and the witness; `kept` has the symbol per table column, None for NULL."""
+    """Converts rows to delete to the writer's page and the witness; `old_symbols` has the symbol per table column, None for NULL."""
 
     schema: pa.Schema
-    kept: tuple[str | None, ...]
+    old_symbols: tuple[str | None, ...]
     row_id: str
     witness: pa.StructType | None
     shown: tuple[tuple[str, ...], tuple[str, ...]]
 
     def batch(self, rows: JoinedRows, _: PageEvaluator) -> pa.RecordBatch:
         """Build the batch."""
-        symbols = dict(zip(self.schema.names[: len(self.kept)], self.kept, strict=True))
+        symbols = dict(zip(self.schema.names[: len(self.old_symbols)], self.old_symbols, strict=True))
         arrays = []
         for index, channel in enumerate(self.schema):
-            symbol = symbols.get(channel.name) if index < len(self.kept) else None
+            symbol = symbols.get(channel.name) if index < len(self.old_symbols) else None
             if symbol is not None:
                 arrays.append(rows.column(symbol))
-            elif index < len(self.kept):
+            elif index < len(self.old_symbols):
                 arrays.append(pa.nulls(rows.count, channel.type))
             else:
                 arrays.append(self._control(channel, rows))

@@ -116,8 +116,8 @@ class DuplicateRule:
         idle: the case numbers of DO NOTHING clauses, whose rows do not act.
 
     >>> ids, cases = pa.array([5, 5, 6, 6]), pa.array([-1, -1, 0, 1], pa.int32())
-    >>> found = DuplicateRule(RepeatedMatches.TRINO, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW).check(ids, cases)
-    >>> found.failing.tolist(), found.warning.tolist()
+    >>> duplicates = DuplicateRule(RepeatedMatches.TRINO, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW).check(ids, cases)
+    >>> duplicates.failing.tolist(), duplicates.warning.tolist()
     ([5], [6])
     """
 

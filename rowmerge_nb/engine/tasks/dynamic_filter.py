@@ -29,7 +29,7 @@ class SourceKeys:
     """The values of one join key, without NULLs; integers as int64.
 
     >>> keys = SourceKeys.of(pa.array([7, 5, None, 7], pa.int32()))
-    >>> keys.found(pa.chunked_array([pa.array([5, 6, None, 7], pa.int64())])).tolist()
+    >>> keys.contains(pa.chunked_array([pa.array([5, 6, None, 7], pa.int64())])).tolist()
     [True, False, False, True]
     >>> keys.domain
     ColumnDomain(values=(5, 7), low=5, high=7)
@@ -65,7 +65,7 @@ class SourceKeys:
         """Build the lookup index, in the task that uses it."""
         return KeyIndex([self.values.unique()])
 
-    def found(self, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    def contains(self, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
         """Return for each value whether it is a key."""
         matcher = self.matcher()
         return np.concatenate([matcher.occurs(chunk) for chunk in column.chunks] or [np.zeros(0, bool)])

@@ -289,8 +289,8 @@ class PageEvaluator:
         expressions = [*values, *([where] if where is not None else [])]
         texts = "".join(f", {value.text} AS v{index}" for index, value in enumerate(values))
         sql = f"SELECT {quoted(number)}{texts} FROM page WHERE {'true' if where is None else where.text}"
-        needed = {name for expression in expressions for name in expression.reads}
-        read = [index for index, name in enumerate(page.schema.names) if name in needed]
+        channel_names = {name for expression in expressions for name in expression.reads}
+        read = [index for index, name in enumerate(page.schema.names) if name in channel_names]
         arrays = [page.column(channel) for channel in read] + [pa.array(np.arange(page.num_rows))]
         names = [page.schema.names[channel] for channel in read] + [number]
         for query, answer in zip(self.program.queries, self.answers, strict=True):

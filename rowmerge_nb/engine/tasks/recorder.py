@@ -69,7 +69,7 @@ class TaskRecord:
         alone: joined rows with the target's side only.
         returned: rows of RETURNING as an Arrow stream; such a record has no other data.
         read: rows from an updatable page source.
-        handed: retained pages, as an Arrow stream.
+        retained_pages: an Arrow stream.
         is_cut: rows fail the check, and not all rows were checked.
     """
 
@@ -95,7 +95,7 @@ class TaskRecord:
     alone: int = 0
     returned: bytes = b""
     read: int = 0
-    handed: bytes = b""
+    retained_pages: bytes = b""
     left_out: int = 0
     raised: list[Raised] = field(default_factory=list)
     is_cut: bool = False
@@ -135,7 +135,7 @@ class Recorder:
         self.handle = handle
         self._caller = caller
         self._keeping = keeping
-        self._handed = HandedPages(self._keeping)
+        self._retained = HandedPages(self._keeping)
         self.returned: list[TaskRecord] = []
         self._per_clause = per_clause
         self._remaining: dict[int, int] = {}
@@ -286,13 +286,13 @@ class Recorder:
 
     def retain(self, page: Page) -> None:
         """Retain a page before it is passed to the connector, if there is room."""
-        self._handed.note(page)
+        self._retained.note(page)
 
     def serialize(self) -> bytes:
         """Return the pickled record with the retained pages."""
         record = self.record
         if self._keeping.always or record.error is not None:
-            record.handed, record.left_out = self._handed.kept()
+            record.retained_pages, record.left_out = self._retained.retained()
         return pickle.dumps(record)
 
     def failed(self, error: Exception | SystemExit, step: str) -> None:

@@ -75,11 +75,11 @@ def received_pages(batches: Iterable[pa.RecordBatch], *, in_files: bool) -> Iter
         yield from CellPass()(batches)
         return
     files: dict[str, pa.ipc.RecordBatchFileReader] = {}
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         for batch in batches:
             for cell in batch.column(1).to_pylist():
                 number, _, path = cell.decode().partition(" ")
                 if path not in files:
-                    mapped = opened.enter_context(pa.memory_map(path))
-                    files[path] = opened.enter_context(pa.ipc.open_file(mapped))
+                    mapped = stack.enter_context(pa.memory_map(path))
+                    files[path] = stack.enter_context(pa.ipc.open_file(mapped))
                 yield files[path].get_batch(int(number))

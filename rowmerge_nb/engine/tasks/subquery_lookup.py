@@ -52,20 +52,20 @@ class SubqueryLookup:
             return pa.array(partners >= 0)
         if self.query.kind == "in":
             return self._memberships(partners, keys[0])
-        found = self._values.take(pa.array(partners, mask=partners < 0))
+        partner_values = self._values.take(pa.array(partners, mask=partners < 0))
         if self.query.default is None:
-            return found
+            return partner_values
         (default,) = evaluator.values_of((self.query.default,), whole)
-        return pc.if_else(pa.array(partners >= 0), found, default)
+        return pc.if_else(pa.array(partners >= 0), partner_values, default)
 
     def _memberships(self, partners: npt.NDArray[np.int64], values: pa.Array) -> pa.Array:
         """Return whether values are in the list; NULL if they are not, and either the value or a member of the list is NULL."""
-        found = partners >= 0
+        is_member = partners >= 0
         if not len(self.rows):
-            return pa.array(found)
+            return pa.array(is_member)
         if self.rows.flatten()[0].null_count:
-            return pa.array(found, mask=~found)
-        return pa.array(found, mask=~found & values.is_null().to_numpy(zero_copy_only=False))
+            return pa.array(is_member, mask=~is_member)
+        return pa.array(is_member, mask=~is_member & values.is_null().to_numpy(zero_copy_only=False))
 
     def _partners(self, keys: list[pa.Array]) -> npt.NDArray[np.int64]:
         partners = np.full(len(keys[0]), -1, np.int64)

@@ -126,7 +126,7 @@ def _die() -> None:
     os._exit(1)
 
 
-_noted: Final[list[str]] = []
+_strikes: Final[list[str]] = []
 _unwatched: Final = ContextVar("unwatched", default=False)
 
 
@@ -136,8 +136,8 @@ def noted() -> str:
     >>> noted()
     ''
     """
-    faults = ", ".join(_noted)
-    _noted.clear()
+    faults = ", ".join(_strikes)
+    _strikes.clear()
     return faults
 
 
@@ -182,7 +182,7 @@ class Watch:
         with self.strikes.open("ab", buffering=0) as file:
             file.write(b"struck\n")
         if self.fault is not None and (self.fault.twice or self.fault.seconds):
-            _noted.append(self.fault.text or self.fault.what)
+            _strikes.append(self.fault.text or self.fault.what)
 
     def _note(self, step: str) -> int:
         # A short append is atomic, even with concurrent writers.

@@ -141,9 +141,9 @@ class SplitRun:
         arrays = [conform(page.column(index), column.type.arrow) for index, column in enumerate(task.data_columns)]
         # Row ids are opaque: the source gets them back unchanged.
         arrays.append(row_ids_of(page))
-        named = pa.RecordBatch.from_arrays(arrays, names=[*task.symbols, ROW_ID])
+        symbol_page = pa.RecordBatch.from_arrays(arrays, names=[*task.symbols, ROW_ID])
         self.step = "Filter"
-        data = self.evaluator.filter(named)
+        data = self.evaluator.filter(symbol_page)
         if not data.num_rows:
             return
         self.step = "Project"

@@ -147,15 +147,15 @@ class ClassCache:
 
     def seal(self, directory: Path) -> None:
         """Write the seal of a new cache, as the last file."""
-        made = datetime.now(UTC).isoformat(timespec="seconds")
-        seal = {**self._seal_of(directory), "spark": str(self.spark), "made": made}
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        seal = {**self._seal_of(directory), "spark": str(self.spark), "made": created}
         with (directory / "classes").open("rb") as classes, (directory / "seal.json").open("x") as file:
             os.fsync(classes.fileno())
             json.dump(seal, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
 
-    def made(self) -> str:
+    def created_at(self) -> str:
         """Return the creation time in ISO 8601."""
         return str(_read_seal(self.directory).get("made", ""))
 

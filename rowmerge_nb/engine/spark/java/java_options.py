@@ -35,7 +35,7 @@ appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 """
 
 
-def told_cores() -> int | None:
+def configured_cores() -> int | None:
     """Return ROWMERGE_CORES, or None if it is not set.
 
     Raises:
@@ -55,7 +55,7 @@ def told_cores() -> int | None:
 
 def available_cores() -> int:
     """Return ROWMERGE_CORES, or this process's cores; in a container these may be all of the machine."""
-    if cores := told_cores():
+    if cores := configured_cores():
         return cores
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -64,7 +64,7 @@ def available_cores() -> int:
 
 def usual_cores() -> int:
     """Return the default number of our own session's parallel tasks."""
-    return told_cores() or min(available_cores(), _MOST_CORES)
+    return configured_cores() or min(available_cores(), _MOST_CORES)
 
 
 def python_path() -> str:

@@ -179,13 +179,13 @@ def why_not_in_background(cache: ClassCache) -> str:
 class IdleMaking:
     """Runs a job after `seconds` without statements.
 
-    >>> made = threading.Event()
+    >>> job_ran = threading.Event()
     >>> idle = IdleMaking(seconds=0.01)
-    >>> idle.wish(made.set)
+    >>> idle.wish(job_ran.set)
     >>> with idle.statement():
-    ...     made.is_set()
+    ...     job_ran.is_set()
     False
-    >>> made.wait(10)
+    >>> job_ran.wait(10)
     True
     """
 
@@ -219,8 +219,8 @@ class IdleMaking:
 
     def _wait(self) -> None:
         with self._changed:
-            while self._running or (remaining := self._since + self._seconds - time.monotonic()) > 0:
-                self._changed.wait(self._seconds if self._running else remaining)
+            while self._running or (seconds_left := self._since + self._seconds - time.monotonic()) > 0:
+                self._changed.wait(self._seconds if self._running else seconds_left)
             make, self._wish, self._waits = self._wish, None, False
         if make is not None:
             with suppress(Exception):
