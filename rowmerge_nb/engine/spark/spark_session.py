@@ -46,8 +46,8 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
-    # Names and texts are what they are: ${env:HOME} is no variable, and a name between backquotes no pattern of names. Names were found
-    # before Spark sees them, each written as it is, so that Spark need not know which letters are the same.
+    # Spark must not interpret names and texts: ${env:HOME} is not a variable, and a backquoted name not a pattern. Names are resolved
+    # before Spark sees them and printed as the table spells them, so Spark compares them exactly.
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.caseSensitive": "true",
