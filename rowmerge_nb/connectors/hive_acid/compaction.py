@@ -43,10 +43,7 @@ if TYPE_CHECKING:
 def write_compaction(
     table: HiveTable, snapshot: Snapshot, folder: Path, suffix: str, codec: OrcCodec, *, major: bool
 ) -> list[tuple[Path, Path]]:
-    """Compact a table up to the first open write id; return the finished directories with their final paths.
-
-    Without a suffix, a base is named after a committed write id and marked as compacted.
-    """
+    """Compact a table up to the first open write id; return the finished directories with their final paths."""
     ids = snapshot.write_ids
     last = min(ids.open, default=ids.high_watermark + 1) - 1
     last = min(last, ids.high_watermark)

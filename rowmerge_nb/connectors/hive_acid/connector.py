@@ -129,7 +129,7 @@ class HiveAcidConnector(Connector):
         """Make all changes visible, or none.
 
         Raises:
-            ConnectorError: TRANSACTION_CONFLICT if another transaction changed the same table or partition since this one read it.
+            ConnectorError: TRANSACTION_CONFLICT if the same table or partition changed since it was read.
         """
         number = self._transactions.number(transaction_handle)
         transaction = self._transactions[number]
@@ -173,12 +173,10 @@ class HiveAcidConnector(Connector):
         return next((transaction.number for transaction in own if transaction.query_id == query_id), None)
 
     def _has_own_folder(self, table: HiveTable) -> bool:
-        """Return whether a table is managed and its folder lies in that of its schema."""
         folder = Path(table.location)
         return table.managed and ".." not in folder.parts and self.metastore.schema_location(table.name.schema) in folder.parents
 
     def _is_undone(self, transaction: HiveTransaction) -> bool:
-        """End a transaction in the metastore; return whether its changes are void."""
         if transaction.number is not None and transaction.attempt_folders:
             return self._abort(transaction.number, transaction)
         if transaction.number is not None:
@@ -298,11 +296,10 @@ class HiveAcidConnector(Connector):
     def compact(self, schema: str, name: str, *, major: bool = True) -> list[Path]:
         """Compact a table: join its deltas (minor), or write bases of its current rows (major).
 
-        Running statements are not disturbed, and rows keep their ids. Return the new directories; `remove_obsolete` removes the old ones.
+        Row ids and running statements are not affected. Return the new directories; `remove_obsolete` removes the old ones.
 
         Raises:
-            ConnectorError: TABLE_NOT_FOUND; NOT_SUPPORTED for a table that is not transactional; TRANSACTION_CONFLICT if another
-                compaction is running or the table is dropped; errors of the disk.
+            ConnectorError: TABLE_NOT_FOUND, NOT_SUPPORTED for a table that is not transactional, or TRANSACTION_CONFLICT.
             StatementInterrupted: an interrupt came.
         """
         table = self._table(schema, name, transactional=True)

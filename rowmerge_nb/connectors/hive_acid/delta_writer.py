@@ -224,8 +224,6 @@ def publish(
 ) -> list[Written]:
     """Move files to where readers look, under a write id that is not visible yet.
 
-    Directories are built in the statement's own folder, recorded, and moved as a whole.
-
     Raises:
         ConnectorError: a file is missing, statement numbers run out, or a directory of this write id exists.
     """

@@ -96,7 +96,7 @@ def adopted_write_ids(table: HiveTable, partitions: Sequence[str]) -> ValidWrite
 
 
 def orphan_candidates(table: HiveTable) -> list[Path]:
-    """Return a table's directories of single transactions, before the metastore is asked."""
+    """Return a table's directories of single transactions."""
     root = Path(table.location)
     attempts = [entry for entry in folders_in(root) if _ATTEMPT.fullmatch(entry.name)]
     deltas = [entry for folder in _partition_folders(root, len(table.partitioned_by)) for entry in folders_in(folder)]

@@ -64,8 +64,8 @@ class HiveTransaction:
     Args:
         number: the metastore's transaction, from the first write on.
         beginning: the query for which it is being begun.
-        attempt_folders: the table's folder and the name of the hidden folder in it, for each write.
-        placed_folders: directories of deltas moved to where readers look.
+        attempt_folders: the table's folder and its hidden subfolder, for each write.
+        placed_folders: directories moved to where readers look.
         removed: tables whose files are removed after the commit.
     """
 
@@ -193,11 +193,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     stores_comments = True
 
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
-        """Set or remove a comment with the commit.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for other alterations.
-        """
+        """Set or remove a comment; NOT_SUPPORTED for other alterations."""
         handle = hive_table(table_handle)
         if not isinstance(alteration, SetTableComment | SetColumnComment):
             raise ConnectorError(
@@ -283,11 +279,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> HiveMergeTableHandle:
-        """Allocate a write id.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for a table that is not transactional.
-        """
+        """Allocate a write id; NOT_SUPPORTED for a table that is not transactional."""
         handle = changeable_table(table_handle)
         return HiveMergeTableHandle(handle, self._begin_write(session, handle, updates=True))
 

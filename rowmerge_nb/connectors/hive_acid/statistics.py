@@ -51,6 +51,5 @@ def _files(handle: HiveTableHandle) -> Iterator[Path]:
 
 @lru_cache(maxsize=1 << 16)
 def _rows_in(path: Path, size: int, changed: int) -> int:
-    """Read a file's row count; size and modification time are cache keys."""
     del size, changed
     return row_count(path)

@@ -199,7 +199,7 @@ class UpdatableHiveMetadata(ConnectorMetadata):
         """Allocate a write id.
 
         Raises:
-            ConnectorError: NOT_SUPPORTED if a partition or bucket column is updated: the new row would belong to another split.
+            ConnectorError: NOT_SUPPORTED if a partition or bucket column is updated, which would move the row to another split.
         """
         handle = changeable_table(table_handle)
         names = tuple(column.name for column in updated_columns)

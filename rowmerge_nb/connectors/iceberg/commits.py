@@ -1,7 +1,7 @@
 """The snapshot of a statement, which is checked against concurrent commits.
 
-pyiceberg 0.12 has no public commit of row deltas. Only this file uses its internals: the producer of appends, which gets a manifest of delete
-files, and the hook that checks a commit before it is retried.
+pyiceberg 0.12 has no public commit of row deltas. Only this file uses its internals: the producer of appends, and the hook that checks a
+commit before a retry.
 """
 
 from __future__ import annotations
@@ -177,7 +177,6 @@ class _AnySchema(_SnapshotProducer[Any]):
 
     @cached_property
     def _schemas(self) -> dict[int, Schema]:
-        """The newest schema with all columns of a partitioning, by spec id."""
         metadata = self._transaction.table_metadata
         candidates = [metadata.schema(), *reversed(metadata.schemas)]
         schemas = {}
@@ -261,13 +260,10 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
         return _summary_with_totals(self._operation, entries, parent)
 
     def _validate_concurrency(self) -> None:
-        """Check the change before each retry."""
         check(self._change, self._transaction._table)  # noqa: SLF001
 
 
 class _DeleteManifestWriter(_ManifestWriterV2):
-    """A manifest whose files delete rows."""
-
     def content(self) -> ManifestContent:
         return ManifestContent.DELETES
 
@@ -399,7 +395,6 @@ def _partition_key(data_file: DataFile) -> Any:
 
 
 def _collision(entry: ManifestEntry, change: Change, partitions: set[Any]) -> str | None:
-    """Return a data file that both the change and another commit's delete file refer to."""
     file = entry.data_file
     if file.content == DataFileContent.EQUALITY_DELETES:
         everywhere = not len(file.partition)
@@ -463,7 +458,7 @@ def commit(
     """Commit a change; pyiceberg retries on top of compatible commits. Return the new snapshot, if any.
 
     Raises:
-        ConnectorError: TRANSACTION_CONFLICT, ICEBERG_CATALOG_ERROR, or ICEBERG_COMMIT_ERROR with ``changed=None`` if the outcome is unknown.
+        ConnectorError: TRANSACTION_CONFLICT, ICEBERG_CATALOG_ERROR or ICEBERG_COMMIT_ERROR; ``changed=None`` if the outcome is unknown.
     """
     producer, landed = None, _holds(None)
     if not is_new:
@@ -480,7 +475,6 @@ def commit(
 
 
 def _version_of(producer: _AnySchema) -> ConnectorTableVersion:
-    """Return the snapshot with its parent, which retries replace."""
     parent = producer._parent_snapshot_id  # noqa: SLF001
     below = None if parent is None else ConnectorTableVersion(parent)
     return ConnectorTableVersion(producer.snapshot_id, made_from=below)
@@ -503,7 +497,7 @@ def replace(
     properties: Mapping[str, str],
     writer: Writer,
 ) -> ConnectorTableVersion:
-    """Commit a replaced table with its rows in a snapshot without a parent; any concurrent commit is a conflict."""
+    """Commit a replaced table in a snapshot without a parent; any concurrent commit is a conflict."""
     _check_head(original, now)
     if now.metadata.current_schema_id != original.schema_id:
         conflict(original.name, "its columns were altered")
@@ -516,7 +510,7 @@ def replace(
 
 
 def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction, writer: Writer) -> None:
-    """Commit a change of a table's columns, properties or comments; errors as of `commit` and `stage_alteration`."""
+    """Commit a change of a table's columns, properties or comments."""
     old_schema_id = transaction.table_metadata.current_schema_id
     if tuple(field.field_id for field in transaction.table_metadata.schema().fields) != tuple(f.id for f in handle.fields):
         conflict(handle.name, "its columns were altered")
@@ -545,7 +539,7 @@ def restore(
 ) -> ConnectorTableVersion | None:
     """Make an earlier snapshot the current one, as ``rollback_to_snapshot`` does; any concurrent commit is a conflict.
 
-    None is the state before the first snapshot: it commits a snapshot without files. All snapshots and the log are retained.
+    None commits a snapshot without files. All snapshots and the log are retained.
     """
     metadata = transaction.table_metadata
     _check_head(handle, transaction._table)  # noqa: SLF001
@@ -576,7 +570,7 @@ def restore(
 
 
 def gather_manifests(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> ConnectorTableVersion:
-    """Commit a snapshot of the same files in fewer manifests; errors as of `commit`."""
+    """Commit a snapshot of the same files in fewer manifests."""
     producer = ManifestRewrite(transaction).of_statement(handle, writer)
     _stage(producer)
     _commit(handle, transaction, producer, writer, _holds(producer))
@@ -584,7 +578,7 @@ def gather_manifests(handle: IcebergTableHandle, transaction: Transaction, write
 
 
 def expire(handle: IcebergTableHandle, expired: Sequence[int], transaction: Transaction, writer: Writer) -> None:
-    """Commit the removal of snapshots, if branches and tags have not moved; errors as of `commit`."""
+    """Commit the removal of snapshots, if branches and tags have not moved."""
     expired_ids = set(expired)
     refs = transaction.table_metadata.refs.items()
     same = tuple(AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id}) for name, ref in refs)

@@ -145,11 +145,7 @@ class IcebergConnector(Connector):
             return self._transactions.begin(lambda _: IcebergTransaction())
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
-        """Commit the transaction: each table gets at most one snapshot.
-
-        Raises:
-            ConnectorError: TRANSACTION_CONFLICT, ICEBERG_CATALOG_ERROR or ICEBERG_COMMIT_ERROR.
-        """
+        """Commit the transaction: each table gets at most one snapshot."""
         transaction, version = self._transactions.of(transaction_handle), None
         try:
             for action in transaction.actions:
@@ -249,12 +245,7 @@ class IcebergConnector(Connector):
     # -- beyond the contract --------------------------------------------------------------------------------------
 
     def register_table(self, schema: str, name: str, metadata_location: str | Path) -> None:
-        """Register a table by the location of its newest metadata file.
-
-        Args:
-            schema: the new table's schema.
-            name: its name.
-            metadata_location: the file, ``.../metadata/00003-....metadata.json``.
+        """Register a table by the location of its newest metadata file, ``.../metadata/00003-....metadata.json``.
 
         Raises:
             ConnectorError: TABLE_ALREADY_EXISTS (in another warehouse too), SCHEMA_NOT_FOUND or ICEBERG_INVALID_METADATA.
@@ -340,7 +331,6 @@ class IcebergConnector(Connector):
             self.rollback(transaction)
 
     def _prefixes(self) -> tuple[set[str], set[str]]:
-        """Return the prefixes of running and of ended statements."""
         with self._lock:
             return {transaction.prefix for transaction in self._transactions.values()} - {""}, set(self._ended_prefixes)
 

@@ -52,7 +52,6 @@ def check_properties(handle: IcebergTableHandle) -> None:
 
 
 def _problem(name: str, value: str) -> str:
-    """Return what a value should be, or ``""`` if it is valid."""
     if name in _INTEGERS:
         digits = value.strip().removeprefix("-")
         return "" if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS else "an integer"

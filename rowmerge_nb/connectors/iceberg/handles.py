@@ -151,7 +151,6 @@ class IcebergMergeTableHandle(ConnectorMergeTableHandle):
 
     Args:
         files: its data files; row ids have their indexes.
-        prefix: the prefix of the names of new files.
     """
 
     files: tuple[DataFileRef, ...]
@@ -160,7 +159,7 @@ class IcebergMergeTableHandle(ConnectorMergeTableHandle):
 
 @dataclass(frozen=True)
 class IcebergInsertTableHandle(ConnectorInsertTableHandle):
-    """The target of an INSERT, with the prefix of the names of new files."""
+    """The target of an INSERT; `prefix` begins the names of new files."""
 
     table_handle: IcebergTableHandle
     prefix: str

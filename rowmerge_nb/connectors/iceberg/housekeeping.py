@@ -66,7 +66,6 @@ class File:
 
 
 def _listed(io: Any, location: str, *, recursive: bool = True) -> Iterator[File]:
-    """List files and links, which are not followed."""
     path = local_path(location)
     if path is not None:
         prefix = location[: len(location) - len(path)] if location.endswith(path) else "file://"
@@ -149,7 +148,12 @@ def _shortened(locations: Sequence[str]) -> str:
 
 
 def has_files(io: Any, location: str, *, deep: bool = True) -> bool:
-    """Return whether a location contains files; raise OSError if it cannot be listed, ValueError for an unknown scheme."""
+    """Return whether a location contains files.
+
+    Raises:
+        OSError: it cannot be listed.
+        ValueError: the scheme is unknown.
+    """
     path = local_path(location.rstrip("/"))
     if path is None:
         return next(_listed(io, location.rstrip("/"), recursive=deep), None) is not None

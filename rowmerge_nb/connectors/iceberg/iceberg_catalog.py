@@ -472,7 +472,7 @@ class Tables:
                 ) from error
 
     def require_own(self, name: SchemaTableName, table: Table) -> None:
-        """Raise NOT_SUPPORTED for a table of another warehouse, as in a copied one: each would treat the other's files as leftovers."""
+        """Raise NOT_SUPPORTED for a table of another warehouse, such as a copied one: each would remove the other's files as orphans."""
         owner = other_owner(self._warehouse, table.metadata_location) if self._warehouse is not None else None
         if owner is not None:
             raise ConnectorError(
@@ -501,7 +501,7 @@ class Tables:
     def commit(
         self, change: Change, loaded: Loaded, properties: Mapping[str, str], writer: Writer
     ) -> ConnectorTableVersion | None:
-        """Commit a statement's change to a table, or the table that it creates; return the snapshot."""
+        """Commit a statement's change to a table, or a new table; return the snapshot."""
         from rowmerge_nb.connectors.iceberg.commits import commit, conflict, replace
 
         if loaded.replacement is not None and loaded.original is not None:
@@ -516,7 +516,6 @@ class Tables:
         return commit(change, transaction, properties, writer, is_new=loaded.creation is not None)
 
     def _changed(self, handle: IcebergTableHandle) -> Table:
-        """Reload a handle's table for a change, or raise TRANSACTION_CONFLICT or NOT_SUPPORTED."""
         from rowmerge_nb.connectors.iceberg.commits import conflict
 
         table = self.load(handle.name)
@@ -533,7 +532,7 @@ class Tables:
         return None if table.current_snapshot() is None else truncate(handle, table.transaction(), writer)
 
     def gather_manifests(self, handle: IcebergTableHandle, writer: Writer) -> ConnectorTableVersion | None:
-        """Rewrite several manifests to one per partitioning, and return the new snapshot, if any."""
+        """Rewrite manifests to one per partitioning; return the new snapshot, if any."""
         from rowmerge_nb.connectors.iceberg.commits import gather_manifests
 
         table = self._changed(handle)
@@ -676,7 +675,7 @@ class Tables:
     def restore(
         self, handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], writer: Writer
     ) -> ConnectorTableVersion | None:
-        """Make an earlier snapshot the current one, if the table still matches its handle; return the new current snapshot."""
+        """Make an earlier snapshot the current one; return the new current snapshot."""
         from rowmerge_nb.connectors.iceberg.commits import restore
 
         table = self._changed(handle)

@@ -126,10 +126,9 @@ class IcebergTransaction(Writer):
     """A transaction, and the writer of its files.
 
     Args:
-        tables: the tables by name; None for those that do not exist.
+        tables: the tables by name; None for missing ones.
         versioned: tables at an explicitly requested snapshot.
         actions: the steps of the commit, in order; each returns the new version, or None.
-        committed_files: the files that the commit adds.
     """
 
     tables: dict[SchemaTableName, Loaded | None] = field(default_factory=dict)
@@ -265,7 +264,7 @@ class IcebergMetadata(ConnectorMetadata):
         version: ConnectorTableVersion | None,
         dropped: Sequence[str] = (),
     ) -> None:
-        """Make an earlier snapshot the current one at commit; None commits a snapshot without files."""
+        """Make an earlier snapshot the current one at commit; see `commits.restore`."""
         handle = iceberg_table(table_handle)
         _check_writable(handle)
         table = self._transaction.loaded(handle).table

@@ -361,7 +361,6 @@ _FINENESS: Final = ("seconds", "milliseconds", "microseconds")
 
 
 def _json_bound(value: Any) -> Any:
-    """Convert a bound for JSON."""
     if isinstance(value, dt.datetime | dt.time):
         # No zeros at the end of the fraction.
         text, plus, zone = value.isoformat().partition("+")

@@ -122,7 +122,6 @@ def _batches(
 
 
 def _has_rows(file: pq.ParquetFile, group: int, deciding: dict[int, FileField], split: IcebergSplit) -> bool:
-    """Return whether a row group may have a match, by its selective columns."""
     few = [f for f in deciding.values() if f.name is not None and is_selective(split.domains[f.field.id], f.field.type)]
     if not few:
         return True
@@ -148,7 +147,6 @@ def _is_all(deleted: npt.NDArray[np.int64], file: pq.ParquetFile) -> bool:
 
 
 def _alive_mask(deleted: npt.NDArray[np.int64], first: int, rows: int) -> pa.Array | None:
-    """Return a mask of the rows that are not deleted, or None."""
     low, high = np.searchsorted(deleted, [first, first + rows])
     if low == high:
         return None

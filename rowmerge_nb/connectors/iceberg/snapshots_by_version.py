@@ -65,7 +65,6 @@ def _by_reference(table: Table, version: ConnectorTableVersion) -> int:
 
 
 def _at(table: Table, name: SchemaTableName, instant: dt.datetime) -> int:
-    """Return the snapshot that was current at a time, by the log."""
     millis = (instant - dt.datetime.fromtimestamp(0, dt.UTC)) // dt.timedelta(milliseconds=1)
     log = table.metadata.snapshot_log
     before = [entry for entry in log if entry.timestamp_ms <= millis]

@@ -341,7 +341,6 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         return Column(self._store.column_name(column.name), column.type, declared, cast=self._store.cast_of(declared), added=True)
 
     def _add_columns(self, handle: JdbcTableHandle) -> None:
-        """Add the handle's new columns; TRANSACTION_CONFLICT if altered."""
         new = [column for column in handle.columns if column.added]
         if not new:
             return

@@ -66,7 +66,7 @@ class Follower:
     """A foreign key, trigger or rule that reacts to changes of a table's rows.
 
     Args:
-        what: the effect of reinserting updated rows, in words.
+        what: the effect of reinserting updated rows.
         column: the column that it follows; None for any change.
     """
 

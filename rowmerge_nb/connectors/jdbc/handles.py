@@ -58,7 +58,7 @@ class JdbcTableHandle(ConnectorTableHandle):
     """A table or view.
 
     Args:
-        name: its name in lower case.
+        name: in lower case.
         spelled: schema and table as the database spells them.
         key: the primary key's columns, in order.
         kind: ``table``, or ``view`` and the like.

@@ -1,7 +1,7 @@
 """Driver calls that a keyboard interrupt can stop.
 
-In the main thread, ADBC turns SIGINT into a cancellation, which SQLite's driver does not support: interrupts were reported as errors, or
-lost. So calls run in a thread, and the main thread waits.
+In the main thread, ADBC turns SIGINT into a cancellation, which SQLite's driver does not support. So calls run in a thread, and the main
+thread waits.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class MemoryConnector(Connector):
     """Tables in the driver's memory.
 
     Args:
-        keep_versions: the number of former versions kept per table, for time travel and undo. Each holds all of its rows.
+        keep_versions: the number of former versions retained per table, for time travel and undo. Each holds all of its rows.
 
     >>> connector = MemoryConnector()
     >>> connector.name, sorted(connector.get_table_properties())[0]
@@ -174,7 +174,7 @@ class MemoryConnector(Connector):
         """Return the rows of a table's version, by default the current one.
 
         Raises:
-            ConnectorError: TABLE_NOT_FOUND, or NOT_FOUND for a version that is not kept.
+            ConnectorError: TABLE_NOT_FOUND, or NOT_FOUND for a version that is not retained.
         """
         with self._lock:
             table = self._tables.get(name)

@@ -79,7 +79,7 @@ class MemorySplit(ConnectorSplit):
 
 
 class SplitStore:
-    """Creates splits, and keeps them while their version is kept. Large tables are written to an Arrow file."""
+    """Creates splits, and holds them as long as their version. Large tables are written to an Arrow file."""
 
     def __init__(self) -> None:
         self._splits: dict[tuple[SchemaTableName, int], list[MemorySplit]] = {}

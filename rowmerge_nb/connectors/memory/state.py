@@ -71,7 +71,7 @@ class MemoryTable:
     def pruned(self, keep: int) -> MemoryTable:
         """Return the table as committed now, with the current rows and those of ``keep`` previous changes.
 
-        A restored version shares its rows with the original, and does not count. At most two versions are kept per change.
+        A restored version shares its rows with the original, and does not count. At most two versions are retained per change.
         """
         contents: set[int] = set()
         versions: dict[int, pa.Table] = {}
@@ -90,7 +90,11 @@ class MemoryTable:
         return MemoryTable(self.metadata, versions, committed, former_columns, self.first)
 
     def version_of(self, version: ConnectorTableVersion, time_zone: str) -> int:
-        """Return the number of a kept version, or raise INVALID_ARGUMENTS or NOT_SUPPORTED."""
+        """Return the number of a retained version.
+
+        Raises:
+            ConnectorError: INVALID_ARGUMENTS or NOT_SUPPORTED.
+        """
         kept_versions = ", ".join(map(str, sorted(self.versions)))
         if version.pointer_type is PointerType.TEMPORAL:
             instant = version.instant(time_zone).astimezone(dt.UTC)

@@ -71,7 +71,6 @@ class Turns:
 
 
 def _is_blocked(queue: list[_Ticket], transaction: int) -> bool:
-    """Return whether a transaction has to wait, but not for its own or a dead thread."""
     own = next(ticket for ticket in queue if ticket.transaction == transaction)
     ahead = [ticket for ticket in takewhile(lambda ticket: ticket is not own, queue) if ticket.thread.is_alive()]
     if any(ticket.thread is own.thread for ticket in ahead):

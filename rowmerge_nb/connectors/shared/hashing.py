@@ -52,7 +52,6 @@ def _hash_column(column: pa.Array) -> npt.NDArray[np.uint64]:
 
 
 def _hash_texts(column: pa.Array) -> npt.NDArray[np.uint64]:
-    """Hash strings; if they repeat, hash each distinct one once."""
     first = column.slice(0, _SAMPLE)
     if len(column) < 2 * _SAMPLE or pc.count_distinct(first).as_py() > _SAMPLE // 4:
         return _hash_bytes(column)

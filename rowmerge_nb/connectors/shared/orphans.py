@@ -58,7 +58,6 @@ def is_alive(process: str) -> bool | None:
 
 
 def _space() -> str:
-    """Return a digest of the boot and the namespaces, ``""`` if unknown."""
     with suppress(OSError):
         # A container may show the /proc of another PID namespace.
         if str(Path("/proc/self").readlink()) == str(os.getpid()):

@@ -117,7 +117,7 @@ def _checked(plan: PlanNode, number: int) -> Iterator[_Candidate]:
 
 def _of(tree: Typed, node: PlanNode, names: RowNames, guard: str = "") -> Iterator[_Candidate]:
     """Yield an expression, if any column identifies its rows."""
-    read = {*references(tree), *names.told(references(tree))}
+    read = {*references(tree), *names.display_names(references(tree))}
     channels = {symbol.name: (symbol.type.arrow, backquoted(symbol.name)) for symbol in node.outputs if symbol.name in read}
     if channels:
         column = assigned_column(Symbol("value", tree.type), tree.type.arrow, tree, names, PagePrinter())

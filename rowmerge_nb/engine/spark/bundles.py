@@ -1,4 +1,4 @@
-"""Archives of Python modules for executors: this package, and the user's modules that tasks refer to."""
+"""Archives of Python modules for executors: this package, and the user's modules."""
 
 from __future__ import annotations
 
@@ -30,17 +30,13 @@ _CONTRACT: Final = f"{PACKAGE}.spi"
 
 @dataclass(frozen=True)
 class Bundle:
-    """Modules in an archive.
-
-    Args:
-        modules: names of the top-level modules and packages.
-    """
+    """Modules in an archive; `modules` has the top-level names."""
 
     modules: tuple[str, ...]
     locations: tuple[Path, ...]
 
     def state(self) -> tuple[tuple[str, int, int], ...]:
-        """Return path, size and time of every file, to detect changes."""
+        """Return path, size and time of every file."""
         return tuple((path, state.st_size, state.st_mtime_ns) for path, _, state in self._files())
 
     def content(self) -> bytes:
@@ -52,7 +48,6 @@ class Bundle:
         return buffer.getvalue()
 
     def _files(self) -> Iterator[tuple[str, str, os.stat_result]]:
-        """Yield path, archive name and state of every file."""
         for location in self.locations:
             if location.is_file():
                 yield str(location), location.name, location.stat()
@@ -85,7 +80,7 @@ def bundle(modules: Iterable[str]) -> Bundle:
 
 
 def pickled(value: Any) -> tuple[bytes, set[str]]:
-    """Pickle a value for tasks; return the bytes, and the user's modules that it refers to."""
+    """Pickle a value for tasks; return the bytes, and the user's modules that it needs."""
     from pyspark import cloudpickle
 
     modules: set[str] = set()
@@ -118,7 +113,6 @@ def _extends_contract(cls: type) -> bool:
 
 
 def _is_own(name: str) -> bool:
-    """Return whether a top-level module is neither of Python nor installed."""
     if not name or name in _NEVER or name == PACKAGE:
         return False
     location = _location(name)
@@ -133,7 +127,6 @@ def _installed() -> tuple[Path, ...]:
 
 
 def _location(name: str) -> Path | None:
-    """Return the file of a module or the directory of a package; None if it is not Python source."""
     module = sys.modules.get(name)
     file, paths = getattr(module, "__file__", None), list(getattr(module, "__path__", ()))
     if module is None:

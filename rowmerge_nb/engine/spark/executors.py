@@ -1,7 +1,7 @@
 """The executors of a Spark session.
 
-Sessions of `create_session` have their workers on this machine, with this process's Python paths. Executors of other sessions are sent the
-package and the modules of connectors, again after a change. Every worker checks that its versions are the driver's.
+Executors of other sessions than `create_session`'s are sent the package and the modules of connectors. Every worker checks that its
+versions are the driver's.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Executors:
         self._there: set[str] = set()
 
     def task(self, spark: Any, task: Callable[..., Any], marks: Sequence[Mark], schema: pa.Schema | None) -> Callable[..., Any]:
-        """Return the function for ``mapInArrow``; `schema` is that of records, if the task can return any.
+        """Return the function for ``mapInArrow``; `schema` is that of records, if there are any.
 
         Raises:
             SetupError: nothing can be sent to the executors.
@@ -92,12 +92,11 @@ class Executors:
                 "pyarrow": pa.__version__,
                 "bundles": bundles,
                 "marks": [(str(mark.path), mark.content) for mark in marks],
-                "told": None if schema is None else schema.serialize().to_pybytes(),
+                "record_schema": None if schema is None else schema.serialize().to_pybytes(),
             },
         )
 
     def _bundled(self, spark: Any, modules: Bundle) -> tuple[str, str, list[str]]:
-        """Return an archive's name, hash and modules; send it if necessary."""
         with self._lock:
             state = modules.state()
             if modules not in self._made or self._made[modules][0] != state:

@@ -5,26 +5,21 @@ call that makes its change last.
 
 **Before it**, an interrupt ends the statement with a rollback, and `StatementInterrupted` reports that nothing was changed.
 
-- During parsing and name resolution, `interruptible` converts the interrupt.
-- During Spark work, `run_cancellable` cancels the work and waits for its end, however many interrupts follow: tasks that still write
-  during a rollback would leave files behind.
-- Short calls of Spark on the driver finish first (`interrupts_afterwards`): a half-read connection to Java is unusable. Code that must
-  undo something raises the deferred interrupt afterwards (`raise_put_off`).
-- Elsewhere the statement's run catches the interrupt like any failure, and `interruption` builds the error.
-- `to_its_end` runs the rollback, which a second interrupt must not end.
+- `run_cancellable` cancels Spark's work and waits for its end, however many interrupts follow: tasks that still write during a rollback
+  would leave files behind.
+- Short calls of Spark on the driver finish first (`interrupts_afterwards`), because a half-read connection to Java is unusable.
+- Elsewhere the statement's run catches the interrupt like any failure. `to_its_end` runs the rollback, which a second interrupt must not end.
 
-**From it on**, until the statement's `StatementGuard` ends, signals are deferred. `guarded` creates the guard, or uses that of the cell,
-which ends after the report. Every call that makes a change last calls `no_return` first, through `StatementTransaction.lasting` or `at_once`.
-A deferred interrupt is raised when the result is complete (`interrupted_too_late`). If the connector permits it, `in_thread` makes the call:
-a further interrupt, `PATIENCE_SECONDS` after the first, ends the wait with `WaitEndedError`, and the error reports an unknown outcome.
-Long work after the commit remains interruptible (`interrupts_let_in`).
+**From it on**, signals are deferred until the statement's `StatementGuard` ends. Every call that makes a change last calls `no_return` first,
+through `StatementTransaction.lasting` or `at_once`. A deferred interrupt is raised with the complete result (`interrupted_too_late`).
+If the connector permits it, `in_thread` makes the call: a further interrupt, `PATIENCE_SECONDS` after the first, ends the wait with
+`WaitEndedError`, and the error reports an unknown outcome.
 
-**Every error** leaves a guard with the known state of the change. The guard passes the first interrupt of a statement and defers all others,
-so that they end neither a rollback nor a report. `note_result` passes the result to the guard.
+**Every error** leaves a guard with the known state of the change. The guard passes the first interrupt and defers all others, which would
+otherwise end a rollback or a report.
 
-Shorter sections defer interrupts by `interrupts_put_off`. Work outside of statements uses `interrupts_reported`, or
-`told_where_nothing_stays` if it leaves nothing behind. Signals reach only the main thread, so other threads need none of this.
-A connector whose driver loses interrupts has its own means (`rowmerge_nb.connectors.jdbc.interrupts`), and raises KeyboardInterrupt.
+Signals reach only the main thread, so other threads need none of this. A connector whose driver loses interrupts has its own means
+(`rowmerge_nb.connectors.jdbc.interrupts`), and raises KeyboardInterrupt.
 """
 
 from __future__ import annotations
@@ -79,7 +74,7 @@ class Interrupts:
 
 @contextmanager
 def interrupts_put_off() -> Iterator[Interrupts]:
-    """Defer SIGINT. A foreign handler gets the interrupt at the end; if it does not raise, the interrupt counts as handled.
+    """Defer SIGINT. A foreign handler is called at the end; unless it raises, the interrupt counts as handled.
 
     >>> with interrupts_put_off() as interrupts:
     ...     signal.raise_signal(signal.SIGINT)
@@ -130,10 +125,10 @@ def raise_put_off() -> NoReturn:
 
 
 def in_thread(call: Callable[[], T]) -> T:
-    """Make a call in a thread and wait for it: the wait can be interrupted, the call cannot.
+    """Make a call in a thread: the wait can be interrupted, the call cannot.
 
     Raises:
-        WaitEndedError: the wait was ended; the call continues.
+        WaitEndedError: the call continues.
 
     >>> in_thread(lambda: 7)
     7
@@ -253,7 +248,7 @@ def interruption(
 ) -> StatementInterrupted | None:
     """Return the error of an interrupted statement; None for another failure.
 
-    `changed` is None if it is unknown whether the change is in the store; then `look` begins the hint.
+    `changed` is None if the outcome is unknown; then `look` begins the hint.
 
     >>> interruption(KeyboardInterrupt(), "run").message
     'The statement was interrupted'
@@ -292,7 +287,7 @@ def interrupted_too_late(result: object) -> StatementInterrupted:
     return error
 
 
-def told_where_nothing_stays(run: Callable[[], T], what: str, hint: str) -> T:
+def run_without_leftovers(run: Callable[[], T], what: str, hint: str) -> T:
     """Run work that is not a statement and leaves nothing behind after an interrupt; `what` begins the message.
 
     Raises:
@@ -323,10 +318,6 @@ class StatementGuard:
         free: the next statement may claim the guard: that of a cell, which also covers its report.
         outlasts: defer SIGINT until another handler is installed, as a kernel does at the end of a cell.
 
-    Attributes:
-        result: as above.
-        came: an interrupt was deferred.
-
     >>> StatementGuard().run(lambda: 7)
     7
     """
@@ -345,11 +336,7 @@ class StatementGuard:
     # -- for the caller -------------------------------------------------------------------------------------------
 
     def run(self, work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None) -> T:
-        """Run a statement; errors report the state of its change.
-
-        Raises:
-            RowMergeError: an interrupt came, or something failed after the change was in the store.
-        """
+        """Run a statement; errors report the state of its change."""
         token, error = _current.set(self), None
         try:
             try:
@@ -424,14 +411,14 @@ class StatementGuard:
         return was_free
 
     def no_return(self, changed: Callable[[], bool | None]) -> None:
-        """Defer signals from now on; `changed` returns whether the change is in the store, or None if unknown."""
+        """Defer signals from now on; `changed` returns whether the change is stored, or None if unknown."""
         self._holding, self._changed = True, changed
         for number in _ENDING:
             self._install(number)
 
     @contextmanager
     def let_in(self) -> Iterator[None]:
-        """Permit one interrupt, including a deferred one; the caller's error reports the state of the change."""
+        """Permit one interrupt, including a deferred one."""
         before, self._holding = self._holding, False
         try:
             self.check()
@@ -476,7 +463,6 @@ class StatementGuard:
         self._holding, self._first = False, None
 
     def _report_end(self, number: int) -> None:
-        """Report the state of the change on standard error before a signal ends the process."""
         words = {True: "its change is there", None: "whether its change is there is not known", False: "nothing was changed"}
         name = signal.Signals(number).name
         with suppress(Exception):
@@ -486,7 +472,6 @@ class StatementGuard:
     # -- errors ---------------------------------------------------------------------------------------------------
 
     def _error(self, failure: BaseException, complete: Callable[[RowMergeError], object]) -> BaseException:
-        """Return the error to raise for a failure, with the state of the change."""
         changed = self._changed()
         if isinstance(failure, KeyboardInterrupt):
             late = interrupted_too_late(self.result) if changed is True and self.result is not None else None
@@ -562,7 +547,7 @@ def interrupts_let_in() -> Iterator[None]:
 
 @contextmanager
 def interrupts_reported(report: Callable[[KeyboardInterrupt], RowMergeError]) -> Iterator[None]:
-    """Convert an interrupt to the error that `report` builds, for work that is not a statement."""
+    """Convert an interrupt to the error that `report` builds, outside of statements."""
     try:
         yield
     except KeyboardInterrupt as interrupt:

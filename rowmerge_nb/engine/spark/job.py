@@ -62,7 +62,6 @@ def _tag(spark: Any, tag: str) -> None:
 
 
 def _context(spark: Any) -> Any:
-    """Return the Spark context; None for Spark Connect."""
     try:
         return spark.sparkContext
     except Exception:  # noqa: BLE001 - Connect raises one of several types, by version

@@ -1,7 +1,4 @@
-"""An engine's Spark session: the user's, or one that starts in the background.
-
-Little is imported before Java starts: the rest is imported while Java comes up.
-"""
+"""An engine's Spark session: the user's, or one that starts in the background."""
 
 from __future__ import annotations
 
@@ -33,17 +30,17 @@ class LazySession:
     """The session of one engine.
 
     Args:
-        given: the user's session, which is never stopped; None for our own.
+        user_session: the user's session, which is never stopped; None for our own.
         cores: the number of parallel tasks of our own; by default ROWMERGE_CORES, or the machine's cores, at most 8.
 
     Attributes:
         closed: the engine is closed, and starts no more sessions.
     """
 
-    def __init__(self, given: Any = None, cores: int | None = None) -> None:
+    def __init__(self, user_session: Any = None, cores: int | None = None) -> None:
         self.closed = False
         self._process = os.getpid()
-        self._given = given
+        self._user_session = user_session
         self._cores = cores
         self._future: Future[Any] | None = None
         self._adopted: Any = None
@@ -54,12 +51,12 @@ class LazySession:
         """Start our own Spark in the background, if it is not running.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS, the engine is closed.
+            RowMergeError: the engine is closed.
         """
         with self._lock:
             self.check_open()
             # The cause of a failed start may be fixed by now, and other code in the process may have stopped our Spark.
-            if self._given is None and (self._future is None or _has_failed(self._future) or self._is_lost(self._future)):
+            if self._user_session is None and (self._future is None or _has_failed(self._future) or self._is_lost(self._future)):
                 from rowmerge_nb.engine.spark.spark_session import start_in_background
 
                 self._future = start_in_background(cores=self._cores)
@@ -70,25 +67,24 @@ class LazySession:
         Raises:
             SetupError: the user's session is lost.
         """
-        if self._given is not None:
-            self._check_given()
+        if self._user_session is not None:
+            self._check_user_session()
         elif self._future is not None:
             self.start()
 
-    def _check_given(self) -> None:
+    def _check_user_session(self) -> None:
         from rowmerge_nb.engine.spark.loss import loss_of
         from rowmerge_nb.engine.spark.spark_session import has_ended
 
-        if has_ended(self._given):
+        if has_ended(self._user_session):
             raise SetupError(
                 "The Spark session that the engine was given has been stopped",
                 hint="Start another one, and give it to a new engine: Engine(spark=session).",
             )
-        if loss := loss_of(self._given):
+        if loss := loss_of(self._user_session):
             raise SetupError(f"The Spark session that the engine was given can be used no more: {loss}", hint=_ANOTHER_SESSION)
 
     def _is_lost(self, future: Future[Any]) -> bool:
-        """Return whether the session is lost; the reason becomes a notice."""
         if not future.done():
             return False
         from rowmerge_nb.engine.spark.loss import AFTERWARDS, loss_of
@@ -108,7 +104,7 @@ class LazySession:
         return news
 
     def note_failure(self, error: RowMergeError) -> None:
-        """If a statement failed because Spark is lost, rewrite its error with the reason and a hint."""
+        """If Spark is lost, rewrite a failed statement's error with the reason and a hint."""
         session = self._session_there()
         # Any other code describes an error of the statement itself.
         if session is None or not isinstance(error.__cause__, Exception) or error.code != ExecutionError.default_code:
@@ -119,7 +115,9 @@ class LazySession:
         if not loss:
             return
         error.message = f"Spark can be used no more: {loss}"
-        error.hint = f"Run the statement again: Spark is started anew. {AFTERWARDS}" if self._given is None else _ANOTHER_SESSION
+        error.hint = (
+            f"Run the statement again: Spark is started anew. {AFTERWARDS}" if self._user_session is None else _ANOTHER_SESSION
+        )
 
     def check_open(self) -> None:
         """Reject a closed engine, and one of another process.
@@ -148,9 +146,9 @@ class LazySession:
         Raises:
             SetupError: it does not start, or the user's has been stopped.
         """
-        if self._given is not None:
-            self._check_given()
-            return self._given
+        if self._user_session is not None:
+            self._check_user_session()
+            return self._user_session
         self.start()
         if self._future is None:
             raise RuntimeError("The engine is closed")
@@ -158,46 +156,41 @@ class LazySession:
 
     @property
     def current(self) -> Any:
-        """The session of the running statement: if it is lost, it is not restarted before the next statement.
-
-        Raises:
-            SetupError: see `spark`.
-        """
+        """The session of the running statement; a lost one is restarted by the next statement."""
         future = self._future
-        if self._given is not None or future is None or _has_failed(future):
+        if self._user_session is not None or future is None or _has_failed(future):
             return self.spark
         return future.result()
 
     @property
     def has_remote_executors(self) -> bool:
         """Whether tasks may run on other machines."""
-        if self._given is None:
+        if self._user_session is None:
             return False
         from rowmerge_nb.engine.spark.executors import executors_of
 
-        return executors_of(self._given).elsewhere
+        return executors_of(self._user_session).elsewhere
 
     def adopted(self) -> AbstractContextManager[Any]:
-        """Return a context in which the user's session has our settings; our own sessions always have them."""
-        if self._given is None:
+        """Return a context in which the user's session has our settings."""
+        if self._user_session is None:
             return nullcontext()
         if self._adopted is None:
             from rowmerge_nb.engine.spark.spark_session import adopt_session
 
-            self._adopted = adopt_session(self._given)
+            self._adopted = adopt_session(self._user_session)
         adopted: AbstractContextManager[Any] = self._adopted
         return adopted
 
     def tasks(self) -> tuple[int, int] | None:
-        """Return (completed, total) tasks of the running stages; None if unknown, as for Spark Connect. Thread-safe."""
+        """Return (completed, total) tasks of the running stages; None if unknown. Thread-safe."""
         return self._query(_tasks_of)
 
     def rows(self) -> int | None:
-        """Return the rows read or written by the running stages, whichever is more; None if unknown. Thread-safe."""
+        """Return the rows read or written by the running stages; None if unknown. Thread-safe."""
         return self._query(_rows_of)
 
     def _query(self, question: Callable[[Any], T | None]) -> T | None:
-        """Query Spark's context, with a short timeout."""
         session = self._session_there()
         if session is None or not hasattr(session, "_jsparkSession"):
             return None
@@ -208,9 +201,8 @@ class LazySession:
             return None
 
     def _session_there(self) -> Any:
-        """Return the session if it exists already."""
-        if self._given is not None:
-            return self._given
+        if self._user_session is not None:
+            return self._user_session
         future = self._future
         return future.result() if future is not None and future.done() and not _has_failed(future) else None
 
@@ -223,7 +215,7 @@ class LazySession:
             cancel(session, tag)
 
     def stop(self) -> None:
-        """Stop our own Spark, if this is the last engine that uses it."""
+        """Stop our own Spark, unless another engine uses it."""
         future, self._future = self._future, None
         if future is not None and future.exception() is None:
             from rowmerge_nb.engine.spark.spark_session import stop_session
@@ -232,7 +224,7 @@ class LazySession:
 
 
 def _rows_of(context: Any) -> int | None:
-    store = context._jsc.sc().statusStore()  # noqa: SLF001 - PySpark's own tracker does not tell rows
+    store = context._jsc.sc().statusStore()  # noqa: SLF001 - PySpark's own tracker does not report rows
     read = written = 0
     for stage in context.statusTracker().getActiveStageIds():
         attempt = store.lastStageAttempt(stage)

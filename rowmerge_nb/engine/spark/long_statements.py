@@ -50,11 +50,7 @@ _NOTHING_INFERRED: Final = {"spark.sql.constraintPropagation.enabled": "false"}
 
 
 def is_long(length: int, *, small: bool) -> bool:
-    """Return whether a statement needs `long_settings`.
-
-    Args:
-        length: the length of all Spark SQL of its plan.
-        small: it reads few rows.
+    """Return whether a statement needs `long_settings`, by the `length` of its Spark SQL; `small` ones read few rows.
 
     >>> is_long(30_000, small=True), is_long(30_000, small=False)
     (True, False)

@@ -1,7 +1,6 @@
 """Detection of a lost Spark, and cleanup of PySpark's state so that another one can start in this process.
 
-Java may be killed or run out of memory, and a cleaner may empty Spark's temporary folder. Tables in memory, views, settings of the session
-and prepared statements survive, because they are in this process.
+Java may be killed or run out of memory, and a cleaner may empty Spark's temporary folder.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Home:
 
     Args:
         kills: the machine's count of out-of-memory kills at the start.
-        folders: the folders of Spark's files seen so far.
+        folders: the folders of Spark's files.
         condemned: a statement has found a folder emptied.
     """
 
@@ -83,7 +82,7 @@ def home_of(session: Any) -> Home | None:
 
 
 def loss_of(session: Any) -> str:
-    """Return the reason why a session is lost, as the end of a sentence; ``""`` if it is not, or unknown."""
+    """Return why a session is lost; ``""`` if it is not, or unknown."""
     home = home_of(session)
     if home is not None:
         return home.loss()
@@ -97,7 +96,7 @@ def loss_of(session: Any) -> str:
 
 
 def note_failure(session: Any, failure: BaseException) -> str:
-    """Examine a failure of Spark; return the reason why the session is lost, or ``""``."""
+    """Return why the session is lost after a failure, or ``""``."""
     home = home_of(session)
     if home is not None and _NO_FILE.search(error_text(failure)):
         home.condemned = True

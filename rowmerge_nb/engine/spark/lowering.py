@@ -1,4 +1,4 @@
-"""From plan to Spark: one function per node, node to DataFrame, by the DataFrame API only."""
+"""From plan to DataFrames: one function per node."""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ def _exported_type(sql_type: Type) -> Type:
 @lower.register
 def _(node: AssignUniqueId, context: LoweringContext) -> Any:
     # The scan's position is a unique id that is stable when a task runs again.
-    kept = [backquoted(symbol.name) for symbol in node.outputs if symbol != node.symbol]
-    return lower(node.source, context).selectExpr(*kept, f"{backquoted(POSITION)} AS {backquoted(node.symbol.name)}")
+    others = [backquoted(symbol.name) for symbol in node.outputs if symbol != node.symbol]
+    return lower(node.source, context).selectExpr(*others, f"{backquoted(POSITION)} AS {backquoted(node.symbol.name)}")
 
 
 @lower.register
@@ -159,10 +159,10 @@ def _(node: CheckConstraints, context: LoweringContext) -> Any:
 @lower.register
 def _(node: DeleteProject, context: LoweringContext) -> Any:
     # The channels of the writer's page are named ``c0``, ``c1``, ..., then the witness.
-    kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
+    old_columns = dict(zip(node.redistribution_columns, node.kept, strict=True))
     constants = {OPERATION: str(int(Operation.DELETE)), CASE_NUMBER: "0", INSERT_FROM_UPDATE: "0"}
     channels = node.layout.after
-    data = [backquoted(kept[c.name].name) if c.name in kept else "NULL" for c in node.columns]
+    data = [backquoted(old_columns[c.name].name) if c.name in old_columns else "NULL" for c in node.columns]
     others = [constants.get(node.outputs[i].name, backquoted(ROW_ID)) for i in range(channels.operation, channels.count)]
     types = [spark_type(symbol.type.arrow).simpleString() for symbol in node.outputs]
     values = [
@@ -309,7 +309,6 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
 def _in_task(
     form: PhysicalForm, processor: MergeProcessor | DeleteProject, exchange: Exchange | None, context: LoweringContext
 ) -> Any:
-    """Execute everything from the scan to the processor on pages; in a single task, including the writers."""
     tables, sinks = context.tables, context.tables.sinks()
     join = join_of(processor)
     writers = writer_pass(processor, sinks, context)
@@ -319,8 +318,8 @@ def _in_task(
     if form.many_tasks and join is not None and isinstance(processor, MergeProcessor):
         return _replicated(processor, join, above, exchange, local, context)
     if form.partitioned and join is not None and isinstance(processor, MergeProcessor):
-        sent, joining = _partitioned(processor, join, above, context)
-        return _written(sent, joining, above, exchange, processor, writers, context)
+        sent_rows, joining = _partitioned(processor, join, above, context)
+        return _written(sent_rows, joining, above, exchange, processor, writers, context)
     scan = _narrowed_target(processor, join, context)
     if join is not None and isinstance(processor, MergeProcessor):
         source, rows = _task_source(join.right, context)
@@ -343,7 +342,6 @@ def _written(
     writers: WriterPass,
     context: LoweringContext,
 ) -> Any:
-    """Run a pass that changes rows; behind an exchange, then the writers."""
     tables = context.tables
     if exchange is None:
         return tables.outcome_of(rows, task)
@@ -352,7 +350,6 @@ def _written(
 
 
 def _narrowed_target(processor: PlanNode, join: Join | None, context: LoweringContext) -> ScanPass:
-    """Return the scan of the target, limited to the source's keys if the plan has a semi join."""
     below = () if join is None else chain(join.left)
     semi = next((node for node in below if isinstance(node, SemiJoin)), None)
     return context.tables.narrowed_scan(_target_scan(processor), semi)
@@ -394,24 +391,25 @@ def _replicated(
     if exchange is None:
         messages, schema = tables.outcome_of(numbers, joining), OUTCOME
         receiver = F.when(F.col("kind") >= F.lit(MATCHED_ROW), F.col("writer") % F.lit(context.partitions)).otherwise(F.lit(0))
-        sent = messages.repartitionById(context.partitions, receiver)
+        sent_rows = messages.repartitionById(context.partitions, receiver)
         is_request, requested = F.col("kind") == F.lit(PIECE_ROW), F.col("writer")
     else:
         messages, schema = tables.in_tasks(numbers, joining, joining.exchanged, tells=True), joining.exchanged
-        sent = exchanged(messages, exchange, processor, context)
+        sent_rows = exchanged(messages, exchange, processor, context)
         is_request, requested = F.col(backquoted(MATCHED)).isNull(), F.coalesce(F.col(backquoted(PIECE)), F.lit(-2))
     if pieces is not None:
         # Not an equality, and not NULL for NULL: Spark would broadcast in another form or filter NULLs first. Either differs from the plan
         # above, so that the source would be packed twice.
         condition = is_request & (requested - F.coalesce(F.col("piece"), F.lit(-1)) == F.lit(0))
-        sent = sent.join(F.broadcast(pieces), condition, "left").select(*map(backquoted, (*schema.names, *PIECES.names)))
-    return tables.outcome_of(sent, unmatched)
+        sent_rows = sent_rows.join(F.broadcast(pieces), condition, "left").select(
+            *map(backquoted, (*schema.names, *PIECES.names))
+        )
+    return tables.outcome_of(sent_rows, unmatched)
 
 
 def _partitioned(
     processor: MergeProcessor, join: Join, above: MergePass, context: LoweringContext
 ) -> tuple[Any, PartitionedJoinTask]:
-    """Return the rows of both sides, sent to tasks by their keys, and the pass of such a task."""
     from pyspark.sql import functions as F  # noqa: N812
 
     tables = context.tables
@@ -438,7 +436,6 @@ def _source_rows(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | N
 
 
 def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:
-    """Return a scan of a small source for one task, and one row; or None and the rows from Spark, coalesced."""
     query = without_mark(node)
     if isinstance(query, Source) and query.pages is not None:
         table_scan = context.tables.page_scan(query.pages.scan)
@@ -500,7 +497,6 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
 
 
 def _inserted_pages(node: TableWriter, pages: PageRows, *, few: bool, context: LoweringContext) -> Any:
-    """Store the rows of an INSERT that tasks read and compute on pages, without rows in Spark."""
     from pyspark.sql import functions as F  # noqa: N812
 
     tables = context.tables

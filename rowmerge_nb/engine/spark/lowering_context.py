@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Tables(Protocol):
-    """The source of rows and sinks for lowering; implemented by the statement's transaction."""
+    """The rows and sinks for lowering, from the statement's transaction."""
 
     def scan(self, node: TableScan) -> Any:
         """Return the table's columns under the node's symbols, and ``$position`` if rows have one."""
@@ -32,7 +32,7 @@ class Tables(Protocol):
         """Return the scan of a table within a task; None if Spark must read it."""
 
     def page_rows(self, node: TableScan) -> tuple[ScanPass | None, Any]:
-        """Return the scan of a table within tasks; or None and its pages in cells, if executors cannot read the table."""
+        """Return the scan of a table within tasks; or None and its pages in cells, if executors cannot read it."""
 
     def exchange_folder(self) -> str | None:
         """Return a folder for files between stages; None if executors may be remote."""
@@ -66,9 +66,9 @@ class LoweringContext:
     Args:
         tasks: the number of tasks that read a table whose changed rows are not exchanged.
         witness: rows carry both sides' values.
-        target: the symbols of the target's columns, for the witness and for rows in errors.
-        source: those of the source; empty without one.
-        keys: the symbols that identify a row of the target, and of the source, in errors.
+        target: symbols of the target's columns, for the witness and for errors.
+        source: those of the source.
+        keys: the symbols that identify a row of each side, in errors.
     """
 
     spark: Any

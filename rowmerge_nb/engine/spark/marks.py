@@ -1,4 +1,4 @@
-"""Hidden files that the driver writes into stores during a statement, so that tasks can verify that they see the same store."""
+"""Hidden files that the driver writes into stores, so that tasks can verify that they see the same store."""
 
 from __future__ import annotations
 

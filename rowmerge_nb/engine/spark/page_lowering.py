@@ -72,7 +72,7 @@ def row_task(
     exchange: LocalExchange | None,
     context: LoweringContext,
 ) -> tuple[RowTask, list[str]]:
-    """Return the pass of an UPDATE or DELETE, and the SQL of subquery results for its input."""
+    """Return the pass of an UPDATE or DELETE, and the SQL of its subqueries' results."""
     where = next((inner for inner in chain(node) if isinstance(inner, Filter)), None)
     printer = PagePrinter(names_of(context).columns)
     condition = None if where is None else page_expression(where.predicate, printer, condition=True, names=names_of(context))
@@ -80,7 +80,7 @@ def row_task(
         old_columns = dict(zip(node.redistribution_columns, (symbol.name for symbol in node.kept), strict=True))
         channels: ChangeChannels | DeleteChannels = DeleteChannels(
             schema=above.output_schema,
-            kept=tuple(old_columns.get(column.name) for column in node.columns),
+            old_symbols=tuple(old_columns.get(column.name) for column in node.columns),
             row_id=ROW_ID,
             witness=context.witness_type,
             shown=_shown(context),
@@ -100,7 +100,7 @@ def join_task(
     *,
     paged: bool,
 ) -> tuple[JoinTask, list[str]]:
-    """Return the pass of a MERGE in one task, and the SQL of subquery results for its input."""
+    """Return the pass of a MERGE in one task, and the SQL of its subqueries' results."""
     printer = PagePrinter(names_of(context).columns)
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
     task = JoinTask(paged, *scans, source_schema(join), key_join, _program(printer), channels, above, exchange)
@@ -117,7 +117,7 @@ def replicated_tasks(
     exchange: LocalExchange | None,
     context: LoweringContext,
 ) -> tuple[ReplicatedJoinTask, UnmatchedPass | UnmatchedWriterPass, list[str]]:
-    """Return the passes of a MERGE with a replicated source: the join, the unmatched rows; and the SQL of subquery results."""
+    """Return the passes of a MERGE with a replicated source: join, unmatched rows; and the subqueries' SQL."""
     printer = PagePrinter(names_of(context).columns)
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
     program = _program(printer)
@@ -138,7 +138,7 @@ def partitioned_tasks(
     above: MergePass,
     context: LoweringContext,
 ) -> tuple[PartitionedOutputPass, PartitionedOutputPass, PartitionedJoinTask, list[str]]:
-    """Return the passes of a MERGE partitioned by key: target sender, source sender, join; and the SQL of subquery results."""
+    """Return the passes of a MERGE partitioned by key: target, source, join; and the subqueries' SQL."""
     target, source = scans
     read = source_schema(join).append(pa.field(POSITION, pa.int64()))
     full = join.type is JoinType.FULL
@@ -155,7 +155,7 @@ def partitioned_tasks(
 
 
 def inserted_rows(node: TableWriter, pages: PageRows, scan: ScanPass | None, tasks: int) -> InsertedRows:
-    """Return the computation of the rows of an INSERT within tasks; without `scan`, pages arrive in cells."""
+    """Return the computation of an INSERT's rows; without `scan`, pages arrive in cells."""
     checking = next((inner for inner in chain(node) if isinstance(inner, CheckConstraints)), None)
     return InsertedRows(
         scan=scan,
@@ -180,18 +180,12 @@ def query_rows(pages: PageRows, columns: Sequence[Symbol]) -> QueryRows:
 
 
 def _program(printer: PagePrinter, where: PageExpression | None = None) -> PageProgram:
-    """Return the program of expressions printed with one printer, which share the names of subqueries."""
     queries = tuple(page_query(printer.symbol(index), query) for index, query in enumerate(printer.subqueries))
     return PageProgram(where, queries=queries)
 
 
 def page_query(symbol: str, query: Subquery) -> PageQuery:
-    """Return a subquery that a `PagePrinter` has numbered, as tasks answer it.
-
-    Args:
-        symbol: its name in the expressions.
-        query: the subquery.
-    """
+    """Return a subquery that a `PagePrinter` has numbered, as tasks answer it."""
     if query.value is not None:
         key = _unnamed_column(Symbol("key", query.value.type), query.value)
         return PageQuery(symbol, query.kind, query.value.type.arrow, JoinKeys((key,), (False,)))
@@ -331,11 +325,7 @@ def assigned_column(
 
 
 def check_columns(checks: Sequence[CheckConstraint], symbols: Mapping[str, str]) -> tuple[AssignedColumn, ...]:
-    """Print CHECK constraints for pages of new rows.
-
-    Args:
-        checks: the constraints.
-        symbols: the channel of every table column.
+    """Print CHECK constraints for new rows; `symbols` has the channel of every column.
 
     Raises:
         UnprintableError: one cannot be computed on pages.
@@ -365,13 +355,13 @@ class RowNames:
     columns: Mapping[str, str] = field(default_factory=dict)
     keys: Collection[str] = ()
 
-    def told(self, read: Collection[str]) -> Mapping[str, str]:
+    def display_names(self, read: Collection[str]) -> Mapping[str, str]:
         """Return the names to report about an expression that reads some symbols."""
         return {symbol: name for symbol, name in self.columns.items() if symbol in read or symbol in self.keys}
 
 
 def names_of(context: LoweringContext, *, source: bool = True) -> RowNames:
-    """Return the display names of a statement's rows; without `source`, the target's key identifies them."""
+    """Return the display names of a statement's rows; without `source`, only the target's key."""
     sides = (("target", context.target), ("source", context.source))
     columns = {symbol.name: f"{side}.{name}" for side, symbols in sides for name, symbol in symbols}
     keys_of_target, keys_of_source = context.keys
@@ -379,13 +369,7 @@ def names_of(context: LoweringContext, *, source: bool = True) -> RowNames:
 
 
 def page_expression(tree: Typed, printer: PagePrinter, *, condition: bool, names: RowNames | None = None) -> PageExpression:
-    """Print an expression for pages.
-
-    Args:
-        tree: the expression.
-        printer: collects subqueries.
-        condition: it is a filter.
-        names: identify rows in errors; None to report no row.
+    """Print an expression for pages; `names` identify rows in errors.
 
     Raises:
         UnprintableError: it cannot be computed on pages.
@@ -393,7 +377,7 @@ def page_expression(tree: Typed, printer: PagePrinter, *, condition: bool, names
     text = printer.text(tree, condition=condition)
     span, words = (None, "") if tree.origin is None else (tree.origin.span, tree.origin.words)
     read = references(tree)
-    reported_names = {} if names is None else names.told(read)
+    reported_names = {} if names is None else names.display_names(read)
     is_plain = isinstance(tree, Column) or is_null(tree)
     lists, lookups = dict(printer.lists), printer.lookups(tree)
     return PageExpression(text, span, words, reads=read, is_plain=is_plain, names=reported_names, lists=lists, lookups=lookups)

@@ -42,7 +42,7 @@ def _columns(node: MergeProcessor | DeleteProject) -> pa.Schema:
 
 
 def input_names(node: MergeProcessor) -> list[str]:
-    """Return the input channels of a processor's pass: its page up to the case number, then ``unique_id`` if matches are checked, then extras."""
+    """Return the input channels of a processor's pass: its page, ``unique_id`` if matches are checked, extras."""
     location = [node.source.outputs[channel].name for channel in node.layout.before.write_redistribution_columns]
     hashed = [HASH] if node.layout.before.hash is not None else []
     checked = [UNIQUE_ID] if isinstance(node.source, DuplicateCheck) else []
@@ -61,7 +61,7 @@ def merge_pass(
     sinks: SinkFactory | None,
     grouped: bool = False,
 ) -> MergePass:
-    """Return the pass of a processor, or of a DELETE projection, for the rows of `input_rows`; see `MergePass`."""
+    """Return the pass of a processor or DELETE for `input_rows`."""
     common: Mapping[str, Any] = {
         "layout": node.layout,
         "columns": _columns(node),
@@ -174,7 +174,7 @@ def placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context: 
 def insert_sender(
     node: TableWriter, layout: ConnectorTableLayout, rows: InsertedRows, context: LoweringContext
 ) -> InsertSenderPass:
-    """Return the pass that sends rows computed on pages to the writers of their partitions or buckets."""
+    """Return the pass that sends rows to the writers of their partitions or buckets."""
     names = [column.name for column in node.columns]
     arguments = tuple(names.index(name) for name in layout.partition_columns)
     function = None

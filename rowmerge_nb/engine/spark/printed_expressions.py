@@ -62,7 +62,6 @@ def _row(branch: CaseBranch, types: Sequence[str]) -> str:
 
 
 def _stored(value: Typed, spark_name: str) -> str:
-    """Print a value of the merge row; its mark encloses the cast to the column's type."""
     text = conformed(print_spark(replace(value, origin=None)), spark_name)
     return text if value.origin is None else marked(text, value.origin)
 

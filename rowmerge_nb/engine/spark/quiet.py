@@ -1,7 +1,4 @@
-"""Suppression of PySpark's error logs during statements, whose errors are raised in Trino's words instead.
-
-PySpark logs exceptions with their SQL and Java stack as JSON on standard error. Logs outside of statements are unchanged.
-"""
+"""Suppression of PySpark's error logs during statements, which raise errors in Trino's words instead."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class SessionSettings:
     def release(self, holder: object) -> None:
         """Restore the values of remaining holders, or the originals.
 
-        All settings are tried; the first error is raised at the end, or else a deferred interrupt.
+        All settings are tried before the first error, or a deferred interrupt, is raised.
         """
         with interrupts_afterwards(), self._lock:
             self._restore(holder)

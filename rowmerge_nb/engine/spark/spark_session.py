@@ -1,4 +1,4 @@
-"""Spark sessions: our own local one, or the user's with temporary settings. PySpark is imported only when a session is requested."""
+"""Spark sessions: our own local one, or the user's with temporary settings."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
-    # Names and texts are what they are: ${env:HOME} is no variable, and a name between backquotes no pattern of names. Names were found
-    # before Spark sees them, each written as it is, so that Spark need not know which letters are the same.
+    # Spark must not interpret names and texts: ${env:HOME} is not a variable, and a backquoted name not a pattern. Names are resolved
+    # before Spark sees them and printed as the table spells them, so Spark compares them exactly.
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.caseSensitive": "true",
@@ -97,7 +97,7 @@ def create_session(
 ) -> SparkSession:
     """Start a local Spark session with the settings that statements need.
 
-    A process has one Spark context: if it exists, the session is a new one in it, with its own settings and temporary views.
+    If the process has a Spark context, the session is a new one in it, with its own settings and temporary views.
 
     Args:
         cores: the number of parallel tasks; by default ROWMERGE_CORES, or the machine's cores, at most 8.
@@ -131,13 +131,12 @@ def create_session(
 
 
 def _beside(conf: Mapping[str, str]) -> dict[str, str]:
-    """Merge settings with those that statements need; `conf` wins, but excluded rules are combined."""
     rules = excluded_rules(conf.get(EXCLUDED_RULES), SESSION_SETTINGS[EXCLUDED_RULES])
     return {**SESSION_SETTINGS, **conf, EXCLUDED_RULES: rules}
 
 
 def places(session: Any) -> int:
-    """Return the minimum number of parallel tasks of a session: Spark's cores if known, or its partitions."""
+    """Return the minimum number of parallel tasks of a session."""
     with interrupts_afterwards():
         context = getattr(session, "sparkContext", None)
         return max(usual_partitions(session), context.defaultParallelism if context is not None else 0)
@@ -161,7 +160,6 @@ def stop_session(session: SparkSession) -> None:
 
 
 def _running_session() -> SparkSession | None:
-    """Return a session of this process's running Spark context, if any."""
     if "pyspark" not in sys.modules:
         return None
     from pyspark.errors import PySparkException
@@ -205,12 +203,7 @@ def start_for_class_cache(purpose: str, directory: Path, name: str, conf: Mappin
 
 @dataclass(frozen=True)
 class _Classes:
-    """The source of Java's classes.
-
-    Args:
-        configuration: Spark's empty configuration directory, first on the class path.
-        options: Java's options for a cache, or ``""``.
-    """
+    """The source of Java's classes; `configuration` is Spark's empty first directory of the class path."""
 
     configuration: Path
     options: str = ""
@@ -266,7 +259,6 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes
 
 
 def _classes_of(java: Java, conf: Mapping[str, str]) -> _Classes | None:
-    """Return the cache for Java, or None; a missing cache is created when idle."""
     cache = class_cache_of(java, conf)
     if not isinstance(cache, ClassCache):
         return None
@@ -284,14 +276,12 @@ def _classes_of(java: Java, conf: Mapping[str, str]) -> _Classes | None:
 
 
 def _java_died(error: Exception) -> bool:
-    """Return whether Java ended before its connection was established."""
     from pyspark.errors import PySparkException
 
     return isinstance(error, PySparkException) and error.getCondition() == "JAVA_GATEWAY_EXITED"
 
 
 def _settings(cores: int, app_name: str, conf: Mapping[str, str], private: Path) -> dict[str, str]:
-    """Return all settings of our own Spark except Java's options."""
     return {
         "spark.master": f"local[{cores},4]",  # 4 attempts per task; local[n] alone never retries
         "spark.app.name": app_name,
@@ -351,7 +341,6 @@ def _started(settings: Mapping[str, str], java_options_here: str, java_home: Pat
 
 
 def _start_worker(context: SparkContext) -> None:
-    """Start the first Python worker, and import DuckDB in this process, in the background."""
     with suppress(Exception):
         context.parallelize([0], 1).foreachPartition(_nothing)
         import duckdb  # noqa: F401 - loaded for the first statement
@@ -382,7 +371,6 @@ def _set_environment(values: Mapping[str, str | None]) -> None:
 
 
 def _clean_up(private: PrivateDirectory) -> None:
-    """Stop our own Spark at exit, and remove its directory."""
     if _own:
         with _lock:
             for session in list(_own):
@@ -391,11 +379,7 @@ def _clean_up(private: PrivateDirectory) -> None:
 
 
 def start_in_background(**options: Any) -> Future[SparkSession]:
-    """Start a session and its first Python worker in the background.
-
-    Returns:
-        A future of the session, done when it can be used; the first worker may still be starting.
-    """
+    """Start a session and its first Python worker; return a future of the session."""
     future: Future[SparkSession] = Future()
     threading.Thread(target=_start_and_warm_up, args=(future, options), name="rowmerge_nb-start", daemon=True).start()
     return future
@@ -425,10 +409,7 @@ def _same_pages(pages: Iterator[Any]) -> Iterator[Any]:
 
 
 class AdoptedSession:
-    """A user's session whose settings are restored after every statement; see `adopt_session`.
-
-    A reentrant and thread-safe context manager: the last exit restores the settings.
-    """
+    """A user's session whose settings are restored after every statement; reentrant and thread-safe."""
 
     def __init__(self, spark: SparkSession) -> None:
         keep_quiet()
@@ -454,7 +435,6 @@ class AdoptedSession:
             raise_put_off()
 
     def _leave(self) -> bool:
-        """Restore the settings on the last exit; return whether an interrupt was deferred."""
         with interrupts_put_off() as interrupts, self._lock:
             self._depth -= 1
             if self._depth == 0:

@@ -1,4 +1,4 @@
-"""The parent of the Python workers of our own sessions: Spark's daemon with preloaded libraries, which forked workers share."""
+"""The parent of our Python workers: Spark's daemon with preloaded libraries."""
 
 from __future__ import annotations
 
@@ -40,12 +40,8 @@ def main() -> None:
 def without_archives(path: Sequence[str], spark: str) -> list[str]:
     """Return ``sys.path`` without Spark's archives, if the same PySpark is found without them.
 
-    Modules from archives are compiled in every process, and workers read the archives' file lists for each package, which takes longer than a
-    small task.
-
-    Args:
-        path: ``sys.path``.
-        spark: Spark's directory, that of PySpark if it was installed as a package.
+    Modules from archives are compiled in every process, and reading the archives' file lists takes longer than a small task.
+    ``spark`` is Spark's directory, that of PySpark if it was installed as a package.
 
     >>> without_archives(["/spark/python/lib/pyspark.zip", "/nowhere"], "/spark")
     ['/spark/python/lib/pyspark.zip', '/nowhere']

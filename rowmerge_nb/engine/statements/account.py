@@ -108,7 +108,7 @@ def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
         returned=[record.returned for record in records if record.returned],
         read=sum(record.read for record in records),
         failed=next((record.partition for record in records if record.error is not None), None),
-        handed=tuple((record.partition, record.handed, record.left_out) for record in records if record.handed),
+        handed=tuple((record.partition, record.retained_pages, record.left_out) for record in records if record.retained_pages),
         raised=tuple(exception for record in records for exception in record.raised),
         is_cut=any(record.is_cut for record in records),
     )

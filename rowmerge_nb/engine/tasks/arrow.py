@@ -67,11 +67,7 @@ def is_of_kind(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def last_channel(batch: pa.RecordBatch) -> pa.Array:
-    """Return the last channel: the witness of joined rows.
-
-    >>> last_channel(pa.RecordBatch.from_pydict({"c0": [1], "c1": [2]})).to_pylist()
-    [2]
-    """
+    """Return the last channel: the witness of joined rows."""
     return batch.column(batch.num_columns - 1)
 
 
@@ -86,7 +82,7 @@ def page_in(batch: pa.RecordBatch, schema: pa.Schema) -> Page:
 
 
 def whole_page(pages: Iterable[Page], schema: pa.Schema) -> Page:
-    """Concatenate pages; without any, return an empty page.
+    """Concatenate pages, possibly none.
 
     >>> whole_page([], pa.schema([("id", pa.int32())])).num_rows
     0
@@ -113,7 +109,7 @@ def gathered(pages: Iterable[Page], rows: int = GATHERED_ROWS, size: int = GATHE
 
 
 def together(pages: Iterable[Page], rows: int, size: int = GATHERED_BYTES) -> Iterator[list[Page]]:
-    """Yield lists of pages of at least `rows` rows or `size` bytes, except the last; empty pages are dropped."""
+    """Yield lists of pages of at least `rows` rows or `size` bytes; see `gathered`."""
     waiting: list[Page] = []
     waiting_rows = waiting_bytes = 0
     for page in pages:
@@ -171,7 +167,7 @@ def page_of(value: Any, columns: int, source: str) -> Page:
     """Check the return value of a page source.
 
     Raises:
-        ConnectorError: GENERIC_INTERNAL_ERROR, if it is not a page or has the wrong number of channels.
+        ConnectorError: GENERIC_INTERNAL_ERROR, not a page or wrong channel count.
 
     >>> page_of([1], 1, "MySource")
     Traceback (most recent call last):

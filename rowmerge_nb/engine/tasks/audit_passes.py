@@ -1,4 +1,4 @@
-"""The part of an audit that runs in tasks: rows with their hashes, a sink that stores hashes, and passes that compare and find rows."""
+"""The tasks of an audit: rows with their hashes, a sink that stores hashes, and passes that compare and find rows."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class AuditedColumn(ColumnHandle):
 
 @dataclass(frozen=True)
 class AuditedTableHandle(ConnectorTableHandle):
-    """A table in an earlier state, and the means to read it from its store; `name` identifies it among the audited ones."""
+    """A table in an earlier state; `name` identifies it among the audited ones."""
 
     name: Any
     table: ConnectorTableHandle
@@ -93,7 +93,7 @@ class AuditedSplit(ConnectorSplit):
 
 
 class AuditingSourceProvider(ConnectorPageSourceProvider):
-    """Opens the store's page sources; reads all columns if the row id is requested, because it hashes them."""
+    """Opens the store's page sources; a requested row id is the hash of all columns."""
 
     def create_page_source(
         self,
@@ -255,8 +255,8 @@ class FindPass:
     """Reads splits of a table and yields the first matching rows of each task.
 
     Args:
-        hashes: ascending hashes of the rows to match; None for any row.
-        keys: ascending hashes of the keys to match; None for any key.
+        hashes: ascending row hashes to match; None for any row.
+        keys: ascending key hashes to match; None for any key.
     """
 
     scan: ScanPass
@@ -276,24 +276,24 @@ class FindPass:
     def matching_rows(self, pages: Iterator[Page]) -> Iterator[Page]:
         """Yield the matching rows."""
         types = [field.type for field in self.scan.schema][:-1]
-        remaining = self.most
+        rows_left = self.most
         for page in pages:
             matches = np.ones(page.num_rows, np.bool_)
             if self.hashes is not None:
                 matches &= among(page_hashes(page, types), self.hashes)
             if self.keys is not None:
                 matches &= among(row_hashes([page.column(index) for index in self.key], page.num_rows), self.keys)
-            positions = np.flatnonzero(matches)[:remaining]
-            remaining -= len(positions)
+            positions = np.flatnonzero(matches)[:rows_left]
+            rows_left -= len(positions)
             if len(positions):
                 yield page.select(range(len(types))).take(pa.array(positions))
-            if not remaining:
+            if not rows_left:
                 return
 
 
 @dataclass(frozen=True)
 class RowChooser:
-    """Selects the joined rows that a trace retains, by the ascending hashes of the rows that they remove or create, or of their keys.
+    """Selects the joined rows that a trace retains, by ascending hashes of the changed rows or of their keys.
 
     Args:
         source: the source columns that must equal the target's, if known.
@@ -315,10 +315,7 @@ class RowChooser:
         *,
         transformed: bool,
     ) -> npt.NDArray[np.int64]:
-        """Return the positions of the selected rows of a page before and after ``transform_page``, unless that was skipped.
-
-        Each row has become `produced` rows.
-        """
+        """Return the positions of the selected rows before and after ``transform_page``; each row has become `produced` rows."""
         before, after = page
         row_id = before.column(layout.before.row_id) if transformed else after.column(layout.after.row_id)
         selected = among(row_id.field(1).fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64), self.hashes)

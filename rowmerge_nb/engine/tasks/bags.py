@@ -1,4 +1,4 @@
-"""Multisets of rows, identified by their hashes. A difference of tables is such a bag with negative counts."""
+"""Multisets of rows, identified by their hashes; negative counts are removals."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bag:
-    """Rows and their counts; a negative count is a number of removals.
-
-    Args:
-        hashes: ascending and distinct.
-        counts: never zero.
+    """Rows and their nonzero counts, by ascending, distinct hashes.
 
     >>> one, other = Bag.of(np.array([5, 5, 7], np.uint64)), Bag.of(np.array([5, 8], np.uint64))
     >>> (one - other).hashes.tolist(), (one - other).counts.tolist()
@@ -92,7 +88,7 @@ class Bag:
         return among(rows, self.hashes)
 
     def to_bytes(self) -> bytes:
-        """Serialize the bag, to send it from a task to the driver.
+        """Serialize the bag.
 
         >>> Bag.from_bytes(Bag.of(np.array([3, 3], np.uint64)).to_bytes()).counts.tolist()
         [2]

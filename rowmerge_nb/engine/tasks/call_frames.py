@@ -1,4 +1,4 @@
-"""The source location and the arguments of a connector's call that raised an error; breakpoints in tasks."""
+"""Where a connector's call raised an error, and with which arguments; breakpoints in tasks."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ def raised_by(
     page: Page | None = None,
     handle: object = None,
 ) -> Raised | None:
-    """Return a record of an error that a connector's own code raised, otherwise None.
-
-    A `RowMergeError` is a refusal with a message of its own, and is not recorded.
+    """Return a record of an error of a connector's own code; None for a `RowMergeError`, which has its own message.
 
     >>> raised_by(ValueError("never raised"), "finish", caller="writer") is None
     True
@@ -65,7 +63,7 @@ def _text(error: BaseException) -> str:
 
 
 def _causes(error: BaseException, *, explicit: bool) -> tuple[RaisedFrom, ...]:
-    """Return the causes of an error as Python reports them; with `explicit`, without implicit context.
+    """Return the causes of an error; with `explicit`, without implicit context.
 
     Errors of a cleanup call have the original failure as implicit context.
     """
@@ -92,7 +90,7 @@ def _frames(error: BaseException) -> tuple[CodeFrame, ...]:
 
 
 def code_around(file: str, line: int) -> tuple[tuple[int, str], ...]:
-    """Return a line of a file and its neighbors, each with its number (from 1), with common indentation removed."""
+    """Return a line of a file and its neighbors by number, without common indentation."""
     linecache.checkcache(file)
     lines = linecache.getlines(file)
     if not 1 <= line <= len(lines):
@@ -104,7 +102,6 @@ def code_around(file: str, line: int) -> tuple[tuple[int, str], ...]:
 
 
 def _first_rows(page: Page | None) -> Page | None:
-    """Return a copy of the first rows of a page; fewer, or None, if their values are large."""
     if page is None:
         return None
     for rows in range(min(_SHOWN_ROWS, page.num_rows), 0, -1):
@@ -137,7 +134,7 @@ def _handle_text(handle: object) -> str:
 
 
 def own_frame(error: BaseException) -> FrameSummary | None:
-    """Return the innermost frame of user code, outside of this package and of libraries; None if there is none."""
+    """Return the innermost frame of user code; None if there is none."""
     return next((frame for frame in reversed(extract_tb(error.__traceback__)) if _is_own(frame.filename)), None)
 
 

@@ -1,4 +1,4 @@
-"""Conversion of joined rows to the input of the processor's pass: the channels of the page, then the witness."""
+"""Conversion of joined rows to the input of the processor's pass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ChangeChannels:
     """Converts joined rows to the input of the processor's pass.
 
     Args:
-        location: the symbols of the old redistribution columns.
+        location: symbols of the old redistribution columns.
         hashed: add the channel ``hash`` after them.
         numbered: add ``unique_id`` after the case number.
         marked: add the flag of rows with a source row (FULL join).
@@ -46,7 +46,7 @@ class ChangeChannels:
     shown: tuple[tuple[str, ...], tuple[str, ...]]
 
     def batch(self, rows: JoinedRows, evaluator: PageEvaluator, source_rows: pa.Array | None = None) -> pa.RecordBatch:
-        """Build the batch; `source_rows` numbers the rows of the source's page."""
+        """Build the batch; `source_rows` numbers the source's rows."""
         location = [rows.column(name) for name in self.location]
         merge_row = self.case.merge_rows(rows, evaluator)
         # struct_field applies the null mask of the row, which the child array ignores.
@@ -69,23 +69,23 @@ class ChangeChannels:
 
 @dataclass(frozen=True)
 class DeleteChannels:
-    """Converts rows to delete to the writer's page and the witness; `kept` has the symbol per table column, None for NULL."""
+    """Converts rows to delete to the writer's page and the witness; `old_symbols` has the symbol per table column, None for NULL."""
 
     schema: pa.Schema
-    kept: tuple[str | None, ...]
+    old_symbols: tuple[str | None, ...]
     row_id: str
     witness: pa.StructType | None
     shown: tuple[tuple[str, ...], tuple[str, ...]]
 
     def batch(self, rows: JoinedRows, _: PageEvaluator) -> pa.RecordBatch:
         """Build the batch."""
-        symbols = dict(zip(self.schema.names[: len(self.kept)], self.kept, strict=True))
+        symbols = dict(zip(self.schema.names[: len(self.old_symbols)], self.old_symbols, strict=True))
         arrays = []
         for index, channel in enumerate(self.schema):
-            symbol = symbols.get(channel.name) if index < len(self.kept) else None
+            symbol = symbols.get(channel.name) if index < len(self.old_symbols) else None
             if symbol is not None:
                 arrays.append(rows.column(symbol))
-            elif index < len(self.kept):
+            elif index < len(self.old_symbols):
                 arrays.append(pa.nulls(rows.count, channel.type))
             else:
                 arrays.append(self._control(channel, rows))

@@ -1,4 +1,4 @@
-"""Checks of a connector's bucket function before rows are sent by its results."""
+"""Checks of a connector's bucket function."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _EXAMPLES: Final = 5
 
 @dataclass(frozen=True)
 class CheckedBuckets(BucketFunction):
-    """A connector's bucket function with checks: one int32 per row, not NULL, within the bucket count.
+    """A bucket function with checks: one int32 per row, not NULL, within the bucket count.
 
-    Without the check, a bucket out of range would reach a writer by its remainder, and write an unexpected file.
+    Without them, a bucket out of range would reach a writer by its remainder, and write an unexpected file.
     """
 
     function: BucketFunction
@@ -34,7 +34,7 @@ class CheckedBuckets(BucketFunction):
         """The number of buckets.
 
         Raises:
-            ConnectorError: GENERIC_INTERNAL_ERROR if it is not a positive integer.
+            ConnectorError: GENERIC_INTERNAL_ERROR, not a positive integer.
         """
         count: Any = self.function.bucket_count
         if isinstance(count, bool) or not isinstance(count, Integral) or int(count) < 1:
@@ -49,7 +49,7 @@ class CheckedBuckets(BucketFunction):
         """Return the bucket of every row.
 
         Raises:
-            ConnectorError: GENERIC_INTERNAL_ERROR if the function breaks its contract; the message names it and the values.
+            ConnectorError: GENERIC_INTERNAL_ERROR, the function breaks its contract.
         """
         buckets: Any = self.function.get_buckets(page)
         if wrong := self._violation(buckets, page.num_rows):
@@ -61,7 +61,6 @@ class CheckedBuckets(BucketFunction):
         return buckets
 
     def _violation(self, buckets: Any, rows: int) -> str:
-        """Return what is wrong with a page's buckets, or an empty text."""
         count = self.bucket_count
         if not isinstance(buckets, pa.Array):
             return f"returned {type(buckets).__module__}.{type(buckets).__qualname__}; it returns a pyarrow int32 array"

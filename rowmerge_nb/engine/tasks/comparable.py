@@ -1,4 +1,4 @@
-"""Normalization of join keys, so that equal values of both sides have equal representations."""
+"""Normalization of join keys: equal values of both sides get equal representations."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _NOT_A_NUMBER = np.float64("nan").view(np.int64)
 
 
 def comparable(values: pa.Array) -> pa.Array:
-    """Return values in the widest type of their family of types.
+    """Return values in the widest type of their family.
 
-    Floating point numbers become the bits of doubles, with one zero. NaN becomes NULL, because it equals nothing.
+    Floating point numbers become the bits of doubles, with one zero. NaN, which equals nothing, becomes NULL.
 
     >>> comparable(pa.array([1], pa.int8())).type, comparable(pa.array(["a"], pa.large_string())).type
     (DataType(int64), DataType(string))
@@ -97,7 +97,6 @@ def _list_parts(values: pa.Array, *, nulls_meet: bool) -> list[pa.Array]:
 
 
 def _joined(part: pa.Array, offsets: np.ndarray) -> list[pa.Array]:
-    """Return the bytes of runs of values; for texts, the lengths as well."""
     if _is_bytes(part.type) or pa.types.is_string(part.type):
         texts = part.cast(pa.large_binary())
         starts = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]

@@ -99,11 +99,7 @@ def mark_distinct(unique_id: pa.Array, case_number: pa.Array, era: Era, seen: se
 
 @dataclass(frozen=True)
 class Duplicates:
-    """The result of the check, as unique ids of target rows.
-
-    Args:
-        warning: rows that two acting clauses change, if this is permitted.
-    """
+    """Unique ids of repeated target rows: failing ones, and ones that two acting clauses may change."""
 
     failing: npt.NDArray[np.int64]
     warning: npt.NDArray[np.int64]
@@ -120,8 +116,8 @@ class DuplicateRule:
         idle: the case numbers of DO NOTHING clauses, whose rows do not act.
 
     >>> ids, cases = pa.array([5, 5, 6, 6]), pa.array([-1, -1, 0, 1], pa.int32())
-    >>> found = DuplicateRule(RepeatedMatches.TRINO, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW).check(ids, cases)
-    >>> found.failing.tolist(), found.warning.tolist()
+    >>> duplicates = DuplicateRule(RepeatedMatches.TRINO, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW).check(ids, cases)
+    >>> duplicates.failing.tolist(), duplicates.warning.tolist()
     ([5], [6])
     """
 
@@ -130,7 +126,7 @@ class DuplicateRule:
     idle: tuple[int, ...] = ()
 
     def check(self, unique_id: pa.Array, case_number: pa.Array) -> Duplicates:
-        """Return the target rows that were matched more than once; arguments as in `mark_distinct`."""
+        """Return the repeatedly matched target rows; arguments as in `mark_distinct`."""
         keys = MatchKeys.of(unique_id, case_number)
         if self.name == RepeatedMatches.NONE:
             return Duplicates(keys.unique_id[:0], keys.unique_id[:0])
@@ -148,7 +144,7 @@ class DuplicateRule:
 
 
 def match_patterns(unique_id: pa.Array, case_number: pa.Array, updates: Collection[int], deletes: Collection[int]) -> Patterns:
-    """Count the target rows with more than one match by pattern; `updates` and `deletes` are case numbers.
+    """Count repeatedly matched target rows by pattern; `updates` and `deletes` are case numbers.
 
     >>> match_patterns(pa.array([5, 5, 6, 6, 7]), pa.array([0, 0, 0, -1, 0], pa.int32()), [0], [])
     {(2, 1, 1, 0, False): 1, (2, 2, 2, 0, True): 1}

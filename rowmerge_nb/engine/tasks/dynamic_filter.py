@@ -1,4 +1,4 @@
-"""Trino's dynamic filtering: skips rows while a table is read if the other side lacks their join keys."""
+"""Trino's dynamic filtering: reading a table skips rows whose join keys the other side lacks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SourceKeys:
     """The values of one join key, without NULLs; integers as int64.
 
     >>> keys = SourceKeys.of(pa.array([7, 5, None, 7], pa.int32()))
-    >>> keys.found(pa.chunked_array([pa.array([5, 6, None, 7], pa.int64())])).tolist()
+    >>> keys.contains(pa.chunked_array([pa.array([5, 6, None, 7], pa.int64())])).tolist()
     [True, False, False, True]
     >>> keys.domain
     ColumnDomain(values=(5, 7), low=5, high=7)
@@ -45,7 +45,7 @@ class SourceKeys:
 
     @property
     def domain(self) -> ColumnDomain:
-        """The domain passed to a connector: rows outside of it have no match."""
+        """The domain passed to a connector."""
         if not len(self.values):
             return ColumnDomain(())
         try:
@@ -62,10 +62,10 @@ class SourceKeys:
         return ColumnDomain(listed, bounds["min"], bounds["max"])
 
     def matcher(self) -> KeyIndex:
-        """Build the lookup index of the distinct values, in the task that uses it."""
+        """Build the lookup index, in the task that uses it."""
         return KeyIndex([self.values.unique()])
 
-    def found(self, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    def contains(self, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
         """Return for each value whether it is a key."""
         matcher = self.matcher()
         return np.concatenate([matcher.occurs(chunk) for chunk in column.chunks] or [np.zeros(0, bool)])
@@ -73,7 +73,7 @@ class SourceKeys:
 
 @dataclass(frozen=True)
 class KeyFilter:
-    """The keys that rows must have, per channel. A row passes if each value occurs, even if the combination does not."""
+    """The required keys per channel. A row passes if each value occurs, even if the combination does not."""
 
     channels: tuple[int, ...]
     keys: tuple[SourceKeys, ...]

@@ -1,6 +1,6 @@
-"""The wrapper of tasks for remote executors: it checks the worker process before anything of the package is loaded there.
+"""The wrapper of tasks for remote executors: it checks the worker before anything of the package is loaded there.
 
-The functions are pickled by value, because a worker may lack the package: they use nothing of it.
+The functions are pickled by value and use nothing of the package, which a worker may lack.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def deliver(envelope: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) -> I
     """Check the worker process, then run the task on a partition. A problem is returned as the task's record.
 
     The envelope has the pickled ``task``, the driver's ``python`` and ``pyarrow`` versions, names, hashes and modules of the ``bundles``, paths
-    and contents of ``marks``, and in ``told`` the schema of records, or None to raise instead.
+    and contents of ``marks``, and in ``record_schema`` the schema of records, or None to raise instead.
     """
     problem, task = _look(envelope), None
     if problem is None:
@@ -45,14 +45,13 @@ def deliver(envelope: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) -> I
         yield from task(batches)
         return
     record = PROBLEM + json.dumps(problem).encode()
-    if envelope["told"] is None:
+    if envelope["record_schema"] is None:
         raise RuntimeError(f"[[CONFIGURATION_INVALID]] {record.decode()}")
     deque(batches, maxlen=0)
-    yield _record(envelope["told"], record)
+    yield _record(envelope["record_schema"], record)
 
 
 def _look(envelope: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return the problem of this process, or None. Successful checks are cached."""
     cache = sys.modules.setdefault("_rowmerge_nb_seen", types.ModuleType("_rowmerge_nb_seen"))
     verified = vars(cache).setdefault("verified", set())
     who = f"A Python worker on '{socket.gethostname()}'"

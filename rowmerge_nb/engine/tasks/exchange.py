@@ -1,4 +1,4 @@
-"""The writer of each row, by the layouts of the statement or by the engine's own hash (channel ``hash``)."""
+"""The writer of each row, by the statement's layouts or the engine's own hash."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def hash_expression(columns: Sequence[str]) -> str:
-    """Return Spark SQL of the engine's hash of columns, in table order; without columns all rows hash to 0.
+    """Return Spark SQL of the engine's hash of columns; 0 without columns.
 
     >>> hash_expression(["c0", "c2"]), hash_expression([])
     ('xxhash64(c0, c2)', '0')
@@ -44,7 +44,7 @@ def partition_expression(bucket: str, partition_count: int) -> str:
 
 
 def hashed(columns: Sequence[pa.Array], rows: int) -> pa.Array:
-    """Return the engine's hash of columns, converted to their types in Spark."""
+    """Return the engine's hash of columns."""
     if not columns:
         # As in `hash_expression`.
         return pa.array(np.zeros(rows, np.int64))
@@ -66,10 +66,7 @@ class Destination:
     even: bool = False
 
     def buckets(self, page: Page, rows: npt.NDArray[np.int64], start: int) -> pa.Array:
-        """Return the buckets of some rows of a transformed page (int32); NULL if the engine's hash decides.
-
-        Even spreading starts at `start`.
-        """
+        """Return the buckets of some rows of a transformed page; NULL if the engine's hash decides. Even spreading starts at `start`."""
         if self.even:
             return pa.array(((rows + start) // EVEN_ROWS).astype(np.int32))
         if self.function is None or not rows.size:
@@ -85,7 +82,7 @@ class Placing:
     updates: Destination
 
     def buckets(self, page: Page, layout: PageLayout, start: int) -> pa.Array:
-        """Return the bucket of every row of a transformed page (int32); NULL if the engine's hash decides."""
+        """Return the bucket of every row of a transformed page; see `Destination.buckets`."""
         inserted = pc.is_in(page.column(layout.after.operation), value_set=_INSERTS).to_numpy(zero_copy_only=False)
         first, second = np.flatnonzero(inserted), np.flatnonzero(~inserted)
         parts = [self.inserts.buckets(page, first, start), self.updates.buckets(page, second, start)]
@@ -93,7 +90,7 @@ class Placing:
         return pa.concat_arrays(parts).take(pa.array(order))
 
     def numbers(self, page: Page, layout: PageLayout, buckets: pa.Array) -> pa.Array:
-        """Return the number that selects the writer of every row (int64): its bucket, or its hash if `buckets` is NULL."""
+        """Return the number that selects every row's writer: its bucket, or its hash if the bucket is NULL."""
         # In table order, like the channel ``hash``, so that equal values have equal hashes.
         inserts, updates = sorted(self.inserts.arguments), sorted(self.updates.arguments)
         return pa.array(places_of(page, buckets, inserts, updates, layout.after.operation))
@@ -101,11 +98,7 @@ class Placing:
 
 @dataclass(frozen=True)
 class PlacePass:
-    """Adds the bucket to the rows of an INSERT.
-
-    Args:
-        behind: the types of further channels, which are passed through.
-    """
+    """Adds the bucket to the rows of an INSERT; channels of the types `behind` are passed through."""
 
     schema: pa.Schema
     destination: Destination
@@ -113,7 +106,7 @@ class PlacePass:
 
     @property
     def exchanged(self) -> pa.Schema:
-        """The channels of the exchange in Spark's types: the columns and the bucket."""
+        """The channels of the exchange in Spark's types."""
         arrow_types = [*(for_spark(field.type) for field in self.schema), *self.behind]
         return pa.schema(
             [*(pa.field(f"c{i}", arrow_type) for i, arrow_type in enumerate(arrow_types)), pa.field(BUCKET, pa.int32())]

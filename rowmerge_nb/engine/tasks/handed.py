@@ -1,4 +1,4 @@
-"""The pages passed to a connector that a task retains, so that the calls can be replayed."""
+"""The pages that a task retains to replay a connector's calls."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ IN_CASE: Final = Keeping()
 class HandedPages:
     """The retained pages of one sink or page source.
 
-    >>> handed = HandedPages(Keeping(most_bytes=24))
+    >>> pages = HandedPages(Keeping(most_bytes=24))
     >>> for ids in ([1, 2], [3], [4], [5]):
-    ...     handed.note(pa.RecordBatch.from_pydict({"id": ids}))
-    >>> kept, left_out = handed.kept()
-    >>> [page.column(0).to_pylist() for page in pages_of(kept)], left_out
+    ...     pages.note(pa.RecordBatch.from_pydict({"id": ids}))
+    >>> stream, left_out = pages.retained()
+    >>> [page.column(0).to_pylist() for page in pages_of(stream)], left_out
     ([[1, 2], [3], [5]], 1)
     """
 
@@ -65,13 +65,13 @@ class HandedPages:
             self._bytes += page.nbytes
             self._last = None
 
-    def kept(self) -> tuple[bytes, int]:
+    def retained(self) -> tuple[bytes, int]:
         """Return the retained pages as an Arrow stream (empty without pages), and the number of dropped pages."""
         return _stream([*self._first, *([self._last] if self._last is not None else [])]), self._dropped
 
 
 def pages_of(stream: bytes) -> list[Page]:
-    """Parse a stream of `HandedPages.kept`."""
+    """Parse a stream of `HandedPages.retained`."""
     if not stream:
         return []
     with pa.ipc.open_stream(stream) as reader:

@@ -1,4 +1,4 @@
-"""INSERT and CREATE TABLE AS within tasks, without rows in Spark: read, compute, exchange and store pages."""
+"""INSERT and CREATE TABLE AS within tasks, without rows in Spark."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class InsertTask:
 
 @dataclass(frozen=True)
 class InsertSenderPass:
-    """Sends the rows of an INSERT to the writers of their partitions or buckets, in files of `folder` if it is not None."""
+    """Sends the rows of an INSERT to their writers, in files of `folder` unless it is None."""
 
     rows: InsertedRows
     destination: Destination
@@ -96,7 +96,7 @@ class InsertSenderPass:
     folder: str | None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Yield the cells of a task, and the task's record after an error."""
+        """Process one partition."""
         recorder = Recorder(task_partition(), 0, caller="reader")
         try:
             with SentPages(self.folder, self.rows.query.schema) as sender:

@@ -27,7 +27,7 @@ class JoinKeys:
         """Return the columns by which rows are compared; a row with a NULL in one of them matches nothing.
 
         Raises:
-            ExecutionError: a key cannot be computed; with Trino's code and the position of ON.
+            ExecutionError: a key cannot be computed.
         """
         computed = zip(evaluator.values_of(self.columns, page), self.nulls_meet, strict=True)
         return list(chain.from_iterable(key_parts(values, nulls_meet=nulls_meet) for values, nulls_meet in computed))

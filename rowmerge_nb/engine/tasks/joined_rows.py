@@ -21,7 +21,7 @@ NO_ROW = -1
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a join: its page, and the page row of each joined row, ``NO_ROW`` if missing; None for all rows in order."""
+    """A page of one side, and its row for each joined row: ``NO_ROW`` if missing; None for all rows in order."""
 
     page: Page
     rows: npt.NDArray[np.int64] | None = None
@@ -49,10 +49,7 @@ class Side:
 
 @dataclass(frozen=True)
 class JoinedRows:
-    """Joined rows, whose channels are gathered lazily.
-
-    Args:
-        sides: the target's side, and the source's if there is one. Their symbols are disjoint.
+    """Joined rows, whose channels are gathered lazily; the sides have disjoint symbols.
 
     >>> target = pa.RecordBatch.from_pydict({"id": [7, 8]})
     >>> source = pa.RecordBatch.from_pydict({"new": ["a", "b"]})
@@ -72,7 +69,7 @@ class JoinedRows:
 
     @property
     def partners(self) -> npt.NDArray[np.int64]:
-        """The indexes of the matched rows of the source's page, with repetitions."""
+        """The source rows of matched rows, with repetitions."""
         rows = self.sides[1].rows
         return np.arange(self.count) if rows is None else rows[rows != NO_ROW]
 
@@ -84,7 +81,7 @@ class JoinedRows:
         return self._gathered[name]
 
     def page(self, names: Iterable[str]) -> Page:
-        """Return channels as a page with one row per joined row."""
+        """Return channels with one row per joined row."""
         channels = list(names)
         if not channels:
             # A page without channels would have no rows.
@@ -92,7 +89,7 @@ class JoinedRows:
         return pa.RecordBatch.from_arrays([self.column(name) for name in channels], names=channels)
 
     def row(self, position: int, names: Iterable[str]) -> Page:
-        """Return one row with those of the named channels that exist, for an error message."""
+        """Return one row of the named channels that exist, for errors."""
         existing = {name for side in self.sides for name in side.page.schema.names}
         return self.picked(np.array([position])).page(name for name in names if name in existing)
 

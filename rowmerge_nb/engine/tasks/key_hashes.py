@@ -1,4 +1,4 @@
-"""Hashes of join keys, equal in all processes of one byte order. They only exclude rows; a match compares values."""
+"""Hashes of join keys, equal in processes of one byte order. They only exclude rows; a match compares values."""
 
 from __future__ import annotations
 
@@ -51,7 +51,6 @@ def _with_column(hashes: Hashes, column: pa.Array) -> Hashes:
 
 
 def _numbers(column: pa.Array) -> Hashes | None:
-    """Return the values of a fixed-width type as words; None for other types."""
     sql_type = column.type
     if pa.types.is_boolean(sql_type):
         column = column.cast(pa.int64())
@@ -104,7 +103,6 @@ def _with_equally_long(hashes: Hashes, text: npt.NDArray[np.uint8], length: int)
 
 
 def _words(text: npt.NDArray[np.uint8], count: int, start: int, stride: int) -> Hashes:
-    """Return unaligned words without a copy."""
     return np.ndarray((count,), np.uint64, text.data, start, (stride,))
 
 

@@ -85,7 +85,6 @@ class _Table:
             self._runs[starts] = np.diff(starts, append=len(keys))
 
     def _set_directory(self, bits: int) -> None:
-        """Set the start of the words of each prefix, and the bits of the filter."""
         self._shift = np.uint64(_WORD - bits)
         indexes = (self._starts >> self._shift).view(np.int64)
         self.longest = int(np.bincount(indexes).max(initial=0))
@@ -179,10 +178,9 @@ class KeyIndex:
         return self._table.nbytes
 
     def matches(self, columns: Sequence[pa.Array], most: int = MOST_PAIRS) -> Iterator[tuple[Rows, Rows]]:
-        """Yield the pairs of rows with equal keys, in pieces of about `most`. All pairs of a page row are in one piece.
+        """Yield the pairs of rows with equal keys: page rows in order, repeated per match, and source rows.
 
-        Returns:
-            Per piece the page rows in order, repeated per match, and the matching source rows. There is at least one piece.
+        There is at least one piece, and each has about `most` pairs. All pairs of a page row are in one piece.
         """
         keys = self._conformed(columns)
         rows, starts, counts = self._candidates(keys)
@@ -198,7 +196,7 @@ class KeyIndex:
             yield self._equal(keys, np.repeat(rows[first:last], repeated), partners)
 
     def counts(self, columns: Sequence[pa.Array]) -> Rows:
-        """Return for each row of a page the number of source rows with the same hash."""
+        """Return for each row of a page the number of source rows with its hash."""
         rows, _, counts = self._candidates(self._conformed(columns))
         every = np.zeros(len(columns[0]), np.int64)
         every[rows] = 1 if counts is None else counts
@@ -220,7 +218,6 @@ class KeyIndex:
         return [column if column.type == own.type else column.cast(own.type) for column, own in pairs]
 
     def _hashes(self, columns: Sequence[pa.Array]) -> tuple[Hashes, npt.NDArray[np.bool_] | None]:
-        """Return the hashes of rows, and which rows can match; None for all."""
         if self._offsets is None:
             return key_hashes(columns, len(columns[0])), _valid(columns)
         hashes, inside = self._offsets.hashes(columns[0])

@@ -81,7 +81,7 @@ class MergePass:
 
     @property
     def exchanged(self) -> pa.Schema:
-        """The channels of the exchange in Spark's types: the transformed page, the bucket, and the record."""
+        """The channels of the exchange in Spark's types: page, bucket and record."""
         data = [pa.field(f"c{i}", for_spark(field.type)) for i, field in enumerate(self.output_schema)]
         return pa.schema([*data, pa.field(BUCKET, pa.int32()), pa.field(RECORD, pa.binary())])
 
@@ -90,7 +90,7 @@ class MergePass:
         yield from self.work(batches, task_partition())
 
     def work(self, batches: Batches, partition: int) -> Iterator[pa.RecordBatch]:
-        """Process one partition; its number is also that of its writer."""
+        """Process one partition."""
         recorder = Recorder(partition, self.per_clause, keeping=self.keeping, chooser=self.chooser)
         pages = self._checked((batch for batch in batches if batch.num_rows), recorder)
         if self.sinks is not None:
@@ -152,7 +152,6 @@ class MergePass:
         return mark_distinct(unique_id, cases, self.layout.era, seen_cases)
 
     def _note_duplicates(self, duplicates: Duplicates, batches: list[pa.RecordBatch], recorder: Recorder) -> None:
-        """Record failing target rows and the joined rows of the first of them, or those for a warning."""
         record = recorder.record
         if duplicates.failing.size and not record.failing:
             record.witnesses = None
@@ -192,7 +191,6 @@ class MergePass:
         return pa.RecordBatch.from_struct_array(conform(last_channel(batch), self.witness))
 
     def _witnesses(self, batches: list[pa.RecordBatch], ids: npt.NDArray[np.int64]) -> Page:
-        """Return the rows of some target rows: unique_id, case_number, row_id, witness."""
         before = self.layout.before
         id_values, selected_rows = pa.array(ids), []
         for batch in batches:

@@ -1,4 +1,4 @@
-"""The join of target and source on pages: by equal keys, and by the rest of ON."""
+"""The join of target and source on pages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class KeyJoin:
         With very many matches, the order is that of the target, in pieces. All matches of a target row are in one piece.
 
         Raises:
-            ExecutionError: ON cannot be computed for a pair with equal keys; with its position.
+            ExecutionError: ON cannot be computed.
         """
         pieces = self._pairs(target, source, evaluator)
         rows, partners = next(pieces)
@@ -64,11 +64,7 @@ class KeyJoin:
             yield JoinedRows(len(rows), (Side(target, partners), Side(source, rows)))
 
     def by_target(self, pages: Iterable[Page], schema: pa.Schema, source: Page, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
-        """Join target pages with the source; unmatched source rows come last.
-
-        Raises:
-            ExecutionError: see `matches`.
-        """
+        """Join target pages with the source; unmatched source rows come last."""
         matched = np.zeros(source.num_rows, bool)
         for rows in self.matches(pages, source, self.index(source, evaluator), evaluator):
             matched[rows.partners] = True
@@ -81,7 +77,7 @@ class KeyJoin:
         """Build the index of the source rows.
 
         Raises:
-            ExecutionError: a key cannot be computed for a source row; with its position.
+            ExecutionError: a key cannot be computed.
         """
         return SetsIndex([keys.values(source, evaluator) for _, keys in self.keys])
 
@@ -89,7 +85,7 @@ class KeyJoin:
         """Join target pages with the source, without unmatched source rows.
 
         Raises:
-            ExecutionError: a key or ON cannot be computed; with its position.
+            ExecutionError: a key or ON cannot be computed.
         """
         waiting: list[tuple[Page, npt.NDArray[np.int64]]] = []
         count = size = 0
@@ -106,7 +102,6 @@ class KeyJoin:
     def _with_partners(
         self, page: Page, index: SetsIndex, evaluator: PageEvaluator
     ) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
-        """Yield the retained rows of a page, repeated per match, and the matching source rows."""
         is_matched = np.zeros(page.num_rows, bool)
         for partners, rows in index.matches([keys.values(page, evaluator) for keys, _ in self.keys]):
             is_matched[partners] = True
@@ -146,7 +141,6 @@ class KeyJoin:
     def _pairs(
         self, target: Page, source: Page, evaluator: PageEvaluator
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-        """Yield the pairs with equal keys, in pieces: source rows, target rows."""
         if not self.keys:
             every = np.repeat(np.arange(source.num_rows), target.num_rows)
             yield every, np.tile(np.arange(target.num_rows), source.num_rows)
@@ -162,7 +156,7 @@ def without_target(schema: pa.Schema, source: Page, rows: npt.NDArray[np.int64])
 
 
 def numbered(source: Page, first: int = 0) -> tuple[pa.Array, Page]:
-    """Return the numbers of a source's rows (the positions of a table, otherwise a count from `first`) and its other channels."""
+    """Return the source's row numbers (a table's positions, or a count from `first`) and its other channels."""
     names = source.schema.names
     if POSITION in names:
         return source.column(POSITION), source.select([name for name in names if name != POSITION])

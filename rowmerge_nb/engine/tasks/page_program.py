@@ -1,4 +1,4 @@
-"""Filter and projection of pages within a task: DuckDB over Arrow, with errors under Trino's names."""
+"""Filter and projection of pages: DuckDB over Arrow, with Trino's error codes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def require_duckdb() -> Any:
     """Import DuckDB.
 
     Raises:
-        SetupError: it is missing or too old; the hint has the command to install it.
+        SetupError: it is missing or too old.
     """
     try:
         import duckdb
@@ -117,7 +117,7 @@ class PageQuery:
 
     @property
     def no_answer(self) -> pa.Array:
-        """An answer with which expressions can be tried on a page without rows."""
+        """An answer to try expressions with, on an empty page."""
         if self.keys is None:
             return pa.nulls(1, self.type)
         fields = [pa.field("key", column.type) for column in self.keys.columns]
@@ -142,8 +142,7 @@ class PageProgram:
     """The operations on a page between ``get_next_page`` and ``delete_rows`` or ``update_rows``.
 
     Args:
-        assigned: the computed values, in the order of the projected page.
-        checks: CHECK constraints, with assigned values in place of old ones.
+        checks: CHECK constraints on the new values.
     """
 
     where: PageExpression | None = None
@@ -163,7 +162,7 @@ class PageProgram:
 
 @dataclass
 class PageEvaluator:
-    """Runs a program on pages; `answers` has the result of each query: one value, or the values of a list."""
+    """Runs a program on pages; `answers` has each query's value, or list of values."""
 
     program: PageProgram
     answers: Sequence[pa.Array] = ()
@@ -174,7 +173,7 @@ class PageEvaluator:
         """Return the rows that satisfy the condition.
 
         Raises:
-            ExecutionError: the condition cannot be computed for a row; with Trino's code and the condition's position.
+            ExecutionError: the condition fails on a row; with Trino's code and its position.
         """
         where = self.program.where
         if where is None or not page.num_rows:
@@ -183,11 +182,7 @@ class PageEvaluator:
         return page if len(rows) == page.num_rows else page.take(pa.array(rows))
 
     def filtered(self, pages: Iterable[Page]) -> Iterator[Page]:
-        """Filter many pages, several per query; yield the rest of each page. Empty pages are dropped.
-
-        Raises:
-            ExecutionError: see `filter`.
-        """
+        """Filter many pages, several per query; empty pages are dropped."""
         where = self.program.where
         if where is None:
             yield from pages
@@ -201,21 +196,13 @@ class PageEvaluator:
                 yield page if rows.size == page.num_rows else page.take(pa.array(rows - (end - page.num_rows)))
 
     def rows_where(self, where: PageExpression, page: Page | pa.Table, rows: JoinedRows | None = None) -> npt.NDArray[np.int64]:
-        """Return the ascending positions of rows that satisfy a condition; see `values_of` for `rows`.
-
-        Raises:
-            ExecutionError: see `filter`.
-        """
+        """Return the ascending positions of rows that satisfy a condition; see `values_of` for `rows`."""
         if where.is_null:
             return np.zeros(0, np.int64)
         return np.sort(self._run(page, where=where, rows=rows).column(0).to_numpy())
 
     def project(self, page: Page) -> list[pa.Array]:
-        """Compute the assigned columns.
-
-        Raises:
-            ExecutionError: see `values_of`.
-        """
+        """Compute the assigned columns; see `values_of`."""
         return self.values_of(self.program.assigned, page)
 
     def values_of(self, assigned: Sequence[AssignedColumn], page: Page, rows: JoinedRows | None = None) -> list[pa.Array]:
@@ -227,7 +214,7 @@ class PageEvaluator:
             rows: the rows with all channels, for error messages.
 
         Raises:
-            ExecutionError: a value cannot be computed, or is NULL in a column that rejects it; with the value's position.
+            ExecutionError: a value cannot be computed, or is NULL in a column that rejects it.
         """
         plain = _plain(assigned, page)
         values = iter(
@@ -245,10 +232,10 @@ class PageEvaluator:
         return arrays
 
     def check(self, page: Page) -> None:
-        """Check that DuckDB can parse all expressions, on an empty page.
+        """Check on an empty page that DuckDB can parse all expressions.
 
         Raises:
-            ConnectorError: NOT_SUPPORTED, before anything has begun.
+            ConnectorError: NOT_SUPPORTED.
         """
         where = self.program.where
         try:
@@ -267,7 +254,7 @@ class PageEvaluator:
             raise unsupported from error
 
     def close(self) -> None:
-        """Unregister the results of queries from the connection, which the next evaluator reuses."""
+        """Unregister the results of queries from the connection, which is reused."""
         while self._registered:
             _connection().unregister(self._registered.pop())
 
@@ -295,7 +282,6 @@ class PageEvaluator:
         where: PageExpression | None = None,
         rows: JoinedRows | None = None,
     ) -> pa.Table:
-        """Compute values for the rows that satisfy a condition; the first column is the row number."""
         connection = self._connected()
         number = _ROW
         while number in page.schema.names:
@@ -303,8 +289,8 @@ class PageEvaluator:
         expressions = [*values, *([where] if where is not None else [])]
         texts = "".join(f", {value.text} AS v{index}" for index, value in enumerate(values))
         sql = f"SELECT {quoted(number)}{texts} FROM page WHERE {'true' if where is None else where.text}"
-        needed = {name for expression in expressions for name in expression.reads}
-        read = [index for index, name in enumerate(page.schema.names) if name in needed]
+        channel_names = {name for expression in expressions for name in expression.reads}
+        read = [index for index, name in enumerate(page.schema.names) if name in channel_names]
         arrays = [page.column(channel) for channel in read] + [pa.array(np.arange(page.num_rows))]
         names = [page.schema.names[channel] for channel in read] + [number]
         for query, answer in zip(self.program.queries, self.answers, strict=True):
@@ -330,11 +316,6 @@ class PageEvaluator:
             raise _placed(translated(str(error)), expressions[0], row) from error
 
     def _looked_up(self, query: PageQuery, answer: pa.Array, page: Page | pa.Table, expression: PageExpression) -> pa.Array:
-        """Return the values of a correlated subquery for the rows of a page.
-
-        Raises:
-            ExecutionError: SUBQUERY_MULTIPLE_ROWS, with the position of the expression.
-        """
         if query.symbol not in self._lookups:
             self._lookups[query.symbol] = SubqueryLookup(query, answer)
         try:
@@ -422,7 +403,6 @@ def _row(expression: PageExpression, position: int, page: Page | pa.Table, rows:
 
 
 def _placed(error: ExecutionError, expression: PageExpression, row: pa.Table | pa.RecordBatch | None = None) -> ExecutionError:
-    """Add the position of an expression to an error, and the values of the row."""
     if expression.span is not None:
         values = (
             {}

@@ -1,4 +1,4 @@
-"""A query of one table, computed on its pages within tasks."""
+"""A query of one table, computed on its pages."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class QueryRows:
     values: tuple[AssignedColumn, ...]
 
     def of(self, pages: Iterable[Page]) -> Iterator[Page]:
-        """Yield the rows of the query over pages of its table.
+        """Yield the rows of the query.
 
         Raises:
-            ExecutionError: the condition or a value cannot be computed; with Trino's code and the position in the statement.
+            ExecutionError: the condition or a value cannot be computed.
         """
         with closing(self.program.evaluator(None)) as evaluator:
             for page in gathered(evaluator.filtered(pages)):
@@ -46,7 +46,7 @@ class QueryScan(ScanPass):
 
     @classmethod
     def over(cls, table_scan: ScanPass, query: QueryRows) -> QueryScan:
-        """Build the scan of a query over the splits of its table."""
+        """Build the scan from that of the table."""
         own = {field.name: getattr(table_scan, field.name) for field in fields(ScanPass)}
         return cls(**{**own, "schema": query.schema}, table_scan=table_scan, query=query)
 
@@ -54,6 +54,6 @@ class QueryScan(ScanPass):
         """Yield the rows of the query over numbered splits.
 
         Raises:
-            ExecutionError: the connector cannot read them, or the query cannot be computed.
+            ExecutionError: the read or the query failed.
         """
         yield from self.query.of(self.table_scan.read(numbers))

@@ -1,6 +1,6 @@
-"""Row changes within the task that reads the target: scan, join, CASE and processor on Arrow pages, without Spark.
+"""Row changes within the task that reads the target: scan, join, CASE and processor on Arrow pages.
 
-The passes above the join are those of the Spark form. For MERGE in many tasks, see `rowmerge_nb.engine.tasks.replicated`.
+For MERGE in many tasks, see `rowmerge_nb.engine.tasks.replicated`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowTask:
-    """UPDATE and DELETE of the tasks whose numbers arrive.
-
-    Args:
-        program: the condition and the subqueries, whose results arrive with the numbers.
-        exchange: sends rows to their writers within this task, if necessary.
-    """
+    """UPDATE and DELETE of numbered splits."""
 
     target: ScanPass
     tasks: int
@@ -59,9 +54,7 @@ class JoinTask:
 
     Args:
         paged: process the target page by page; otherwise hold it, and join in the order of the source.
-        source: reads the source; None if its rows arrive with one further row, as the last channel indicates.
-        program: the subqueries, whose results arrive in that further row.
-        exchange: sends rows to their writers within this task; None without an exchange.
+        source: reads the source; None if its rows arrive with one further row, marked by the last channel.
     """
 
     paged: bool

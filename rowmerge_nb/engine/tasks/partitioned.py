@@ -1,6 +1,6 @@
-"""A MERGE whose source is too large for one task: pages of both sides go to the tasks of their keys, which join them.
+"""A MERGE whose source is too large for one task: pages of both sides are partitioned by key.
 
-Spark sees no rows: a cell contains the rows of a page for one task, as an Arrow stream.
+A cell contains a page's rows for one task, as an Arrow stream.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class PartitionedOutputPass:
     Args:
         scan: reads the side; None if its rows arrive.
         schema: the side's channels, then the position.
-        on: the number of the ON condition, for errors of a key.
-        alone: send rows with a NULL key, which match nothing, spread over the tasks; otherwise drop them.
+        on: the number of the ON condition, for errors.
+        alone: spread rows with a NULL key, which match nothing, over the tasks; otherwise drop them.
     """
 
     side: int
@@ -68,7 +68,7 @@ class PartitionedOutputPass:
     alone: bool
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Yield the cells of one task."""
+        """Process one partition."""
         pages = self._read(batches) if self.scan is not None else self._counted(batches)
         with closing(PageProgram().evaluator(None)) as evaluator:
             for number, page in enumerate(gathered(pages, _SENT_ROWS)):
@@ -106,7 +106,6 @@ class PartitionedOutputPass:
             raise RuntimeError(f"[[{error.code}{number}]] {' '.join(error.message.split())}") from error
 
     def _parted(self, page: Page, evaluator: PageEvaluator) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the rows to send, ordered by task, and the number of rows per task."""
         keys = self._keys(page, evaluator)
         to = (key_hashes(keys, page.num_rows) % np.uint64(self.partitions)).astype(np.int32)
         order = np.arange(page.num_rows)
@@ -132,12 +131,12 @@ def _sent(cell: pa.Array, partition: int, side: int, sender: int, number: int) -
 
 @dataclass(frozen=True)
 class AnswersOutputPass:
-    """Sends the results of subqueries, which arrive in one row, to every joining task."""
+    """Sends the results of subqueries to every joining task."""
 
     partitions: int
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Yield the cells."""
+        """Process one partition."""
         for batch in batches:
             cell = pa.array([cell_of(batch)], pa.binary())
             for partition in range(self.partitions):
@@ -146,10 +145,7 @@ class AnswersOutputPass:
 
 @dataclass(frozen=True)
 class PartitionedJoinTask:
-    """MERGE of the rows of both sides with some key hashes, which include all matches of a target row.
-
-    The source's rows come first, and are indexed in memory; the target's are processed page by page.
-    """
+    """MERGE of some key hashes: the source is indexed in memory, then the target is processed page by page."""
 
     target: pa.Schema
     source: pa.Schema

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RowChangeProcessor(ABC):
-    """Turns merge rows into rows to store. The connector selects a processor by its paradigm."""
+    """Turns merge rows into rows to store."""
 
     def __init__(self, layout: PageLayout, columns: pa.Schema) -> None:
         self.layout = layout
@@ -83,7 +83,7 @@ class ChangeOnlyUpdatedColumnsMergeProcessor(RowChangeProcessor):
     """
 
     def transform_page(self, page: Page) -> Page:
-        """Extract the columns of the merge row and drop rows without an operation."""
+        """Return the rows to store."""
         operation = self.operations(page)
         before, merge_row = self.layout.before, self.layout.merge_row
         fields = page.column(before.merge_row).flatten()
@@ -117,7 +117,7 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
     """
 
     def transform_page(self, page: Page) -> Page:
-        """Split updates, retain the old location of deleted rows, and drop rows without an operation."""
+        """Return the rows to store."""
         operation = self.operations(page)
         produced = _produced(operation)
         origin = np.repeat(np.arange(len(operation)), produced)
@@ -139,7 +139,7 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
         return pa.RecordBatch.from_arrays(arrays, schema=self.output_schema)
 
     def rows_produced(self, page: Page) -> npt.NDArray[np.int64]:
-        """Return the number of output rows per input row: 2 for an UPDATE."""
+        """Return 2 for an UPDATE, 1 for others."""
         return _produced(self.operations(page))
 
     def _data(self, page: Page, origin: npt.NDArray[np.int64], deletes: npt.NDArray[np.bool_]) -> list[pa.Array]:

@@ -1,4 +1,4 @@
-"""The records of tasks, which the driver merges into the account of the statement.
+"""The records of tasks, which the driver merges.
 
 A record travels as a row of the statement's one Spark action, so only successful attempts count.
 """
@@ -43,10 +43,7 @@ SAMPLED_BYTES: Final = 1 << 24
 
 @dataclass
 class Sampled:
-    """Sampled rows of one page before and after ``transform_page``, which are equal if not ``transformed``.
-
-    An exchange selects the writers of the rows by ``numbers``.
-    """
+    """Sampled rows of one page before and after ``transform_page``; equal if not ``transformed``."""
 
     layout: PageLayout
     transformed: bool
@@ -72,7 +69,7 @@ class TaskRecord:
         alone: joined rows with the target's side only.
         returned: rows of RETURNING as an Arrow stream; such a record has no other data.
         read: rows from an updatable page source.
-        handed: retained pages, as an Arrow stream.
+        retained_pages: an Arrow stream.
         is_cut: rows fail the check, and not all rows were checked.
     """
 
@@ -98,14 +95,14 @@ class TaskRecord:
     alone: int = 0
     returned: bytes = b""
     read: int = 0
-    handed: bytes = b""
+    retained_pages: bytes = b""
     left_out: int = 0
     raised: list[Raised] = field(default_factory=list)
     is_cut: bool = False
 
 
 class CallNote(list[bytes]):
-    """The result of a call: its fragments, or a short description and a page."""
+    """The result of a call: fragments, or a description and a page."""
 
     gave = ""
     page: Page | None = None
@@ -122,9 +119,6 @@ class Recorder:
         per_clause: the number of rows per clause to sample; fewer if they are large, unless it is `EVERY_ROW`.
         caller: the name of the partition in the call log.
         handle: reported with an error of the connector's code.
-
-    Attributes:
-        returned: records with one page of RETURNING rows each.
     """
 
     def __init__(
@@ -141,7 +135,7 @@ class Recorder:
         self.handle = handle
         self._caller = caller
         self._keeping = keeping
-        self._handed = HandedPages(self._keeping)
+        self._retained = HandedPages(self._keeping)
         self.returned: list[TaskRecord] = []
         self._per_clause = per_clause
         self._remaining: dict[int, int] = {}
@@ -151,7 +145,7 @@ class Recorder:
 
     @contextmanager
     def call(self, method: str, arguments: str = "", page: Page | None = None) -> Iterator[CallNote]:
-        """Record one contract call; the caller appends its fragments to the yielded list."""
+        """Record a contract call; the caller appends its fragments to the yielded list."""
         started = time.perf_counter()
         note = CallNote()
         error: str | None = None
@@ -207,7 +201,7 @@ class Recorder:
         self._sample(Sampled(layout, True, before, after, produced, witness), cases)
 
     def passed_through(self, layout: PageLayout, page: Page, case_number: int, witness: Page | None) -> None:
-        """Count and sample a page of one clause that is stored without ``transform_page``."""
+        """Count and sample a page that is stored without ``transform_page``."""
         each, cases = np.ones(page.num_rows, np.int64), np.full(page.num_rows, case_number, np.int32)
         self._sample(Sampled(layout, False, page, page, each, witness), cases)
 
@@ -238,12 +232,12 @@ class Recorder:
             )
 
     def placed(self, numbers: Callable[[pa.Array], pa.Array]) -> None:
-        """Record the numbers by which the exchange selects the writers of sampled rows."""
+        """Record the writers' numbers of sampled rows."""
         if self._positions is not None:
             self.record.sampled[-1].numbers = numbers(self._positions)
 
     def add_returned(self, rows: pa.StructArray) -> None:
-        """Add a page's rows of RETURNING; NULL rows were not changed."""
+        """Add rows of RETURNING; NULL rows were not changed."""
         changed = rows.drop_null()
         if len(changed):
             names = [f"f{index}" for index in range(changed.type.num_fields)]
@@ -259,7 +253,6 @@ class Recorder:
         return max(self._room[room], 0) * rows // max(size, 1)
 
     def _choose(self, cases: npt.NDArray[np.int32], numbers: npt.NDArray[np.int32], most: int) -> npt.NDArray[np.int64]:
-        """Return the first rows of each clause, up to about `most` in total."""
         samples = [np.zeros(0, np.int64)]
         for number in numbers.tolist():
             is_new = number not in self._remaining
@@ -272,7 +265,7 @@ class Recorder:
         return np.sort(np.concatenate(samples))
 
     def stored(self, layout: PageLayout | None, page: Page, operations: pa.Array, counted: int) -> None:
-        """Count a page that was stored, and retain the first rows."""
+        """Count a stored page, and retain its first rows."""
         record = self.record
         record.pages += 1
         record.counted += counted
@@ -293,13 +286,13 @@ class Recorder:
 
     def retain(self, page: Page) -> None:
         """Retain a page before it is passed to the connector, if there is room."""
-        self._handed.note(page)
+        self._retained.note(page)
 
     def serialize(self) -> bytes:
         """Return the pickled record with the retained pages."""
         record = self.record
         if self._keeping.always or record.error is not None:
-            record.handed, record.left_out = self._handed.kept()
+            record.retained_pages, record.left_out = self._retained.retained()
         return pickle.dumps(record)
 
     def failed(self, error: Exception | SystemExit, step: str) -> None:

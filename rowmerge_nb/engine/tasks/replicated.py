@@ -50,13 +50,13 @@ _PACKING_BYTES: Final = 16
 
 @dataclass(frozen=True)
 class PackPass:
-    """Packs the rows of a source into a few cells, which Spark sends to every task. Without `source`, its rows arrive."""
+    """Packs source rows into a few cells, which Spark sends to every task. Without `source`, its rows arrive."""
 
     source: ScanPass | None
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Yield the pieces: number, and cell (the packing's id, then an Arrow stream)."""
+        """Process one partition."""
         size = 0
         # The id lets both stages verify that they have the same packing.
         packing = uuid.uuid4().bytes
@@ -81,7 +81,6 @@ class PackPass:
 
 
 def _pieces(pages: Iterable[Page], schema: pa.Schema) -> Iterator[Page]:
-    """Cut and concatenate pages into pieces; yield at least one, possibly empty."""
     waiting: list[Page] = []
     rows, has_piece = 0, False
     for page in pages:
@@ -124,8 +123,7 @@ class ReplicatedSource:
 class ReplicatedJoinTask:
     """MERGE with a replicated source: each task joins its own splits with all of it.
 
-    A task reports the matched source rows of each piece to the next stage. Task 0 also requests the packed pieces for that stage, and sends
-    the results of subqueries. If changed rows go to certain writers, each writer gets all of this.
+    A task reports matched source rows to the next stage. Task 0 also requests the packed pieces for it, and sends the results of subqueries.
 
     Args:
         receivers: the number of tasks (or writers) of the next stage.
@@ -147,7 +145,7 @@ class ReplicatedJoinTask:
 
     @property
     def exchanged(self) -> pa.Schema:
-        """The channels of the exchange in Spark's types: changed rows, and the data for the writers."""
+        """The channels of the exchange in Spark's types."""
         *rows, record = self.above.exchanged
         return pa.schema([*rows, (PIECE, pa.int32()), (MATCHED, pa.binary()), record])
 
@@ -213,7 +211,7 @@ class ReplicatedJoinTask:
 
 @dataclass
 class _Messages:
-    """The messages of the join tasks to one task of the next stage: matched rows and cells by piece, and the results of subqueries."""
+    """The messages of the join tasks to one task of the next stage."""
 
     matched: dict[int, npt.NDArray[np.uint8]] = field(default_factory=dict)
     cells: dict[int, pa.Scalar] = field(default_factory=dict)
@@ -237,7 +235,7 @@ class _Messages:
 
 @dataclass(frozen=True)
 class UnmatchedRows:
-    """Builds the input of the passes above the join from unmatched source rows."""
+    """Builds the next passes' input from unmatched source rows."""
 
     target_schema: pa.Schema
     source: ReplicatedSource
@@ -275,11 +273,7 @@ class UnmatchedRows:
 
 @dataclass(frozen=True)
 class UnmatchedPass:
-    """Processes unmatched source rows; the output of the previous stage passes through.
-
-    Args:
-        first: the number of the first writer of this stage.
-    """
+    """Processes unmatched source rows; other rows pass through. `first` is the number of its first writer."""
 
     first: int
     unmatched: UnmatchedRows
@@ -308,8 +302,7 @@ class UnmatchedPass:
 class UnmatchedWriterPass:
     """A writer behind an exchange, which also stores its share of the unmatched source rows.
 
-    The writer of such a row is known only after its clause has been computed. So each writer computes all of them, to save another
-    exchange of all rows. The first writer reports their record.
+    Each writer computes all of them, because an exchange of all rows would cost more. The first writer reports their record.
 
     Args:
         number: the number under which these rows are recorded.
@@ -326,7 +319,6 @@ class UnmatchedWriterPass:
         yield from self.exchange.above.write(self._rows(batches, writer), writer)
 
     def _rows(self, batches: Batches, writer: int) -> Iterator[pa.RecordBatch]:
-        """Yield the changed rows that arrive, then the unmatched source rows."""
         messages = _Messages()
         for batch in batches:
             pieces, matched = (batch.column(batch.schema.names.index(name)) for name in (PIECE, MATCHED))

@@ -1,4 +1,4 @@
-"""The rows of RETURNING, computed on pages for changed rows only."""
+"""The rows of RETURNING, computed for changed rows only."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class ReturnedRows:
     values: tuple[AssignedColumn, ...]
 
     def of(self, rows: JoinedRows, merge_row: pa.StructArray, evaluator: PageEvaluator) -> pa.StructArray:
-        """Return the row of every joined row; NULL for unchanged rows.
+        """Return a row per joined row; NULL for unchanged rows.
 
         Raises:
-            ExecutionError: a value cannot be computed for a row; with its position.
+            ExecutionError: a value cannot be computed.
         """
         merge_page = pa.RecordBatch.from_arrays(merge_row.flatten(), names=list(self.fields))
         *_, operations, _ = merge_page.columns

@@ -1,4 +1,4 @@
-"""Hashes of whole rows, by which tables are compared without moving their rows."""
+"""Hashes of whole rows, to compare tables without moving rows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ def among(rows: Hashes, candidates: Hashes) -> npt.NDArray[np.bool_]:
 
 
 def _joined(hashes: Hashes, more: Hashes) -> Hashes:
-    """Combine hashes; the order matters."""
     mixed = (hashes * _FACTOR) ^ more
     mixed = (mixed ^ (mixed >> np.uint64(29))) * _AVALANCHE
     return mixed ^ (mixed >> np.uint64(32))
@@ -77,7 +76,6 @@ def _of_column(column: pa.Array) -> Hashes:
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """Return times as integers of their unit, without rounding."""
     arrow_type = column.type
     if (
         pa.types.is_timestamp(arrow_type)

@@ -54,7 +54,7 @@ class ScanPass:
         yield from self.marked(number for batch in batches for number in batch.column(0).to_pylist())
 
     def marked(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of numbered splits; raise errors as text for Spark, for stages without records."""
+        """Yield the rows of numbered splits; errors are text for Spark, for stages without records."""
         try:
             yield from self.read(numbers)
         except RowMergeError as error:
@@ -67,13 +67,13 @@ class ScanPass:
         """Yield the rows of numbered splits.
 
         Raises:
-            ExecutionError: the connector cannot read them; with its code and the failed call.
+            ExecutionError: the connector cannot read them.
         """
         for number in numbers:
             yield from self._read(number)
 
     def share(self, task: int, tasks: int) -> range:
-        """Return the splits of one of several tasks: a contiguous range, because neighbors share files and deletes."""
+        """Return one task's splits: a contiguous range, because neighbors share files and deletes."""
         count = len(self.splits)
         return range(count * task // tasks, count * (task + 1) // tasks)
 
@@ -136,7 +136,7 @@ class CellPass:
     """Yields pages that were read elsewhere, and arrive as numbered Arrow streams."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the pages."""
+        """Process one partition."""
         for batch in batches:
             for cell in batch.column(1):
                 with pa.ipc.open_stream(cell.as_buffer()) as stream:

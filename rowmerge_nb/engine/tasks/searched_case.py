@@ -1,4 +1,4 @@
-"""The searched CASE of the merge row, computed on pages: each clause on the rows that reach it."""
+"""The searched CASE of the merge row: each clause runs on the rows that reach it."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ class PageBranch:
     values: tuple[AssignedColumn, ...] = ()
     checks: tuple[AssignedColumn, ...] = ()
 
-    def reached(self, rows: JoinedRows, remaining: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the remaining rows that have the sides of this branch."""
-        fits = np.ones(len(remaining), bool)
+    def reached(self, rows: JoinedRows, open_rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the open rows that have the sides of this branch."""
+        fits = np.ones(len(open_rows), bool)
         for side, required in zip(rows.sides, self.sides, strict=False):
             if required is not None:
-                fits &= side.is_there[remaining] == required
-        return remaining[fits]
+                fits &= side.is_there[open_rows] == required
+        return open_rows[fits]
 
 
 @dataclass(frozen=True)
 class PageCase:
-    """The CASE; `otherwise` is the ELSE branch."""
+    """The CASE; `else_branch` is ELSE."""
 
     branches: tuple[PageBranch, ...]
-    otherwise: PageBranch
+    else_branch: PageBranch
     type: pa.StructType
 
     def merge_rows(self, rows: JoinedRows, evaluator: PageEvaluator) -> pa.StructArray:
         """Compute the merge row of every joined row.
 
         Raises:
-            ExecutionError: a condition or value cannot be computed for a row, or violates a CHECK constraint; with its position.
+            ExecutionError: a clause cannot be computed, or a CHECK constraint is violated.
         """
         rows_by_branch = self._rows_by_branch(rows, evaluator)
         parts = [(branch, positions, rows.picked(positions)) for branch, positions in rows_by_branch if len(positions)]
@@ -90,15 +90,15 @@ class PageCase:
         )
 
     def _rows_by_branch(self, rows: JoinedRows, evaluator: PageEvaluator) -> list[tuple[PageBranch, npt.NDArray[np.int64]]]:
-        remaining, rows_by_branch = np.arange(rows.count), []
+        open_rows, rows_by_branch = np.arange(rows.count), []
         for branch in self.branches:
-            fired = branch.reached(rows, remaining)
+            fired = branch.reached(rows, open_rows)
             if branch.condition is not None and len(fired):
                 candidates = rows.picked(fired)
                 fired = fired[evaluator.rows_where(branch.condition, candidates.page(sorted(branch.condition.reads)), candidates)]
             rows_by_branch.append((branch, fired))
-            remaining = np.setdiff1d(remaining, fired, assume_unique=True)
-        return [*rows_by_branch, (self.otherwise, remaining)]
+            open_rows = np.setdiff1d(open_rows, fired, assume_unique=True)
+        return [*rows_by_branch, (self.else_branch, open_rows)]
 
 
 def _values(branch: PageBranch, rows: JoinedRows, evaluator: PageEvaluator) -> list[pa.Array]:

@@ -70,21 +70,16 @@ class SentPages:
 
 
 def received_pages(batches: Iterable[pa.RecordBatch], *, in_files: bool) -> Iterator[Page]:
-    """Yield pages that were sent.
-
-    Args:
-        batches: rows with cells in the second channel.
-        in_files: the cells refer to pages in files.
-    """
+    """Yield the pages of cells in the second channel; with `in_files`, the cells refer to files."""
     if not in_files:
         yield from CellPass()(batches)
         return
     files: dict[str, pa.ipc.RecordBatchFileReader] = {}
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         for batch in batches:
             for cell in batch.column(1).to_pylist():
                 number, _, path = cell.decode().partition(" ")
                 if path not in files:
-                    mapped = opened.enter_context(pa.memory_map(path))
-                    files[path] = opened.enter_context(pa.ipc.open_file(mapped))
+                    mapped = stack.enter_context(pa.memory_map(path))
+                    files[path] = stack.enter_context(pa.ipc.open_file(mapped))
                 yield files[path].get_batch(int(number))

@@ -1,4 +1,4 @@
-"""The values of a subquery for the rows of pages: its rows are indexed by their keys once, and looked up page by page."""
+"""Values of subqueries for rows of pages, from an index of the subquery's rows."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class SubqueryLookup:
-    """Finds the values of a correlated subquery, or of IN, by the keys of rows.
+    """Finds the values of a correlated subquery, or of IN, by key.
 
     Args:
-        query: the subquery; it has keys.
-        rows: its keys and, if it is scalar, the value: one struct for each row.
+        rows: its keys and, if it is scalar, the value: one struct per row.
     """
 
     query: PageQuery
@@ -42,7 +41,7 @@ class SubqueryLookup:
         """Return the value for each row of a page.
 
         Raises:
-            ExecutionError: SUBQUERY_MULTIPLE_ROWS if a scalar subquery has several rows for a row of the page.
+            ExecutionError: SUBQUERY_MULTIPLE_ROWS.
         """
         assert self.query.keys is not None
         columns = [column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in page.columns]
@@ -53,23 +52,22 @@ class SubqueryLookup:
             return pa.array(partners >= 0)
         if self.query.kind == "in":
             return self._memberships(partners, keys[0])
-        found = self._values.take(pa.array(partners, mask=partners < 0))
+        partner_values = self._values.take(pa.array(partners, mask=partners < 0))
         if self.query.default is None:
-            return found
+            return partner_values
         (default,) = evaluator.values_of((self.query.default,), whole)
-        return pc.if_else(pa.array(partners >= 0), found, default)
+        return pc.if_else(pa.array(partners >= 0), partner_values, default)
 
     def _memberships(self, partners: npt.NDArray[np.int64], values: pa.Array) -> pa.Array:
         """Return whether values are in the list; NULL if they are not, and either the value or a member of the list is NULL."""
-        found = partners >= 0
+        is_member = partners >= 0
         if not len(self.rows):
-            return pa.array(found)
+            return pa.array(is_member)
         if self.rows.flatten()[0].null_count:
-            return pa.array(found, mask=~found)
-        return pa.array(found, mask=~found & values.is_null().to_numpy(zero_copy_only=False))
+            return pa.array(is_member, mask=~is_member)
+        return pa.array(is_member, mask=~is_member & values.is_null().to_numpy(zero_copy_only=False))
 
     def _partners(self, keys: list[pa.Array]) -> npt.NDArray[np.int64]:
-        """Return the row with the keys of each row of a page; -1 if there is none."""
         partners = np.full(len(keys[0]), -1, np.int64)
         for rows, matches in self._index.matches(keys):
             if self.query.kind == "scalar" and (np.diff(rows) == 0).any():
@@ -88,6 +86,5 @@ class SubqueryLookup:
 
 
 def _parts(columns: Sequence[pa.Array], keys: JoinKeys) -> list[pa.Array]:
-    """Return the columns by which keys are compared; columns behind those of the keys are not looked at."""
     pairs = zip(columns, keys.nulls_meet, strict=False)
     return list(chain.from_iterable(key_parts(column, nulls_meet=nulls_meet) for column, nulls_meet in pairs))

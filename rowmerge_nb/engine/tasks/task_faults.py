@@ -1,6 +1,6 @@
-"""Injected faults: wrappers around a connector's objects, also in tasks, that log each call.
+"""Injected faults: wrappers around a connector's objects that log each call.
 
-The log is a file shared by driver and workers, so that calls are counted over all processes.
+Driver and workers share the log file, so calls are counted over all processes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class InjectedFault(Exception):
-    """The error of a fault that was requested for a statement."""
+    """The error of an injected fault."""
 
 
 class _Unset(Enum):
@@ -42,7 +42,6 @@ class Fault:
     """A fault, and the call that it affects.
 
     Args:
-        step: the contract's method: ``begin_merge``, ``get_next_page``, ``commit``, ...
         call: the number of the call over all processes, from 1; None for each call.
         gives: a return value to use instead of raising.
         exits: kill the process; refused on the driver.
@@ -127,18 +126,18 @@ def _die() -> None:
     os._exit(1)
 
 
-_noted: Final[list[str]] = []
+_strikes: Final[list[str]] = []
 _unwatched: Final = ContextVar("unwatched", default=False)
 
 
 def noted() -> str:
-    """Return and clear the faults without an error that have struck in this process.
+    """Return and clear this process's faults that struck without an error.
 
     >>> noted()
     ''
     """
-    faults = ", ".join(_noted)
-    _noted.clear()
+    faults = ", ".join(_strikes)
+    _strikes.clear()
     return faults
 
 
@@ -154,11 +153,7 @@ def unwatched() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Watch:
-    """The shared state of all wrapped objects; picklable.
-
-    Args:
-        diary: the path of the call log.
-    """
+    """The shared state of all wrapped objects; picklable. `diary` is the path of the call log."""
 
     diary: str
     fault: Fault | None
@@ -187,10 +182,9 @@ class Watch:
         with self.strikes.open("ab", buffering=0) as file:
             file.write(b"struck\n")
         if self.fault is not None and (self.fault.twice or self.fault.seconds):
-            _noted.append(self.fault.text or self.fault.what)
+            _strikes.append(self.fault.text or self.fault.what)
 
     def _note(self, step: str) -> int:
-        """Log a call; return its number among those of the same step."""
         # A short append is atomic, even with concurrent writers.
         with Path(self.diary).open("ab", buffering=0) as file:
             file.write(f"{step}\n".encode())

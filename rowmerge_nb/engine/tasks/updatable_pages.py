@@ -1,4 +1,4 @@
-"""The tasks of the older flow: one updatable page source per split reads pages, and receives the rows to change."""
+"""The older flow: one updatable page source per split reads pages, and receives the rows to change."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class SplitPass:
     keeping: Keeping = IN_CASE
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the fragments and the record of every split."""
+        """Process one partition."""
         for batch in batches:
             first = 2 if self.carried else 1
             answers = [query.answer(batch.column(first + index)) for index, query in enumerate(self.program.queries)]
@@ -83,7 +83,7 @@ class SplitPass:
 
 
 class SplitRun:
-    """The processing of one split, from its page source to its fragments."""
+    """The processing of one split."""
 
     def __init__(self, task: SplitPass, number: int, split: Any, answers: Sequence[pa.Array]) -> None:
         self.task = task
@@ -141,9 +141,9 @@ class SplitRun:
         arrays = [conform(page.column(index), column.type.arrow) for index, column in enumerate(task.data_columns)]
         # Row ids are opaque: the source gets them back unchanged.
         arrays.append(row_ids_of(page))
-        named = pa.RecordBatch.from_arrays(arrays, names=[*task.symbols, ROW_ID])
+        symbol_page = pa.RecordBatch.from_arrays(arrays, names=[*task.symbols, ROW_ID])
         self.step = "Filter"
-        data = self.evaluator.filter(named)
+        data = self.evaluator.filter(symbol_page)
         if not data.num_rows:
             return
         self.step = "Project"

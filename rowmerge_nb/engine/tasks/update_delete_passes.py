@@ -1,4 +1,4 @@
-"""The passes of UPDATE and DELETE: no row can be matched twice, so pages are not marked or checked, and stream through."""
+"""The passes of UPDATE and DELETE, which stream: no row can match twice."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _StreamingPass(MergePass):
 
 
 class UpdatePass(_StreamingPass):
-    """Turns merge rows into rows to store, with a constant ``is_distinct``; includes the writer if there is no exchange."""
+    """Turns merge rows into rows to store, with a constant ``is_distinct``."""
 
     def _checked(self, arriving: Iterator[pa.RecordBatch], recorder: Recorder) -> Iterator[tuple[Page, Page | None]]:
         yield from super()._checked((self._with_returned(batch, recorder) for batch in arriving), recorder)

@@ -1,4 +1,4 @@
-"""Passes that write: each task creates a sink with the number of its writer."""
+"""Passes that write: each task creates a sink."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SinkFactory:
     handle: Any
 
     def __call__(self, writer: int) -> ConnectorMergeSink:
-        """Create the sink of a writer."""
+        """Create a sink."""
         session = replace(self.session, writer=writer)
         sink: ConnectorMergeSink = self.provider.create_merge_sink(self.transaction, session, self.handle)
         return sink
@@ -114,7 +114,7 @@ class MergeSinkWriter:
         self.sink: ConnectorMergeSink | None = None
 
     def run(self, pages: Iterator[Page]) -> Iterator[pa.RecordBatch]:
-        """Store all pages; yield fragments and record, or only the record after a failure."""
+        """Store all pages; yield fragments and record, or after a failure the record alone."""
         fragments: list[bytes] = []
         try:
             self._step = "transform_page"
@@ -163,13 +163,7 @@ class MergeSinkWriter:
 
 @dataclass(frozen=True)
 class InsertPass:
-    """The writer of INSERT and CREATE TABLE AS.
-
-    Args:
-        required: indexes of the NOT NULL columns.
-        handle: the handle of the sink, for errors of the connector's code.
-        returning: the channel with the row of RETURNING.
-    """
+    """The writer of INSERT and CREATE TABLE AS; `required` has the indexes of NOT NULL columns."""
 
     schema: pa.Schema
     required: tuple[int, ...]
@@ -252,7 +246,7 @@ def fragments_of(result: Collection[bytes] | Future[Collection[bytes]], sink: st
 
 
 def abort(writing: ConnectorMergeSink | ConnectorPageSink | UpdatablePageSource, recorder: Recorder) -> None:
-    """Abort a sink; an error of the call is only logged, because the original error is the one to report."""
+    """Abort a sink and log an error of that call, because the original error is the one to report."""
     recorder.record.aborted = True
     with suppress(Exception), recorder.call("abort"):
         writing.abort()

@@ -133,7 +133,6 @@ def _of_texts(column: pa.LargeBinaryArray, seeds: Words) -> Words:
 
 
 def _of_bytes(texts: npt.NDArray[np.uint8], seeds: Words) -> Words:
-    """Hash texts of equal length, one row of bytes each."""
     length = texts.shape[1]
     whole = length // 8 * 8
     words: Words = np.ascontiguousarray(texts[:, :whole]).view(np.uint64).reshape(len(texts), whole // 8)

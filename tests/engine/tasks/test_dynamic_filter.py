@@ -37,9 +37,9 @@ def page(*columns: pa.Array) -> pa.RecordBatch:
     ],
 )
 def test_a_value_is_found_if_it_is_a_key_and_null_never_is(keys: pa.Array, values: pa.Array, found: list[bool]) -> None:
-    assert SourceKeys.of(keys).found(pa.chunked_array([values])).tolist() == found
+    assert SourceKeys.of(keys).contains(pa.chunked_array([values])).tolist() == found
     halves = pa.chunked_array([values.slice(0, 1), values.slice(1, 0), values.slice(1)])
-    assert SourceKeys.of(keys).found(halves).tolist() == found
+    assert SourceKeys.of(keys).contains(halves).tolist() == found
 
 
 @pytest.mark.parametrize("spread", [1, 1 << 25], ids=["numbers close together", "numbers far apart"])
@@ -85,4 +85,4 @@ def test_a_connector_is_told_few_keys_one_by_one_and_many_by_their_bounds(keys: 
 
 def test_a_key_that_occurs_very_often_on_both_sides_costs_no_pairs() -> None:
     keys = SourceKeys.of(pa.array(["often"] * 100_000 + ["seldom"]))
-    assert keys.found(pa.chunked_array([pa.array(["often"] * 100_000 + ["never"])])).sum() == 100_000
+    assert keys.contains(pa.chunked_array([pa.array(["often"] * 100_000 + ["never"])])).sum() == 100_000

@@ -35,7 +35,7 @@ def envelope(**changes):
         "pyarrow": pa.__version__,
         "bundles": [],
         "marks": [],
-        "told": OUTCOME.serialize().to_pybytes(),
+        "record_schema": OUTCOME.serialize().to_pybytes(),
         **changes,
     }
 
@@ -73,7 +73,7 @@ def test_what_is_wrong_with_a_worker_is_its_record_with_a_next_step(changes, mes
 
 def test_where_no_record_can_travel_it_is_an_error_that_tells_the_same():
     with pytest.raises(RuntimeError) as caught:
-        delivered(python="2.7", told=None)
+        delivered(python="2.7", record_schema=None)
     # Spark passes on the text, with more around it.
     told = translate(RuntimeError(f"Job aborted: Traceback ...\nRuntimeError: {caught.value}\n SQLSTATE: 38000"), "run")
     assert told.code == "CONFIGURATION_INVALID"
@@ -126,7 +126,7 @@ def archive(name, value):
 def run(bundle):
     import pyarrow
     content = b"cedited_module\\ntask\\n."
-    ours = dict(task=content, python={PYTHON!r}, pyarrow=pyarrow.__version__, bundles=[bundle], marks=[], told=None)
+    ours = dict(task=content, python={PYTHON!r}, pyarrow=pyarrow.__version__, bundles=[bundle], marks=[], record_schema=None)
     return list(envelope.deliver(ours, []))
 
 first, second = archive("modules-1.zip", "first"), archive("modules-2.zip", "second")

@@ -33,8 +33,7 @@ class HiveTable:
 
     Args:
         id: unique among all tables, including dropped ones.
-        columns: its columns, partition columns last.
-        bucket_count: the number of buckets, if bucketed.
+        columns: partition columns last.
         managed: whether DROP TABLE removes the files.
     """
 
@@ -209,7 +208,7 @@ class Metastore(ABC):
 
     @abstractmethod
     def open_compaction(self, query_id: str, table: HiveTable) -> int:
-        """Begin a transaction that compacts a table, once no other one does. It does not block statements.
+        """Begin a transaction that compacts a table; it does not block statements.
 
         Directories with the suffix ``_v<number>`` are invisible until it commits.
 
@@ -233,12 +232,12 @@ class Metastore(ABC):
         """Make changes visible; without a transaction, only definitions.
 
         Raises:
-            ConnectorError: TRANSACTION_CONFLICT, TABLE_ALREADY_EXISTS or SCHEMA_NOT_EMPTY. With ``changed=None`` if the outcome is unknown.
+            ConnectorError: TRANSACTION_CONFLICT, TABLE_ALREADY_EXISTS or SCHEMA_NOT_EMPTY; ``changed=None`` if the outcome is unknown.
         """
 
     @abstractmethod
     def abort(self, transaction: int) -> bool:
-        """Abort a transaction; return whether its write ids are hidden: False if it was committed or is unknown."""
+        """Abort a transaction; return whether its write ids are hidden."""
 
     @abstractmethod
     def open_transactions(self) -> Sequence[OpenTransaction]:

@@ -428,7 +428,6 @@ def _partitions(client: Any, table: HiveTable) -> list[str]:
 
 
 def _transactions(state: Any, own: int | None) -> str:
-    """Encode the transactions that are open, aborted, or later than our own."""
     numbers = list(state.open_txns)
     aborted = {number for i, number in enumerate(numbers) if _bit(state.abortedBits, i)}
     high = int(state.txn_high_water_mark) if own is None else min(own, int(state.txn_high_water_mark))

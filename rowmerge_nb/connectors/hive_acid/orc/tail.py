@@ -189,9 +189,9 @@ def _script_and_footer(file: Any) -> tuple[bytes, int, bytes, int]:
 
 
 def complete_footer(path: Path, types: Sequence[tuple[int, Type]], entries: Callable[[Sequence[int]], Mapping[str, str]]) -> None:
-    """Add to a file's footer what Arrow does not write.
+    """Add to a file's footer what Arrow does not write: ``varchar(n)`` and ``char(n)`` types by number, and user metadata.
 
-    ``types`` are ``varchar(n)`` and ``char(n)`` types by number. ``entries`` builds user metadata from each stripe's last row.
+    ``entries`` builds the metadata from each stripe's last row.
     """
     with path.open("r+b") as file:
         script, start, footer, codec = _script_and_footer(file)

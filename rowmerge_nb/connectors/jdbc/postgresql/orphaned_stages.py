@@ -26,7 +26,7 @@ def orphans(session: Session) -> list[Orphan]:
 
 def _orphans(session: Session) -> list[dict[str, Any]]:
     rows = session.query(
-        "SELECT n.nspname::text AS schema, c.relname::text AS name, obj_description(c.oid, 'pg_class') AS told "
+        "SELECT n.nspname::text AS schema, c.relname::text AS name, obj_description(c.oid, 'pg_class') AS comment "
         "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         f"WHERE c.relkind = 'r' AND c.relname LIKE {literal(PREFIX.replace('_', chr(92) + '_') + '%')} ORDER BY 1, 2"
     )
@@ -51,7 +51,7 @@ def _quoted(row: Mapping[str, Any]) -> str:
 def _described(row: Mapping[str, Any]) -> Orphan:
     comment: Any = None
     with suppress(ValueError, TypeError, RecursionError):
-        comment = json.loads(row["told"])
+        comment = json.loads(row["comment"])
     # Any user may have created a table of such a name, with any comment.
     values = comment if isinstance(comment, dict) else {}
     began = values.get("began")

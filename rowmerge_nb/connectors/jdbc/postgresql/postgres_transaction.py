@@ -90,7 +90,7 @@ class PostgresTransaction(JdbcTransaction):
             # not all systems accept the value.
             try:
                 self._writer.query(
-                    "SELECT set_config(name, '2s', false) AS told FROM pg_settings WHERE name = 'client_connection_check_interval'",
+                    "SELECT set_config(name, '2s', false) AS new_value FROM pg_settings WHERE name = 'client_connection_check_interval'",
                     "Connecting",
                 )
             except ConnectorError as error:
@@ -296,11 +296,7 @@ class PostgresTransaction(JdbcTransaction):
         """Rely on row versions, which each change compares."""
 
     def commit(self) -> None:
-        """Commit, dropping the stage. If the answer is lost, ask for the outcome.
-
-        Raises:
-            ConnectorError: nothing was changed; with ``changed=None``, the outcome is unknown.
-        """
+        """Commit, dropping the stage. If the answer is lost, ask for the outcome; an error with ``changed=None`` if it is unknown."""
         if self._writer is not None and self._stages:
             self.writer()
             for stage in self._stages:

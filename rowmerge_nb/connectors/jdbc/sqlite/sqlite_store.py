@@ -311,7 +311,6 @@ def rowid_of(handle: JdbcTableHandle) -> str:
 
 
 def _foreign_keys(session: Session, handle: JdbcTableHandle) -> list[dict[str, Any]]:
-    """Return foreign keys that refer to a table; without a column, its primary key."""
     return session.query(
         'SELECT m.name AS name, f.seq AS place, f."to" AS "column", f.on_delete AS gone, f.on_update AS moved '
         "FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f "

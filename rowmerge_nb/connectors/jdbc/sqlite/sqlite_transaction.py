@@ -253,11 +253,7 @@ class SqliteTransaction(JdbcTransaction):
             )
 
     def commit(self) -> None:
-        """Commit; the stage's table is temporary.
-
-        Raises:
-            ConnectorError: nothing was changed; with ``changed=None``, the outcome is unknown.
-        """
+        """Commit; the stage's table is temporary."""
         if self._session is not None and self._repeatable:
             self._check_repeatable(self._session)
         if self._session is not None and self._writing:

@@ -1,7 +1,7 @@
 """The cache of classes that Spark's Java loads, which halves Java's start time.
 
-It is an AOT cache (Java 25 and newer) or a shared archive (17 to 24) of parsed and verified classes. The file fits one Java, one Spark and
-one set of options, which its name is a hash of. A damaged file kills Java, so length and checksum are checked against the seal, which is written last.
+It is an AOT cache (Java 25 and newer) or a shared archive (17 to 24) for one Java, one Spark and one set of options. A damaged file kills
+Java, so length and checksum are compared with the seal, which is written last.
 
 ::
 
@@ -79,7 +79,6 @@ class ClassCache:
     Args:
         home: the directory of all caches.
         name: a hash of everything that it must fit.
-        java_version: Java's feature version.
         spark: the directory of Spark's jars.
     """
 
@@ -111,19 +110,19 @@ class ClassCache:
         return 0
 
     def use_options(self) -> str:
-        """Return Java's options to use the cache; Java silently ignores an unsuitable one."""
+        """Return Java's options to use the cache; an unsuitable one is silently ignored."""
         silently = "-Xlog:aot*=off" if self.java_version >= _AOT_VERSION else "-Xlog:cds*=off"
         # Keep crash files out of the user's working directory.
         crash = f"-XX:ErrorFile={shlex.quote(str(self.home / 'crash.log'))} -XX:-CreateCoredumpOnCrash"
         return f"{self._read_option(self.directory)} {silently} {crash}"
 
     def record_options(self, directory: Path) -> str:
-        """Return the options of a Java that writes the cache when it ends."""
+        """Return Java's options to write the cache when it ends."""
         name = "AOTCacheOutput" if self.java_version >= _AOT_VERSION else "ArchiveClassesAtExit"
         return f"-XX:{name}={_file_in(directory)}"
 
     def prove_options(self, directory: Path) -> str:
-        """Return the options of a Java that fails unless the cache is valid."""
+        """Return Java's options to fail unless the cache is valid."""
         strictly = "-XX:AOTMode=on" if self.java_version >= _AOT_VERSION else "-Xshare:on"
         return f"{self._read_option(directory)} {strictly} -XX:+UnlockDiagnosticVMOptions -XX:+VerifySharedSpaces"
 
@@ -147,21 +146,21 @@ class ClassCache:
         return None if sound else NoClassCache(f"'{self.directory}' is damaged, or another's")
 
     def seal(self, directory: Path) -> None:
-        """Write the seal of a new cache in its temporary directory, as the last file."""
-        made = datetime.now(UTC).isoformat(timespec="seconds")
-        seal = {**self._seal_of(directory), "spark": str(self.spark), "made": made}
+        """Write the seal of a new cache, as the last file."""
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        seal = {**self._seal_of(directory), "spark": str(self.spark), "made": created}
         with (directory / "classes").open("rb") as classes, (directory / "seal.json").open("x") as file:
             os.fsync(classes.fileno())
             json.dump(seal, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
 
-    def made(self) -> str:
+    def created_at(self) -> str:
         """Return the creation time in ISO 8601."""
         return str(_read_seal(self.directory).get("made", ""))
 
     def mark_used(self) -> None:
-        """Record the use: the least recently used caches are removed first."""
+        """Record the use: the least recently used caches are removed."""
         with suppress(OSError):
             os.utime(self.directory / "seal.json")
 
@@ -181,10 +180,10 @@ class ClassCache:
 def class_cache_of(
     java: Java, conf: Mapping[str, str] | None = None, environ: Mapping[str, str] = os.environ
 ) -> ClassCache | NoClassCache:
-    """Return the cache that a Java may use, or the reason why none.
+    """Return the cache that a Java may use, or the reason for none.
 
     Raises:
-        SetupError: INVALID_ARGUMENTS, ROWMERGE_CLASS_CACHE has an invalid value.
+        SetupError: INVALID_ARGUMENTS, ROWMERGE_CLASS_CACHE.
     """
     conf = {name: str(value) for name, value in (conf or {}).items()}
     if refusal := _refusal(java, conf, environ):
@@ -275,12 +274,7 @@ def cache_home(environ: Mapping[str, str] = os.environ) -> Path | NoClassCache:
 
 
 def remove_superfluous(home: Path, keep: str) -> None:
-    """Remove unfinished caches, caches of missing Sparks, and the least recently used beyond three.
-
-    Args:
-        home: the directory of all caches; its lock is held.
-        keep: the name of the cache to retain.
-    """
+    """Remove unfinished caches, caches of missing Sparks, and the least recently used beyond three, except `keep`. The lock of `home` is held."""
     used: list[tuple[float, Path]] = []
     for entry in home.iterdir():
         if entry.name.startswith(MAKING):

@@ -35,7 +35,7 @@ appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 """
 
 
-def told_cores() -> int | None:
+def configured_cores() -> int | None:
     """Return ROWMERGE_CORES, or None if it is not set.
 
     Raises:
@@ -54,12 +54,8 @@ def told_cores() -> int | None:
 
 
 def available_cores() -> int:
-    """Return ROWMERGE_CORES, or the number of cores of this process; in a container this may be all of the machine.
-
-    Raises:
-        SetupError: see `told_cores`.
-    """
-    if cores := told_cores():
+    """Return ROWMERGE_CORES, or this process's cores; in a container these may be all of the machine."""
+    if cores := configured_cores():
         return cores
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -67,12 +63,8 @@ def available_cores() -> int:
 
 
 def usual_cores() -> int:
-    """Return the default number of parallel tasks of our own session.
-
-    Raises:
-        SetupError: see `told_cores`.
-    """
-    return told_cores() or min(available_cores(), _MOST_CORES)
+    """Return the default number of our own session's parallel tasks."""
+    return configured_cores() or min(available_cores(), _MOST_CORES)
 
 
 def python_path() -> str:

@@ -1,7 +1,7 @@
 """Creation of class caches: one Java runs statements and records its classes, another one verifies the result.
 
-That takes a minute of processor time. It is done at once only on request, otherwise after a minute without statements, in a low-priority
-child process, with memory to spare, and never in CI.
+That takes a minute of processor time. Unless requested, it waits for a minute without statements, and runs in a low-priority child process,
+with memory to spare, and never in CI.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def make_class_cache(cache: ClassCache, conf: Mapping[str, str], *, gently: bool
     """Create a cache, in half a minute to two, unless a valid one exists.
 
     Raises:
-        SetupError: no memory or disk to spare (GENERIC_INSUFFICIENT_RESOURCES), home not writable
-            (PERMISSION_DENIED), another process creates one (GENERIC_USER_ERROR), or Java fails (GENERIC_INTERNAL_ERROR).
+        SetupError: GENERIC_INSUFFICIENT_RESOURCES, PERMISSION_DENIED, GENERIC_USER_ERROR (another process creates one), or
+            GENERIC_INTERNAL_ERROR (Java fails).
     """
     if cache.trouble() is None:
         return
@@ -94,7 +94,6 @@ def _make_in(directory: Path, cache: ClassCache, conf: Mapping[str, str], *, gen
 
 
 def _run(order: Mapping[str, object]) -> tuple[str, bool]:
-    """Run a process that starts a Java, and wait for both; return their output, and whether they succeeded."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_GATEWAY_")}
     process = subprocess.Popen(
         [sys.executable, "-m", "rowmerge_nb.recording"],
@@ -166,7 +165,7 @@ def _check_disk(home: Path) -> None:
 
 
 def why_not_in_background(cache: ClassCache) -> str:
-    """Return why a missing cache is not created automatically, as a part of a sentence; ``""`` if it is."""
+    """Return why a missing cache is not created automatically; ``""`` if it is."""
     if os.environ.get("CI"):
         return "it is not made by itself where the variable CI is set"
     if cache.failure.exists():
@@ -180,13 +179,13 @@ def why_not_in_background(cache: ClassCache) -> str:
 class IdleMaking:
     """Runs a job after `seconds` without statements.
 
-    >>> made = threading.Event()
+    >>> job_ran = threading.Event()
     >>> idle = IdleMaking(seconds=0.01)
-    >>> idle.wish(made.set)
+    >>> idle.wish(job_ran.set)
     >>> with idle.statement():
-    ...     made.is_set()
+    ...     job_ran.is_set()
     False
-    >>> made.wait(10)
+    >>> job_ran.wait(10)
     True
     """
 
@@ -220,8 +219,8 @@ class IdleMaking:
 
     def _wait(self) -> None:
         with self._changed:
-            while self._running or (remaining := self._since + self._seconds - time.monotonic()) > 0:
-                self._changed.wait(self._seconds if self._running else remaining)
+            while self._running or (seconds_left := self._since + self._seconds - time.monotonic()) > 0:
+                self._changed.wait(self._seconds if self._running else seconds_left)
             make, self._wish, self._waits = self._wish, None, False
         if make is not None:
             with suppress(Exception):

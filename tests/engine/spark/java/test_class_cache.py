@@ -46,7 +46,7 @@ def test_what_was_sealed_is_trusted_and_what_is_missing_is_not(tmp_path):
     assert reason(cache.trouble()) == "there is none yet"
     assert made(cache).trouble() is None
     assert cache.size == 7000
-    assert cache.made().startswith("20")
+    assert cache.created_at().startswith("20")
 
 
 def write(name: str, content: bytes) -> Any:
