@@ -99,19 +99,20 @@ def pytest_sessionfinish() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--long`` runs what is left out otherwise."""
-    parser.addoption("--long", action="store_true", help="run the tests marked long, too, which take minutes")
+    """Add the options that choose tests by their marks."""
+    parser.addoption("--long", action="store_true", help="run every test, also those marked long, which take minutes, and the trials")
+    parser.addoption("--trials", action="store_true", help="run the tests marked trial and no others")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark every test that uses Spark, so that ``-m "not spark"`` gives the quick ones; likewise those that need a Hive Metastore.
 
-    Tests marked ``long`` are left out unless they are asked for. Where processes share the work, each takes the next file when it has done
+    Tests marked ``long`` or ``trial`` run only on request. Where processes share the work, each takes the next file when it has done
     one: those that take long come first, so that no process is left alone with one of them at the end.
     """
-    if not config.getoption("--long"):
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
+    omitted = [item for item in items if not _is_chosen(item, config)]
+    config.hook.pytest_deselected(items=omitted)
+    items[:] = [item for item in items if item not in set(omitted)]
     for item in items:
         names = getattr(item, "fixturenames", ())
         if "spark" in names:
@@ -125,13 +126,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: -costs[_file(item)])
 
 
+def _is_chosen(item: pytest.Item, config: pytest.Config) -> bool:
+    is_long, is_trial = (item.get_closest_marker(name) is not None for name in ("long", "trial"))
+    if config.getoption("--trials"):
+        return is_trial and not is_long
+    return bool(config.getoption("--long")) or not (is_long or is_trial)
+
+
 def _file(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0]
 
 
 def _cost(item: pytest.Item) -> int:
     """Guess how long a test takes, in hundredths of a second."""
-    marked = {"long": 3000, "slow": 1000, "spark": 60}
+    marked = {"long": 3000, "trial": 1500, "slow": 1000, "spark": 60}
     if item.path.suffix == ".ipynb":
         return 200
     return max((cost for name, cost in marked.items() if item.get_closest_marker(name)), default=1)
