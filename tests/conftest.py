@@ -100,7 +100,9 @@ def pytest_sessionfinish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options that choose tests by their marks."""
-    parser.addoption("--long", action="store_true", help="run every test, also those marked long, which take minutes, and the trials")
+    parser.addoption(
+        "--long", action="store_true", help="run every test, also those marked long, which take minutes, and the trials"
+    )
     parser.addoption("--trials", action="store_true", help="run the tests marked trial and no others")
 
 
