@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
-from collections import Counter
+import zlib
+from collections import Counter, defaultdict
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
@@ -99,30 +101,122 @@ def pytest_sessionfinish() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--long`` runs what is left out otherwise."""
-    parser.addoption("--long", action="store_true", help="run the tests marked long, too, which take minutes")
+    """Add the options that choose tests by their marks."""
+    parser.addoption(
+        "--long", action="store_true", help="run every test, also those marked long, which take minutes, and the trials"
+    )
+    parser.addoption("--trials", action="store_true", help="run the tests marked trial and no others")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark every test that uses Spark, so that ``-m "not spark"`` gives the quick ones; likewise those that need a Hive Metastore.
 
-    Tests marked ``long`` are left out unless they are asked for. Where processes share the work, each takes the next file when it has done
+    Tests marked ``long`` or ``trial`` run only on request, as do combinations that the marks of parametrized tests omit. Where processes share the work, each takes the next file when it has done
     one: those that take long come first, so that no process is left alone with one of them at the end.
     """
+    chosen = [item for item in items if _is_chosen(item, config)]
     if not config.getoption("--long"):
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        chosen = _reduce_combinations(chosen)
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
     for item in items:
         names = getattr(item, "fixturenames", ())
         if "spark" in names:
             item.add_marker(pytest.mark.spark)
         if "metastore" in names:
             item.add_marker(pytest.mark.metastore)
+        if "postgresql" in names:
+            item.add_marker(pytest.mark.server)
     if hasattr(config, "workerinput"):
         costs: Counter[str] = Counter()
         for item in items:
             costs[_file(item)] += _cost(item)
         items.sort(key=lambda item: -costs[_file(item)])
+
+
+def _is_chosen(item: pytest.Item, config: pytest.Config) -> bool:
+    is_long, is_trial = (item.get_closest_marker(name) is not None for name in ("long", "trial"))
+    if config.getoption("--trials"):
+        return is_trial and not is_long
+    return bool(config.getoption("--long")) or not (is_long or is_trial)
+
+
+SIBLINGS: defaultdict[str, set[str]] = defaultdict(set)
+"""The ids of the parameters of each test."""
+
+
+def _reduce_combinations(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Drop combinations of parameters whose values all occur in other combinations.
+
+    Tests with Spark or a server run each value once, tests marked ``each_pair`` each pair of values. Other tests run the product of
+    their parameters unless they are marked ``each_value``.
+    """
+    omitted: set[pytest.Item] = set()
+    SIBLINGS.clear()
+    for item in items:
+        if hasattr(item, "callspec"):
+            SIBLINGS[item.nodeid.partition("[")[0]].update(item.callspec._idlist)
+    groups: defaultdict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if not hasattr(item, "callspec"):
+            continue
+        only = item.get_closest_marker("only")
+        if (only is not None and not set(item.callspec.id.split("-")) & set(only.args)) or (
+            only is None and _is_of_the_other_store(item)
+        ):
+            omitted.add(item)
+        elif item.get_closest_marker("each_pair"):
+            groups[item.nodeid.partition("[")[0], 2].append(item)
+        elif item.get_closest_marker("each_value") or _is_costly(item):
+            groups[item.nodeid.partition("[")[0], 1].append(item)
+    for (_, size), group in groups.items():
+        kept = _cover([_occurrences(item, size) for item in group])
+        omitted.update(item for index, item in enumerate(group) if index not in kept)
+    return [item for item in items if item not in omitted]
+
+
+STORES_OF_A_KIND = (("hive", "iceberg"), ("hive", "ice"), ("hive", "lake"), ("sqlite", "postgresql"), ("lite", "pg"))
+ABOUT_STORES = {"connectors", "contract", "extremes"}
+"""Folders of tests that run on every store."""
+
+
+def _is_of_the_other_store(item: pytest.Item) -> bool:
+    """Return whether a test of the engine runs on the other of two stores of a kind: which one depends on the test's name."""
+    if ABOUT_STORES & set(item.path.parts) or not _is_costly(item):
+        return False
+    ids = set(item.callspec._idlist)  # type: ignore[attr-defined]
+    turn = zlib.crc32(item.originalname.encode()) % 2  # type: ignore[attr-defined]
+    if len(item.callspec.params) != 1:  # type: ignore[attr-defined]
+        return False
+    siblings = SIBLINGS[item.nodeid.partition("[")[0]]
+    return any(pair[turn] in ids and pair[1 - turn] in siblings for pair in STORES_OF_A_KIND)
+
+
+def _is_costly(item: pytest.Item) -> bool:
+    names = getattr(item, "fixturenames", ())
+    return "spark" in names or "postgresql" in names or item.get_closest_marker("spark") is not None
+
+
+def _occurrences(item: pytest.Item, size: int) -> set[tuple[tuple[str, str], ...]]:
+    # An id for each call of ``parametrize``: the indices of pytest count combinations.
+    ids = item.callspec._idlist  # type: ignore[attr-defined]
+    return set(combinations([(str(index), name) for index, name in enumerate(ids)], min(size, len(ids))))
+
+
+def _cover(candidates: list[set[tuple[tuple[str, str], ...]]]) -> set[int]:
+    """Return the indexes of candidates that together have everything that any of them has, with few repetitions of any of it."""
+    missing = set().union(*candidates)
+    uses: Counter[tuple[tuple[str, str], ...]] = Counter()
+    kept: set[int] = set()
+    while missing:
+        best = max(
+            range(len(candidates)),
+            key=lambda index: (len(candidates[index] & missing), -sum(uses[value] for value in candidates[index])),
+        )
+        kept.add(best)
+        uses.update(candidates[best])
+        missing -= candidates[best]
+    return kept
 
 
 def _file(item: pytest.Item) -> str:
@@ -131,7 +225,7 @@ def _file(item: pytest.Item) -> str:
 
 def _cost(item: pytest.Item) -> int:
     """Guess how long a test takes, in hundredths of a second."""
-    marked = {"long": 3000, "slow": 1000, "spark": 60}
+    marked = {"long": 3000, "trial": 1500, "slow": 1000, "spark": 60}
     if item.path.suffix == ".ipynb":
         return 200
     return max((cost for name, cost in marked.items() if item.get_closest_marker(name)), default=1)

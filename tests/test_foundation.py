@@ -104,10 +104,11 @@ def test_the_index_of_the_documentation_names_every_page():
     ] == []
 
 
-def test_tests_marked_long_are_left_out_unless_asked_for(tmp_path):
+def test_tests_marked_long_and_trials_run_on_request(tmp_path):
     (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
     (tmp_path / "test_two.py").write_text(
         "import pytest\n\n\ndef test_short(): pass\n\n\n@pytest.mark.long\ndef test_long(): pass\n"
+        "\n\n@pytest.mark.trial\ndef test_trial(): pass\n"
     )
 
     def counts(*options: str) -> str:
@@ -116,8 +117,9 @@ def test_tests_marked_long_are_left_out_unless_asked_for(tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
         return done.stdout.splitlines()[-1]
 
-    assert counts().startswith("1 passed, 1 deselected in")
-    assert counts("--long").startswith("2 passed in")
+    assert counts().startswith("1 passed, 2 deselected in")
+    assert counts("--trials").startswith("1 passed, 2 deselected in")
+    assert counts("--long").startswith("3 passed in")
 
 
 def test_every_file_and_folder_that_the_map_names_is_there_and_every_room_is_on_it() -> None:

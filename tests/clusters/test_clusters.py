@@ -10,7 +10,7 @@ import pytest
 from tests.clusters.driver import FORMS
 from tests.engine.statements.test_merge import AFTER
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.trial]
 
 
 def test_executors_do_not_find_the_package_by_themselves(both):

@@ -108,6 +108,8 @@ def error_of(action: Callable[[], Any]) -> RowMergeError | None:
     return None
 
 
+@pytest.mark.trial
+@pytest.mark.each_value
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", TABLES)
 def test_whatever_happens_to_a_file_it_is_told_by_our_error_or_rows_are_read(tmp_path: Path, kind: str, seed: int) -> None:

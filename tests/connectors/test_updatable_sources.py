@@ -149,6 +149,7 @@ def test_rows_are_deleted_by_their_row_ids(store: Store) -> None:
     assert store.rows() == [ROWS[0], ROWS[3], ROWS[4]]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("updated", [("name",), ("name", "val"), ("id", "name", "val")], ids="+".join)
 def test_values_arrive_in_their_columns_in_whatever_order_the_channels_come(store: Store, updated: tuple[str, ...]) -> None:
     wanted = {row[0]: row for row in ROWS}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from rowmerge_nb import HiveAcidConnector
 from rowmerge_nb.testing.contract import ConnectorContract
 
 
+@pytest.mark.each_value
 class TestHive(ConnectorContract):
     layouts = {
         "plain": {},

@@ -38,6 +38,7 @@ def run(engine: Engine, statement: str, **options: Any) -> Trace:
     return engine.run(statement, rehearse=True, **options).trace
 
 
+@pytest.mark.trial
 @pytest.mark.parametrize("statements", [range(14), pytest.param(range(14, 200), marks=pytest.mark.long)], ids=["some", "many"])
 def test_random_statements_run_as_it_was_derived(engine: Engine, statements: range) -> None:
     summary = compare(engine, statements, 476, most=2)

@@ -124,6 +124,7 @@ def test_numbers_that_are_none_and_endless_ones_and_minus_zero(store: Store) -> 
     assert {row[0] for row in store.rows("t")} == {row[0] for row in expected} - {1, 4, 101}
 
 
+@pytest.mark.only("hive", "sqlite", "postgresql", "iceberg")
 def test_texts_come_back_as_they_were_and_are_nothing_but_texts(store: Store) -> None:
     store.create("victim", "a bigint", None)
     store.create("t", "id varchar NOT NULL, v varchar", "id")
@@ -168,6 +169,7 @@ def test_a_zero_byte_is_a_character_or_is_refused(store: Store) -> None:
     assert store.rows("t") == [("a", "c")]
 
 
+@pytest.mark.only("hive", "postgresql")
 def test_texts_of_a_megabyte(store: Store) -> None:
     size = 1 << 20
     source = pa.table({"idx": [1, 2, 3], "v": ["a" * size, "ü" * size, None]})
@@ -186,6 +188,7 @@ def test_texts_of_a_megabyte(store: Store) -> None:
     assert [len(row[1]) for row in store.rows("t", ["idx", "v"]) if row[1]] == [size + 1 + times] * 2
 
 
+@pytest.mark.only("memory", "iceberg", "postgresql")
 def test_empty_and_missing_keys(store: Store) -> None:
     store.create("t", "idx bigint NOT NULL, k varchar, v varchar", "idx")
     store.engine.run("INSERT INTO t VALUES (1, '', 'empty'), (2, NULL, 'none'), (3, ' ', 'blank')")
@@ -199,6 +202,7 @@ def test_empty_and_missing_keys(store: Store) -> None:
     assert store.rows("t", ["idx"]) == [(1,), (3,)]
 
 
+@pytest.mark.only("hive", "sqlite", "iceberg")
 def test_tables_without_rows_as_target_and_as_source(store: Store) -> None:
     store.create("t", "idx bigint NOT NULL, v varchar", "idx")
     store.create("s", "idx bigint NOT NULL, v varchar", "idx")
@@ -215,6 +219,7 @@ def test_tables_without_rows_as_target_and_as_source(store: Store) -> None:
     assert store.rows("t") == [(1, "a")]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("trace", ["auto", "full", "off"])
 def test_what_is_told_of_odd_names_is_escaped_and_names_them(store: Store, trace: str) -> None:
     if trace != "auto" and store.kind != "memory":

@@ -41,6 +41,7 @@ def changed_whole(store: Store, columns: int) -> None:
     assert store.rows("t") == tuples(expected[:2])
 
 
+@pytest.mark.only("memory", "hive", "postgresql")
 def test_a_hundred_columns(store: Store) -> None:
     changed_whole(store, 100)
 

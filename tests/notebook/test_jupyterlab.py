@@ -127,6 +127,7 @@ def test_a_saved_notebook_shows_it_again_when_its_kernel_is_gone(lab: Lab, page:
     page.until("!document.querySelector('.rx-other')")
 
 
+@pytest.mark.trial
 def test_notebook_7_shows_it_and_its_kernel_answers(lab: Lab, tmp_path: Path) -> None:
     lab.write("classic.ipynb", CELLS)
     with opened(f"{lab.address}/notebooks/classic.ipynb", tmp_path) as page:

@@ -40,6 +40,7 @@ def shown(tmp_path_factory):
     return dict(zip(cells, execute(tmp_path_factory.mktemp("notebook"), *cells.values()), strict=True))
 
 
+@pytest.mark.slow
 def test_progress_leaves_no_trace_in_the_saved_output(shown):
     assert [output["data"]["text/plain"] for output in shown["shown"]] == ["Table a dropped.", "Table PAUSE dropped."]
 

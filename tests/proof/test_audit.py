@@ -18,7 +18,7 @@ from proof.statements.scenarios import numbered_scenario
 from rowmerge_nb import Engine
 
 
-@pytest.mark.slow
+@pytest.mark.trial
 @pytest.mark.spark
 def test_statements_of_another_implementation_agree_and_mutations_are_found(spark: Any) -> None:
     with Engine(spark=spark) as engine:
@@ -28,7 +28,7 @@ def test_statements_of_another_implementation_agree_and_mutations_are_found(spar
     assert (done.agreed, done.found.total()) == (12, 8)
 
 
-@pytest.mark.slow
+@pytest.mark.trial
 @pytest.mark.spark
 def test_what_pyiceberg_has_committed_agrees_and_mutations_are_found(spark: Any, tmp_path: Path) -> None:
     with Engine(spark=spark, catalog="lake") as engine, closing(Pyiceberg(engine, str(tmp_path / "w"))) as committer:
@@ -38,7 +38,7 @@ def test_what_pyiceberg_has_committed_agrees_and_mutations_are_found(spark: Any,
     assert (done.agreed, done.found.total()) == (6, 4)
 
 
-@pytest.mark.slow
+@pytest.mark.trial
 @pytest.mark.spark
 @pytest.mark.skipif(
     "ROWMERGE_ICEBERG_JAR" not in os.environ, reason="ROWMERGE_ICEBERG_JAR is not set: there is no Spark with Iceberg"

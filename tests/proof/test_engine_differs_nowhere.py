@@ -12,6 +12,7 @@ from proof.fuzz import fuzz
 from rowmerge_nb import Engine
 
 
+@pytest.mark.trial
 def test_random_statements_end_as_the_oracle_and_duckdb_say(spark: Any) -> None:
     # Engines of their own within the process's one Spark context, two statements at a time.
     summary = fuzz(lambda: (EngineUnderTest(Engine(cores=2)), [Oracle(), DuckDB()]), range(100), 476, at_once=2)

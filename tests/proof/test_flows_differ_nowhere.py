@@ -18,6 +18,7 @@ from rowmerge_nb import Engine, HiveAcidConnector, SqliteConnector
 FLOWS = ("updatable", "merge")
 
 
+@pytest.mark.trial
 @pytest.mark.parametrize(("store", "statements"), [("memory", 6), ("hive", 4), ("sqlite", 4)])
 def test_random_statements_end_alike_by_both_flows(spark: Any, tmp_path: Path, store: str, statements: int) -> None:
     def made(flow: str) -> EngineUnderTest:

@@ -47,7 +47,7 @@ def test_a_cell_that_says_something_else_than_the_store_holds_is_a_problem(reply
     assert (tally.problems == []) is is_true
 
 
-@pytest.mark.slow
+@pytest.mark.trial
 @pytest.mark.spark
 def test_interrupted_cells_say_what_is_in_memory() -> None:
     tally = interrupt_cells(StoreLocation("memory", ""), 6, seed=1)

@@ -13,7 +13,7 @@ from proof.trials.kills import Trials, _has_staged, places, table_lines
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.trial
 @pytest.mark.parametrize("store", ["sqlite", "hive"])
 def test_a_table_survives_a_killed_worker_and_a_killed_driver(store: str) -> None:
     with places(store) as place:

@@ -23,18 +23,18 @@ def store(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.mark.slow
+@pytest.mark.trial
 def test_after_a_fault_at_some_points_of_a_merge_the_store_is_as_before_or_after_and_what_is_said_is_true(store: str) -> None:
     points("--stores", store, "--statements-of", "MERGE", "--sample", str(SAMPLES[store]))
 
 
-@pytest.mark.slow
+@pytest.mark.trial
 def test_after_a_fault_at_some_points_of_any_statement_the_store_is_as_before_or_after(store: str) -> None:
     others = ",".join(statement.name for statement in statements_of(store) if statement.name != "MERGE")
     points("--stores", store, "--statements-of", others, "--sample", str(OTHERS[store]))
 
 
-@pytest.mark.slow
+@pytest.mark.trial
 def test_an_interrupt_at_some_lines_from_the_finish_call_on_is_told_as_what_it_was() -> None:
     points("--stores", "hive", "--lines", "--sample", "12")
 

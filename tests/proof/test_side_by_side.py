@@ -39,7 +39,7 @@ def trials() -> Iterator[dict[str, subprocess.Popen[str]]]:
         trial.communicate()
 
 
-@pytest.mark.slow
+@pytest.mark.trial
 @pytest.mark.parametrize("store", STORES)
 def test_nothing_is_lost_doubled_or_unreadable_when_mixed_statements_run_side_by_side(
     trials: dict[str, subprocess.Popen[str]], store: str

@@ -225,6 +225,7 @@ def test_the_rules_of_one_output_are_about_no_other_unless_they_are_the_same():
     assert one == style_for('<p class="rm-meta">x')
 
 
+@pytest.mark.slow
 @needs_browser
 def test_a_browser_draws_an_output_as_with_the_whole_style_sheet_whatever_stands_behind_it(tmp_path):
     fragment = html(building.merge_trace(), show=PARTS)

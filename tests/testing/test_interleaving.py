@@ -76,6 +76,8 @@ def test_every_order_on_sqlite_is_as_good_as_one_after_the_other(pair: str, most
     right(told, {"TRANSACTION_CONFLICT", "CONSTRAINT_VIOLATION"})
 
 
+@pytest.mark.trial
+@pytest.mark.slow
 @pytest.mark.parametrize(("pair", "most"), EXTENTS)
 def test_every_order_on_postgresql_is_as_good_as_one_after_the_other(postgresql: str, pair: str, most: int | None) -> None:
     connector = PostgresConnector(postgresql)

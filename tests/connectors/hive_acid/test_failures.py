@@ -84,6 +84,7 @@ def test_a_file_that_is_cut_short_is_named_in_the_error(spark: Any, tmp_path: Pa
     assert store.open_transactions() == []
 
 
+@pytest.mark.trial
 def test_many_rows_of_several_writers_move_between_partitions_and_buckets(spark: Any, tmp_path: Path) -> None:
     rows = 12_000
     data = pa.table({"id": list(range(rows)), "v": [f"v{n % 7}" for n in range(rows)], "p": [f"p{n % 5}" for n in range(rows)]})

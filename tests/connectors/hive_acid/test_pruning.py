@@ -189,6 +189,7 @@ def satisfies(value: Any, domain: ColumnDomain) -> bool:
     return (domain.low is None or value >= domain.low) and (domain.high is None or value <= domain.high)
 
 
+@pytest.mark.trial
 @pytest.mark.parametrize("seed", range(12))
 def test_no_row_within_a_random_constraint_is_left_out(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)

@@ -30,7 +30,7 @@ from rowmerge_nb.connectors.hive_acid.orc_values import check_partition_type
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName
 from tests.connectors.hive_acid.kit import Statement
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.trial]
 
 STATEMENTS = int(os.environ.get("ROWMERGE_RANDOM_STATEMENTS", "25"))
 FIRST = int(os.environ.get("ROWMERGE_RANDOM_FIRST", "0"))

@@ -360,6 +360,7 @@ def test_a_table_that_is_not_committed_leaves_nothing(tmp_path: Path) -> None:
     assert store.metastore.list_tables() == []
 
 
+@pytest.mark.trial
 @pytest.mark.parametrize("seed", range(6))
 def test_random_changes_agree_with_a_dictionary(tmp_path: Path, seed: int) -> None:
     """Merges of several writers, in tables of all kinds, with moves, rollbacks and conflicts in between."""

@@ -250,6 +250,7 @@ def test_what_a_process_leaves_behind_that_died_is_listed_at_once_with_its_name(
     assert contents(other) == content
 
 
+@pytest.mark.trial
 @pytest.mark.parametrize("step", ["stage", "write", "catalog"])
 def test_what_a_commit_leaves_behind_whose_process_died_is_listed_at_once(tmp_path: Path, step: str) -> None:
     store = make_table(tmp_path)

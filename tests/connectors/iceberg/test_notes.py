@@ -88,6 +88,7 @@ STATEMENTS: dict[str, Callable[[Statement], None]] = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("place", ["here", "in another container"])
 @pytest.mark.parametrize("kind", STATEMENTS)
 def test_the_files_of_a_statement_that_is_committing_stay(
@@ -121,6 +122,7 @@ def test_the_files_of_a_statement_that_is_committing_stay(
     assert not list(tmp_path.rglob("*-writer"))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("cleaner", ["remove_orphans", "REMOVE_ORPHAN_FILES"])
 @pytest.mark.parametrize("kind", [*STATEMENTS, "merge"])
 def test_the_files_of_a_process_that_commits_and_ends_after_the_tables_were_read_stay(

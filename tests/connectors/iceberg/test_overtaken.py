@@ -74,6 +74,7 @@ def overtake(monkeypatch: pytest.MonkeyPatch, moment: str, change: Callable[[], 
     monkeypatch.setattr(kind, name, late)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("moment", ["before the commit", "in the commit"])
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_a_statement_that_was_overtaken_reports_and_takes_back_its_own_change_alone(

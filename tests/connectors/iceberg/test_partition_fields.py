@@ -78,6 +78,7 @@ CHANGES: dict[str, list[tuple[Sequence[tuple[str, str]], tuple[str, ...]]]] = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("case", CHANGES)
 def test_tables_of_all_partitionings_can_be_read(tmp_path: Path, case: str, version: int) -> None:

@@ -105,6 +105,7 @@ def _check(values: Sequence[Any], domain: ColumnDomain, found: Sequence[Any]) ->
     assert not missing, domain
 
 
+@pytest.mark.trial
 @pytest.mark.parametrize(("case", "at"), [(case, at) for case, (_, specs) in CASES.items() for at in range(len(specs))])
 def test_no_file_is_ruled_out_that_has_a_row_of_the_domain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, at: int

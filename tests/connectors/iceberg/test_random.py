@@ -17,7 +17,7 @@ from rowmerge_nb import Engine, IcebergConnector, RowMergeError
 from rowmerge_nb.spi import SchemaTableName
 from tests.connectors.iceberg.kit import by_pyiceberg, contents, create, insert
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.trial]
 
 STATEMENTS = int(os.environ.get("ROWMERGE_RANDOM_STATEMENTS", "15"))
 

@@ -270,6 +270,7 @@ def test_a_stage_of_which_a_part_is_missing_is_not_applied(shelf: Database) -> N
     assert len(content(shelf)) == 4
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("change", ["UPDATE shelf SET qty = 5 WHERE sku = 2", "DELETE FROM shelf WHERE sku = 2"])
 @pytest.mark.parametrize("row", [(2, 21, "A2", 3, 2), (None, None, None, 2, 2)])
 def test_a_row_that_another_session_changes_meanwhile_is_a_conflict(shelf: Database, change: str, row: Any) -> None:
@@ -375,6 +376,7 @@ VALUES: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.each_pair
 @pytest.mark.parametrize("kind", VALUES)
 def test_values_of_every_type_come_back_as_they_were_written(database: Database, kind: str) -> None:
     create(database, "all_types", {"id": "bigint", "Value": kind}, primary_key=("ID",))
@@ -399,6 +401,7 @@ def test_values_of_every_type_come_back_as_they_were_written(database: Database,
     statement.commit()
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", [kind for kind in VALUES if kind != "json"])
 def test_values_of_every_type_can_be_keys(database: Database, kind: str) -> None:
     create(database, "keyed", {"k": kind, "v": "integer"}, primary_key="k")
@@ -542,6 +545,7 @@ def test_leftovers_of_a_driver_that_died_are_listed_and_removed(shelf: Database)
     assert shelf.leftovers() == []
 
 
+@pytest.mark.trial
 @given(data=st.data())
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_changes_leave_what_they_would_leave_of_a_dictionary(database: Database, data: st.DataObject) -> None:

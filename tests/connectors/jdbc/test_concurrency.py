@@ -87,6 +87,7 @@ def test_increments_of_one_connector_in_several_threads_are_never_lost(counter: 
 CHILD = "import json, sys; from tests.connectors.jdbc.test_concurrency import increments, opened; print(json.dumps(increments(opened(*sys.argv[1:3]), int(sys.argv[3]))))"
 
 
+@pytest.mark.trial
 def test_increments_of_several_processes_are_never_lost(counter: Database) -> None:
     command = [sys.executable, "-c", CHILD, counter.kind, place_of(counter), str(TURNS)]
     children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]

@@ -56,6 +56,8 @@ def die_at(kind: str, where: str, step: str) -> None:
     reached("commit")
 
 
+@pytest.mark.trial
+@pytest.mark.each_value
 @pytest.mark.parametrize("step", STEPS)
 def test_a_driver_that_is_killed_leaves_the_rows_of_before_or_those_of_after(database: Database, step: str) -> None:
     database.sql("CREATE TABLE t (id int PRIMARY KEY, v int)")

@@ -102,6 +102,7 @@ def matters(value: Any, domain: ColumnDomain) -> bool:
     return (domain.low is None or value >= domain.low) and (domain.high is None or value <= domain.high)
 
 
+@pytest.mark.trial
 def test_no_row_that_matters_is_left_out(database: Database) -> None:
     names = {kind: f"v{number}" for number, kind in enumerate(VALUES)}
     create(database, "t", {"id": "bigint", **{name: kind for kind, name in names.items()}}, primary_key="id")
@@ -200,6 +201,7 @@ def test_moments_that_others_have_written_in_other_forms_are_found(lite: Databas
     statement.rollback()
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("value", ["o'k", '"; DROP TABLE t; --', "\\", "%_", "a\0b", "{}"])
 def test_values_and_names_may_hold_any_characters(database: Database, value: str) -> None:
     name = "a 'b\" c"

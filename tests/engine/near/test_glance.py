@@ -58,6 +58,7 @@ def test_more_letters_than_a_glance_is_worth_are_searched(monkeypatch: pytest.Mo
     assert seen(["Dave"], ["Carol"])
 
 
+@pytest.mark.trial
 @given(ROWS, ROWS)
 def test_no_likely_mistake_is_overlooked(source: list[Any], target: list[Any]) -> None:
     on, one, other = sides(source, target, VARCHAR, BIGINT)

@@ -253,6 +253,7 @@ def test_empty_sides(source: list[str], target: list[str]) -> None:
 TEXTS = st.one_of(st.none(), st.text("aAbB é1", max_size=5), st.sampled_from(["Carol", "Karol", "Carl", "007", "7", "Carol "]))
 
 
+@pytest.mark.trial
 @given(st.lists(st.tuples(TEXTS, st.integers(0, 2)), max_size=12), st.lists(st.tuples(TEXTS, st.integers(0, 2)), max_size=12))
 def test_rows_without_a_partner_are_all_told_and_near_keys_are_there(source: list[Any], target: list[Any]) -> None:
     near = looked_for(source, target, VARCHAR, BIGINT)

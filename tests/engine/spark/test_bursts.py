@@ -46,6 +46,7 @@ def test_a_handler_of_somebody_elses_is_not_interrupted_itself(monkeypatch: pyte
     assert ended == [1]
 
 
+@pytest.mark.trial
 @pytest.mark.slow
 @pytest.mark.spark
 def test_a_session_works_after_bursts_of_interrupts() -> None:

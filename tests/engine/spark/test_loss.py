@@ -188,7 +188,7 @@ print(other.run("SELECT 1 AS one").table.to_pylist(), engine.run("UPDATE t SET i
 """
 
 
-@pytest.mark.slow
+@pytest.mark.trial
 @pytest.mark.spark
 def test_statements_go_on_when_java_was_killed_and_when_its_folder_was_removed() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

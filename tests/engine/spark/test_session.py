@@ -222,6 +222,7 @@ def test_a_spark_that_somebody_has_stopped_is_started_anew_and_a_given_one_is_to
     ]
 
 
+@pytest.mark.slow
 def test_a_users_spark_is_not_stopped_that_was_started_after_ours():
     done = in_new_process(
         """

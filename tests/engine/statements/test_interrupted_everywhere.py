@@ -283,6 +283,7 @@ def test_an_interrupt_of_what_takes_back_is_reported_truthfully(what: str) -> No
     check(lambda: World(NoSpark(), "TRUNCATE TABLE t"), run, 16, what)
 
 
+@pytest.mark.trial
 @pytest.mark.parametrize("kind", ON_SPARK)
 def test_an_interrupt_at_any_moment_of_a_statement_on_spark_is_reported_truthfully(spark: Any, kind: str) -> None:
     check(lambda: World(spark, ""), lambda world: world.engine.run(ON_SPARK[kind]), 6, kind)

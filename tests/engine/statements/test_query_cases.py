@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
+from tests.case_lines import sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,9 @@ def engine() -> Iterator[Engine]:
         yield found
 
 
-@pytest.mark.parametrize(("query", "expected"), [(q, x) for q, kind, x in CASES if kind == "=>"], ids=lambda text: text[:60])
+@pytest.mark.parametrize(
+    ("query", "expected"), sample((q, x) for q, kind, x in CASES if kind == "=>"), ids=lambda text: text[:60]
+)
 def test_a_query_gives_the_rows_that_trino_gives(engine: Engine, query: str, expected: str) -> None:
     table = engine.run(query).table
     assert table is not None
@@ -53,7 +56,9 @@ def test_a_query_gives_the_rows_that_trino_gives(engine: Engine, query: str, exp
     )
 
 
-@pytest.mark.parametrize(("query", "expected"), [(q, x) for q, kind, x in CASES if kind == "!!"], ids=lambda text: text[:60])
+@pytest.mark.parametrize(
+    ("query", "expected"), sample((q, x) for q, kind, x in CASES if kind == "!!"), ids=lambda text: text[:60]
+)
 def test_a_query_fails_with_the_code_and_at_the_place_that_trino_has(engine: Engine, query: str, expected: str) -> None:
     with pytest.raises(RowMergeError) as caught:
         engine.run(query)

@@ -80,6 +80,7 @@ def check(spark: SparkSession, store: Store, statements: int) -> None:
     engine.close()
 
 
+@pytest.mark.each_value
 def test_threads_of_one_engine_come_one_after_the_other(spark: SparkSession, store: Store) -> None:
     check(spark, store, 1)
 

@@ -74,6 +74,7 @@ def test_a_join_page_by_page_leaves_out_source_rows_without_a_partner(full: bool
     assert found == [(30, 3), *([(10, None), (20, None), (40, None)] if full else [])]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("rest", [None, '"w" % 2 = 0'])
 def test_where_very_many_rows_meet_they_come_in_pieces_and_those_of_a_target_row_in_one(full: bool, rest: str | None) -> None:

@@ -31,6 +31,7 @@ from rowmerge_nb.sql.typed.expressions import Apply, Constant, references, walk
 from tests.engine.tasks.page_expressions import computed, regexp, same, table, tree_of, values_of, wide_table
 
 
+@pytest.mark.trial
 @pytest.mark.parametrize(
     ("name", "rows", "file"),
     [("v", table(), "page_expressions.txt"), ("w", wide_table(), "page_expressions_wide.txt")],

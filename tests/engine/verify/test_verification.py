@@ -190,6 +190,8 @@ def test_an_interrupt_behind_a_rehearsal_tells_of_no_change(engine: Engine, monk
     assert engine.table("t").equals(TARGET)
 
 
+@pytest.mark.trial
+@pytest.mark.slow
 def test_duckdb_makes_of_an_interrupt_what_is_taken_for_one() -> None:
     import duckdb
 

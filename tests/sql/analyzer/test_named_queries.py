@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from rowmerge_nb.sql.analyzer.analysis import UpdateAnalysis
 from rowmerge_nb.sql.analyzer.queries.named_queries import NamedQueries
 from rowmerge_nb.sql.parser.statement_reader import parse_query
@@ -32,6 +34,7 @@ def test_the_places_of_one_with_share_one_table_of_its_queries() -> None:
     assert all(vars(queries[f"q{n}"][1])["_entries"] is shared for n in range(300))
 
 
+@pytest.mark.slow
 def test_five_thousand_queries_of_with_are_read_and_an_error_in_one_that_nothing_uses_is_found() -> None:
     sql = "WITH " + ", ".join(f"q{n} AS (SELECT i + {n} AS x FROM numbers)" for n in range(5000)) + " SELECT x FROM q4999"
     meaning(sql)

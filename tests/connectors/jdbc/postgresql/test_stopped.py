@@ -112,6 +112,7 @@ def _column(handle: Any) -> Any:
     return ColumnHandle(handle.columns[0].name, handle.columns[0].type)
 
 
+@pytest.mark.trial
 @pytest.mark.parametrize("moment", ["begin", "stage", "finish"])
 def test_a_server_that_is_stopped_in_the_middle_changes_nothing(server: Server, moment: str) -> None:
     statement = Statement(server.database, "shelf")
@@ -144,6 +145,7 @@ def test_a_server_that_is_stopped_in_the_middle_changes_nothing(server: Server, 
     assert server.database.leftovers() == []
 
 
+@pytest.mark.trial
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("returns", [True, False])
 def test_a_server_that_is_stopped_during_the_commit_is_asked_what_has_become_of_it(

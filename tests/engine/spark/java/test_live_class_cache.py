@@ -52,7 +52,7 @@ def made_in(home: Path) -> Path:
     return directory
 
 
-@pytest.mark.slow
+@pytest.mark.trial
 def test_java_starts_with_a_cache_and_survives_what_can_become_of_it(tmp_path):
     home, kept = tmp_path / "a home", tmp_path / "kept"
     home.mkdir()
@@ -94,7 +94,7 @@ def test_java_starts_with_a_cache_and_survives_what_can_become_of_it(tmp_path):
     assert run(removing, home) == ["[2]", "used", "missing"]
 
 
-@pytest.mark.slow
+@pytest.mark.trial
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked for in /proc")
 def test_java_ends_with_whoever_wants_the_cache_also_while_it_writes(tmp_path):
     def writing() -> list[str]:

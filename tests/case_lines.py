@@ -1,0 +1,26 @@
+"""Which lines of a file of cases run normally, and which with ``--long`` alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def sample(cases: Iterable[tuple[str, ...]]) -> list[Any]:
+    """Return cases as parameters: a line with a new word or symbol runs, and so does every third; the others are marked ``long``.
+
+    Args:
+        cases: an expression or a query, and what is expected of it.
+    """
+    seen: set[str] = set()
+    parameters = []
+    for number, case in enumerate(cases):
+        words = set(re.findall(r"[a-z_]+|[^\w\s]+", case[0].lower()))
+        is_chosen = number % 3 == 0 or not words <= seen
+        if is_chosen:
+            seen |= words
+        parameters.append(pytest.param(*case, marks=[] if is_chosen else [pytest.mark.long]))
+    return parameters
