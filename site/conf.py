@@ -38,7 +38,11 @@ NAVIGATION = {
         "docs/trino-query",
     ],
     "Look up": ["docs/options", "docs/types", "docs/functions", "docs/trino-differences", "site/api", "site/spi", "site/testing"],
-    "Project": ["CONTRIBUTING", "CHANGELOG", "docs/decisions/key-index"],
+    "Project": [
+        "CONTRIBUTING",
+        "CHANGELOG",
+        *[f"docs/decisions/{path.stem}" for path in sorted(ROOT.glob("docs/decisions/*.md"))],
+    ],
 }
 
 # -- what is read ------------------------------------------------------------------------------------------------------
