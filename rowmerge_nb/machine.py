@@ -117,7 +117,7 @@ def _java() -> Check:
 
 
 def _class_cache(*, prepare: bool) -> Check:
-    from rowmerge_nb.engine.spark.interrupts import told_where_nothing_stays
+    from rowmerge_nb.engine.spark.interrupts import run_without_leftovers
     from rowmerge_nb.engine.spark.java.class_cache import NoClassCache, class_cache_of
     from rowmerge_nb.engine.spark.java.making import make_class_cache, why_not_in_background
     from rowmerge_nb.engine.spark.java.runtime import find_java
@@ -127,7 +127,7 @@ def _class_cache(*, prepare: bool) -> Check:
         return Check("class cache", "failed" if prepare else "missing", f"none: {cache.reason}", cache.advice)
     if prepare:
         making = partial(make_class_cache, cache, {})
-        told_where_nothing_stays(making, "The making of the class cache", "%merge doctor --prepare makes it another time.")
+        run_without_leftovers(making, "The making of the class cache", "%merge doctor --prepare makes it another time.")
     if trouble := cache.trouble():
         why_not = why_not_in_background(cache)
         found = "; ".join(filter(None, [trouble.reason, why_not, "without one Java has twice the work to start"]))

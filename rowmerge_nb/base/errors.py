@@ -236,16 +236,16 @@ def checked_name(value: Any, name: str, of: str) -> str:
         checked(
             value,
             name,
-            lambda name_value: isinstance(name_value, str) and bool(name_value.strip()) and _is_kept(name_value),
+            lambda name_value: isinstance(name_value, str) and bool(name_value.strip()) and _is_storable(name_value),
             form,
         )
     )
 
 
-def _is_kept(text: str) -> bool:
+def _is_storable(text: str) -> bool:
     r"""Return whether stores can hold a text.
 
-    >>> _is_kept("Zoë"), _is_kept("a\0"), _is_kept("\ud800")
+    >>> _is_storable("Zoë"), _is_storable("a\0"), _is_storable("\ud800")
     (True, False, False)
     """
     try:

@@ -56,7 +56,7 @@ class PrivateDirectory:
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
             _USED.add(folder)
             try:
-                self._lock = _made_lock(self.path / _LOCK)
+                self._lock = _create_lock(self.path / _LOCK)
             except BaseException:
                 shutil.rmtree(self.path, ignore_errors=True)
                 raise
@@ -101,7 +101,7 @@ def needs_temporary_space() -> Iterator[None]:
         yield
     except OSError as error:
         full = is_full(error)
-        # Python found no writable one.
+        # Python has no writable one.
         folder = f"'{tempfile.tempdir}'" if tempfile.tempdir else "of this machine"
         msg = f"The temporary directory {folder} cannot be written: {error.strerror or error}"
         code = "GENERIC_INSUFFICIENT_RESOURCES" if full else "PERMISSION_DENIED"
@@ -129,11 +129,11 @@ def sweep() -> None:
 
 def _sweep(name: str, parent: int) -> None:
     with opened_own_directory(name, parent) as directory, opened_own_file(_LOCK, directory) as lock:
-        # Without the mark it is just being made, or not ours at all.
+        # Without the mark, the directory is being created, or is not ours.
         if os.read(lock, len(_MARK) + 1) != _MARK:
             return
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # By its handle, since its name may by now be another's; the lock goes last, so that what stays is found again.
+        # Remove by handle, since the name may now be another's; the lock goes last, so that a later sweep finds the rest.
         for entry in _names(directory):
             if entry != _LOCK:
                 _remove(entry, directory)
@@ -195,7 +195,7 @@ def _opened(name: str | Path, flags: int, parent: int | None = None) -> Iterator
         os.close(number)
 
 
-def _made_lock(path: Path) -> int:
+def _create_lock(path: Path) -> int:
     """Create the lock of a new directory; the mark is written under the lock, so that no sweep removes it before."""
     lock = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:

@@ -296,7 +296,6 @@ def from_arrow(arrow_type: pa.DataType) -> Type:
 
 
 def _decimal_type(arrow_type: pa.DataType) -> Type:
-    """Return the type of Arrow's decimals; a negative scale adds digits before the point."""
     precision, scale = (
         (arrow_type.precision, arrow_type.scale) if arrow_type.scale >= 0 else (arrow_type.precision - arrow_type.scale, 0)
     )

@@ -124,7 +124,7 @@ class Comparison:
             end = f"would leave the same {_rows(self.left.rows.num_rows)} in {target}"
         else:
             end = f"would take the same rows out of {target} and put the same rows in"
-        (left, left_rows), (right, right_rows) = (_handed(side) for side in (self.left, self.right))
+        (left, left_rows), (right, right_rows) = (_stored_rows(side) for side in (self.left, self.right))
         if left == right:
             return f"Both ways {end}."
         return (
@@ -208,7 +208,7 @@ def _measured(side: Side) -> dict[str, str]:
     moved = _moved(trace)
     scan = _scan(trace)
     columns = _data_columns(scan) if scan is not None else []
-    stored_rows, _ = _handed(side)
+    stored_rows, _ = _stored_rows(side)
     coordinator = sum(call.number is None for call in trace.calls)
     size = sum(call.bytes or 0 for call in trace.calls if call.method in STORING)
     ran = not side.failed
@@ -233,7 +233,7 @@ def _measured(side: Side) -> dict[str, str]:
     return measured
 
 
-def _handed(side: Side) -> tuple[str, int]:
+def _stored_rows(side: Side) -> tuple[str, int]:
     counts: Counter[int] = Counter()
     for writer in side.result.trace.writers:
         counts.update(writer.rows)
@@ -294,7 +294,6 @@ Rows = dict[str, tuple[int, tuple[Any, ...]]]
 
 
 def _rows_of_one_side(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Return what either table has more often than the other; all rows if their columns have other types."""
     if one.schema.types != other.schema.types:
         return one, other
     missing, unexpected = differing(one, other.rename_columns(one.column_names))
@@ -318,7 +317,6 @@ def _differing(left: Side, right: Side, what: str, one: Rows, other: Rows) -> tu
 
 
 def _changes(trace: Trace) -> dict[str, Rows]:
-    """Return the rows that a statement removes and adds; empty if the trace lacks some."""
     pages = trace.pages
     if pages is None:
         empty = not any(writer.pages for writer in trace.writers)

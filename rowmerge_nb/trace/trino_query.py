@@ -124,13 +124,13 @@ def table_of(node: TrinoNode) -> str:
     return re.sub(r"(\$data)?(@\d+)?$", "", node.descriptor.get("table", ""))
 
 
-def trino_query(given: Any) -> TrinoQuery:
+def trino_query(source: Any) -> TrinoQuery:
     """Read the JSON of an ended query from Trino's coordinator, the response to ``GET /v1/query/<id>``.
 
     `Result.beside_trino` compares it with our run of the same statement. No server is contacted.
 
     Args:
-        given: the path of a JSON file; or the JSON as text, bytes, or a dict.
+        source: the path of a JSON file; or the JSON as text, bytes, or a dict.
 
     Raises:
         RowMergeError: NOT_FOUND if the file does not exist; INVALID_ARGUMENTS if the content is not a query's JSON, is
@@ -141,7 +141,7 @@ def trino_query(given: Any) -> TrinoQuery:
     rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: This is not the JSON of a query: it has no 'queryId'. Save the whole answer ...
     """
     try:
-        query = _loaded(given)
+        query = _loaded(source)
         if not isinstance(query, dict):
             _refuse(f"This is not the JSON of a query: it is {_kind(query)}")
         if "queryId" not in query:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rowmerge_nb.engine.spark.java.java_options import driver_memory, told_cores
+from rowmerge_nb.engine.spark.java.java_options import configured_cores, driver_memory
 
 ROOT = Path(__file__).resolve().parents[2]
 BINDER = ROOT / "binder"
@@ -49,7 +49,7 @@ def test_what_it_starts_has_little_memory_and_few_tasks(monkeypatch):
     memory, cores = told.split()
     monkeypatch.setenv("ROWMERGE_DRIVER_MEMORY", memory)
     monkeypatch.setenv("ROWMERGE_CORES", cores)
-    assert (driver_memory(), told_cores(), argument) == ("512m", 2, "an argument")
+    assert (driver_memory(), configured_cores(), argument) == ("512m", 2, "an argument")
 
 
 def test_the_class_cache_is_made_with_the_settings_that_it_has_to_fit():

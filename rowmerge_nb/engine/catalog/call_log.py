@@ -38,7 +38,7 @@ class CallLog:
         self,
         method: str,
         function: Callable[[], T],
-        given: str = "",
+        arguments: str = "",
         *,
         gave: Callable[[T], str] = lambda _: "",
         size: int | None = None,
@@ -48,7 +48,7 @@ class CallLog:
         Args:
             method: its name.
             function: makes it.
-            given: a description of the arguments.
+            arguments: a description of the arguments.
             gave: describes the result.
             size: the size of the fragments, if any.
         """
@@ -61,7 +61,7 @@ class CallLog:
                     0,
                     "coordinator",
                     method,
-                    given,
+                    arguments,
                     result,
                     bytes=size,
                     seconds=seconds,

@@ -88,7 +88,7 @@ class Catalogs:
         """
         twin = copy.copy(self)
         twin.connectors = {**self.connectors, **connectors}
-        # What is given may get further names later: it is looked into, and not copied.
+        # The mappings may get further names later, so they are chained and not copied.
         twin._copies = ChainMap(cast("Any", copies), cast("Any", self._copies))  # noqa: SLF001 - it is one of us
         return twin
 
@@ -103,7 +103,7 @@ class Catalogs:
         for name, connector in self.connectors.items():
             try:
                 connector.close()
-            except Exception as error:  # noqa: BLE001 - the others are closed all the same; it is told by who has asked
+            except Exception as error:  # noqa: BLE001 - the others must be closed too; the caller reports it
                 failures[f"catalog '{name}'"] = error
         return failures
 

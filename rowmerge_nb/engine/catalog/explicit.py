@@ -26,8 +26,6 @@ _AFTERWARDS: Final = (
 
 
 class _RepeatableMetadata:
-    """A catalog's metadata that caches the first look-up of tables and views."""
-
     def __init__(self, metadata: ConnectorMetadata) -> None:
         self._metadata = metadata
         self._tables: dict[SchemaTableName, ConnectorTableHandle | None] = {}

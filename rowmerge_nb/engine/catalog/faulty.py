@@ -226,5 +226,5 @@ class StatementFault:
             return f"Injected fault ({self.fault.text}): {self.fault.what}{often}"
         step = self.fault.step
         calls = sum(connector.calls.count(step) for connector in self._around.values())
-        made = f"was called {plural(calls, 'time')}" if calls else "was not called"
-        return f"The fault {self.fault.text} never came into play: {step} {made}"
+        effect = f"was called {plural(calls, 'time')}" if calls else "was not called"
+        return f"The fault {self.fault.text} never came into play: {step} {effect}"

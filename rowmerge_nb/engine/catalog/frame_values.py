@@ -135,7 +135,6 @@ def _offsets(lengths: np.ndarray) -> pa.Array:
 
 
 def _check_clocks(array: pa.Array) -> None:
-    """Reject times outside of a day, which Arrow permits."""
     unit = array.type.unit
     ticks = array.cast(pa.int32() if unit in {"s", "ms"} else pa.int64())
     bounds = pc.min_max(ticks)

@@ -96,8 +96,8 @@ def _first_refused(values: Sequence[Any], convert: Callable[[Sequence[Any]], obj
 def _reason(error: Exception, values: Sequence[Any], convert: Callable[[Sequence[Any]], object]) -> str:
     try:
         convert(values)
-    except (RefusedValueError, *_FAILURES) as found:
-        error = found
+    except (RefusedValueError, *_FAILURES) as conversion_error:
+        error = conversion_error
     if isinstance(error, UnicodeError):
         return "it has half of a surrogate pair, which no text in UTF-8 holds"
     if isinstance(error, OverflowError):
@@ -108,11 +108,6 @@ def _reason(error: Exception, values: Sequence[Any], convert: Callable[[Sequence
 
 
 def _inferred(values: Sequence[Any], *, pandas: bool) -> pa.Array | pa.ChunkedArray:
-    """Return Arrow's array of the objects.
-
-    Raises:
-        TypeError: values are incompatible, or Arrow would change one; and Arrow's errors.
-    """
     families = _families(values)
     if families == {"date", "timestamp"}:
         values = [_at_midnight(value) for value in values]

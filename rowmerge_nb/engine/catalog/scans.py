@@ -295,7 +295,6 @@ class Scans:
         return ScanPass(provider, open_catalog.handle, self._session, handle, splits, columns, schema)
 
     def _read(self, task: ScanPass) -> Any:
-        """Return a pass's rows: at once if the splits carry them, else from tasks."""
         spark = self._spark()
         if task.splits and all(getattr(split, "carries_rows", False) for split in task.splits):
             schema = spark_schema([(f.name, f.type) for f in task.schema])
@@ -306,7 +305,6 @@ class Scans:
         return self.in_tasks(self.splits_in_tasks(len(task.splits)), task, task.schema)
 
     def _travel(self, splits: Sequence[Any]) -> bool:
-        """Return whether the splits' rows must be sent to executors that cannot read them."""
         return executors_of(self._spark()).elsewhere and not all(getattr(split, "remotely_accessible", True) for split in splits)
 
     def split_rows(self, splits: Sequence[Any]) -> tuple[Any, bool]:

@@ -127,7 +127,7 @@ class StatementTransaction:
         self,
         method: str,
         call: Callable[[], T],
-        given: str = "",
+        arguments: str = "",
         *,
         gave: Callable[[T], str] = lambda _: "",
         size: int | None = None,
@@ -139,7 +139,7 @@ class StatementTransaction:
         Args:
             method: its name.
             call: makes it.
-            given: a description of the arguments.
+            arguments: a description of the arguments.
             gave: describes the result.
             size: the size of the fragments, if any.
             catalog: the called catalog; ``""`` for the target's.
@@ -153,7 +153,7 @@ class StatementTransaction:
         no_return(lambda: self.changed)
         before, self.changed = self.changed, None
         try:
-            answer = self.log.call(method, partial(in_thread, call) if threaded else call, given, gave=gave, size=size)
+            answer = self.log.call(method, partial(in_thread, call) if threaded else call, arguments, gave=gave, size=size)
         except RowMergeError as error:
             if not whole and getattr(error, "step", "") == method:
                 error.changed = None
@@ -173,36 +173,35 @@ class StatementTransaction:
         if target is not None and self.target is not None:
             catalog = self.target.catalog
 
-            def told(given: object) -> str:
-                return f"version {given.version}" if isinstance(given, ConnectorTableVersion) else ""
+            def version_text(version: object) -> str:
+                return f"version {version.version}" if isinstance(version, ConnectorTableVersion) else ""
 
             committed = partial(target.connector.commit, target.handle)
-            given: object = self.lasting("commit", committed, f"the transaction of catalog {catalog}", gave=told)
-            self.version = given if isinstance(given, ConnectorTableVersion) else None
-            if given is not None and self.version is None:
+            version: object = self.lasting("commit", committed, f"the transaction of catalog {catalog}", gave=version_text)
+            self.version = version if isinstance(version, ConnectorTableVersion) else None
+            if version is not None and self.version is None:
                 self.notices.append(
                     Notice(
-                        f"{type(target.connector).__name__}.commit gave {type(given).__name__}; it gives a ConnectorTableVersion or None"
+                        f"{type(target.connector).__name__}.commit gave {type(version).__name__}; it gives a ConnectorTableVersion or None"
                     )
                 )
             del self._open[self.target.catalog]
         for name, opened in self._open.items():
             try:
                 opened.connector.commit(opened.handle)
-            except Exception as error:  # noqa: BLE001 - told as a notice
+            except Exception as error:  # noqa: BLE001 - reported as a notice
                 self.notices.append(
                     Notice(f"Catalog '{name}', which was only read, failed to end its transaction: {error_text(error)}")
                 )
         self._open.clear()
         try:
             self.scans.close()
-        except Exception as error:  # noqa: BLE001 - told as a notice
+        except Exception as error:  # noqa: BLE001 - reported as a notice
             self.notices.append(
                 Notice(f"Something that the statement needed for a while could not be removed: {error_text(error)}")
             )
 
     def _give_back(self) -> None:
-        """Leave the explicit transaction's catalogs open."""
         if self._explicit is not None:
             self._open.clear()
 

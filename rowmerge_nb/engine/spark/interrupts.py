@@ -23,7 +23,7 @@ Long work after the commit remains interruptible (`interrupts_let_in`).
 so that they end neither a rollback nor a report. `note_result` passes the result to the guard.
 
 Shorter sections defer interrupts by `interrupts_put_off`. Work outside of statements uses `interrupts_reported`, or
-`told_where_nothing_stays` if it leaves nothing behind. Signals reach only the main thread, so other threads need none of this.
+`run_without_leftovers` if it leaves nothing behind. Signals reach only the main thread, so other threads need none of this.
 A connector whose driver loses interrupts has its own means (`rowmerge_nb.connectors.jdbc.interrupts`), and raises KeyboardInterrupt.
 """
 
@@ -292,7 +292,7 @@ def interrupted_too_late(result: object) -> StatementInterrupted:
     return error
 
 
-def told_where_nothing_stays(run: Callable[[], T], what: str, hint: str) -> T:
+def run_without_leftovers(run: Callable[[], T], what: str, hint: str) -> T:
     """Run work that is not a statement and leaves nothing behind after an interrupt; `what` begins the message.
 
     Raises:

@@ -17,7 +17,7 @@ _STEP: Final = "   "
 
 
 class _NoForm(Exception):
-    """The tree lacks parts of the written text."""
+    pass
 
 
 def formatted_query(node: s.QueryNode, text: str) -> str:

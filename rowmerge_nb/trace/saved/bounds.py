@@ -192,7 +192,6 @@ def _packed_buffers(header: memoryview) -> list[tuple[int, int]]:
 
 
 def _field(header: memoryview, table: int, number: int) -> int:
-    """Return the offset of a table's field; 0 if absent."""
     fields = table - struct.unpack_from("<i", header, table)[0]
     size = struct.unpack_from("<H", header, fields)[0]
     at = 4 + 2 * number

@@ -251,7 +251,6 @@ def decoded_page(value: Any, path: str) -> pa.RecordBatch:
 
 
 def _free(value: Any, path: str, depth: int = 0) -> Any:
-    """Read a value of a row, which has no declared type."""
     if depth > _DEPTH:
         raise TraceSchemaError(path, f"it is nested deeper than {_DEPTH} levels")
     if value is None or isinstance(value, bool | int | float | str):

@@ -35,7 +35,7 @@ appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 """
 
 
-def told_cores() -> int | None:
+def configured_cores() -> int | None:
     """Return ROWMERGE_CORES, or None if it is not set.
 
     Raises:
@@ -57,9 +57,9 @@ def available_cores() -> int:
     """Return ROWMERGE_CORES, or the number of cores of this process; in a container this may be all of the machine.
 
     Raises:
-        SetupError: see `told_cores`.
+        SetupError: see `configured_cores`.
     """
-    if cores := told_cores():
+    if cores := configured_cores():
         return cores
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -70,9 +70,9 @@ def usual_cores() -> int:
     """Return the default number of parallel tasks of our own session.
 
     Raises:
-        SetupError: see `told_cores`.
+        SetupError: see `configured_cores`.
     """
-    return told_cores() or min(available_cores(), _MOST_CORES)
+    return configured_cores() or min(available_cores(), _MOST_CORES)
 
 
 def python_path() -> str:

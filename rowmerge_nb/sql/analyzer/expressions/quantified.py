@@ -35,9 +35,9 @@ def quantified(operator: str, value: e.Typed, query: QueryResult, kind: Type, *,
     """
     shape = row_of((("rows", BIGINT), ("known", BIGINT), ("least", kind), ("most", kind)))
     facts = q.Extremes(query.coerced_tree((kind,)), (e.Column(shape, "$facts"),))
-    found = subquery(shape, "scalar", facts, origins=query.origins, of=query.tree)
+    extremes = subquery(shape, "scalar", facts, origins=query.origins, of=query.tree)
     rows, known, least, most = (
-        e.Apply(part, "field", (found,), index) for index, part in enumerate((BIGINT, BIGINT, kind, kind))
+        e.Apply(part, "field", (extremes,), index) for index, part in enumerate((BIGINT, BIGINT, kind, kind))
     )
     decisive = {
         "<": (least,) if every else (most,),

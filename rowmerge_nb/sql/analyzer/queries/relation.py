@@ -93,7 +93,6 @@ class QueryResult:
 
 
 def _not_null(column: ColumnMetadata, value: e.Typed) -> e.Typed:
-    """Return a value that fails for NULL if the column is NOT NULL."""
     if column.nullable:
         return value
     message = f"NULL value not allowed for NOT NULL column: {column.name.lower()}"
@@ -120,7 +119,6 @@ class RelationAnalyzer:
     """
 
     def __init__(self, context: Context, parent: Scope | None = None, named: NamedQueries | None = None) -> None:
-        """Start with what is visible around."""
         self.context = context
         self.parent = parent
         self.named = NamedQueries() if named is None else named
@@ -212,7 +210,6 @@ class RelationAnalyzer:
         return RelationResult(fields, table_tree(binding, [field.symbol for field in fields]), binding)
 
     def _view(self, view: ViewBinding, node: s.Table) -> RelationResult:
-        """Analyze a view's query with the columns stored in the view."""
         if view.qualified == self.context.creates:
             self.context.error("VIEW_IS_RECURSIVE", "Statement would create a recursive view", node.span, _NO_CIRCLE)
         if view.qualified in self.context.views:
@@ -234,7 +231,6 @@ class RelationAnalyzer:
         return RelationResult(fields, result.coerced_tree([column.type for column in columns]))
 
     def _check_fresh(self, view: ViewBinding, result: QueryResult, node: s.Table) -> None:
-        """Refuse a view whose query's columns have changed."""
         stored_columns = view.definition.columns
         why = None
         if len(stored_columns) != len(result.fields):
@@ -452,7 +448,6 @@ def _without_reflected(condition: e.Typed, sides: Sequence[frozenset[str]]) -> e
 
 
 def _unnested(sql_type: Type) -> list[tuple[str | None, Type]]:
-    """Return the names and types of UNNEST's columns."""
     if sql_type.base == "map":
         return [(None, sql_type.parameters[0]), (None, sql_type.parameters[1])]
     element = sql_type.parameters[0]

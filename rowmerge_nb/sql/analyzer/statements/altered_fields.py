@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 class Refuse(Protocol):
     """Raises an error; without ``has_position`` Trino reports no position."""
 
-    def __call__(self, code: str, message: str, *, has_position: bool = True) -> NoReturn:
-        """Raise it."""
+    def __call__(self, code: str, message: str, *, has_position: bool = True) -> NoReturn: ...
 
 
 def added(
@@ -122,7 +121,6 @@ def _field_type(refuse: Refuse, row: Type, name: str) -> Type:
 
 
 def _own_names(column: ColumnMetadata, names: Sequence[str]) -> tuple[str, ...]:
-    """Return a path in the letter case of the fields."""
     sql_type, path = column.type, [column.name]
     for name in names[1:]:
         index = _field_index(sql_type, name) if sql_type.base == "row" else int(name == "value")

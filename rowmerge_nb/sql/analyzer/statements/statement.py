@@ -129,7 +129,6 @@ def _describe_prepared(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def _prepared(context: Context, statement: st.Statement) -> tuple[Sequence[ScopeField], dict[int, Type]]:
-    """Return the columns and parameter types of a prepared statement."""
     parameter_types: dict[int, Type] = {}
     if not isinstance(statement, _WITH_COLUMNS) or (isinstance(statement, st.CreateTable) and statement.query is None):
         return (), parameter_types
@@ -145,7 +144,6 @@ def _prepared(context: Context, statement: st.Statement) -> tuple[Sequence[Scope
 
 
 def _shift(error: AnalysisError, statement: st.Explain) -> None:
-    """Move an error's place from the explained statement to the whole text."""
     if error.line is None or error.column is None:
         return
     start = statement.text.rindex(statement.statement.text)
