@@ -95,4 +95,4 @@ class ConnectorPageSourceProvider(ABC):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Open a source of these columns, which include the row id if the table is the target of a MERGE."""
+        """Open a source of these columns, including the row id for the target of a MERGE."""

@@ -14,11 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class NumberedTransactionHandle(ConnectorTransactionHandle):
-    """A numbered transaction of a connector.
-
-    Args:
-        store: the type of connector; handles of other types are rejected.
-    """
+    """A numbered transaction; handles of other types of connector (``store``) are rejected."""
 
     store: str
     number: int
@@ -26,9 +22,6 @@ class NumberedTransactionHandle(ConnectorTransactionHandle):
 
 class Transactions(dict[int, T]):
     """The open transactions of a connector, by number; thread-safe.
-
-    Args:
-        store: the type of connector.
 
     >>> transactions = Transactions[str]("shop")
     >>> handle = transactions.begin(lambda number: f"transaction {number}")

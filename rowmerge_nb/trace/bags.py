@@ -10,11 +10,9 @@ from rowmerge_nb.spi.values import python_values
 
 
 def differing(rows: pa.Table, expected: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Return the rows that are missing and the rows that are unexpected, counting duplicates and ignoring order.
+    """Return the missing rows and the unexpected rows, counting duplicates and ignoring order.
 
-    Args:
-        rows: the actual rows.
-        expected: the expected rows, of the same types.
+    Both tables have the same types.
 
     >>> missing, unexpected = differing(pa.table({"a": [1, 1, 2]}), pa.table({"a": [1, 3]}))
     >>> missing.to_pylist(), unexpected.to_pylist()

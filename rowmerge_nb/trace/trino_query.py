@@ -1,4 +1,4 @@
-"""Trino's record of a query (``/v1/query/<id>``): its plan and the row counts of its operators."""
+"""Trino's record of a query (``/v1/query/<id>``): its plan and row counts."""
 
 from __future__ import annotations
 
@@ -32,11 +32,7 @@ NEXT_STEP: Final = "Save the whole answer of GET /v1/query/<id>, without ?pruned
 
 @dataclass(frozen=True)
 class TrinoOperator:
-    """An operator of a stage, summed over its tasks and drivers.
-
-    Args:
-        type: the class name, ``MergeProcessorOperator``.
-    """
+    """An operator of a stage, summed over its tasks and drivers."""
 
     type: str
     rows_in: int
@@ -111,7 +107,7 @@ class TrinoQuery:
 
     @property
     def table(self) -> str:
-        """The written table as the plan names it, without version: ``iceberg:demo.accounts``; ``""`` if unnamed."""
+        """The written table without version: ``iceberg:demo.accounts``; ``""`` if unnamed."""
         writers = [node for node in self.plan.walk() if node.name == "MergeWriter"]
         return table_of(writers[0]) if writers else ""
 

@@ -1,4 +1,4 @@
-"""A trace as JSON, and back: input is checked against the dataclasses of the trace, path by path."""
+"""A trace as JSON, and back; input is checked against the trace's dataclasses."""
 
 from __future__ import annotations
 
@@ -29,11 +29,7 @@ _INTEGERS: Final = range(-(2**63), 2**63)
 
 
 class TraceSchemaError(ValueError):
-    """An invalid part of a saved file.
-
-    Args:
-        path: its path, such as ``$.clauses[3].rows``.
-        wrong: the problem.
+    """An invalid part of a saved file, at a path such as ``$.clauses[3].rows``.
 
     >>> str(TraceSchemaError("$.count", "a text is not a number"))
     '$.count: a text is not a number'
@@ -45,7 +41,7 @@ class TraceSchemaError(ValueError):
 
 
 def encoded(value: Any) -> Any:
-    """Return a trace, or a part of one, as JSON data; Arrow data becomes base64 of an Arrow stream.
+    """Return a trace, or a part of one, as JSON data; Arrow data is a stream in base64.
 
     >>> encoded((1, None))
     {'is': 'tuple', 'items': [1, None]}
@@ -124,7 +120,7 @@ def _value(value: Any, annotation: Any, path: str) -> Any:
 
 
 def _chosen(value: Any, annotations: list[Any], path: str) -> Any:
-    """Return the union's member that matches the value: by Python type, or for dataclasses by tag."""
+    """Return the union's member that matches the value's Python type or, for dataclasses, tag."""
     if len(annotations) == 1:
         return annotations[0]
     if type(value) in annotations:
@@ -303,7 +299,7 @@ def _named(value: Any) -> str:
 
 
 def _check_plan(trace: Trace) -> None:
-    """Check that the plan is a tree in preorder: every node but the root is the source of exactly one earlier node."""
+    """Check that the plan is a tree in preorder."""
     positions: dict[str, int] = {}
     for at, record in enumerate(trace.plan):
         if record.id in positions:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Refuse(Protocol):
     """Raises an error; without ``has_position`` Trino reports no position."""
 
-    def __call__(self, code: str, message: str, *, has_position: bool = True) -> NoReturn: ...
+    def __call__(self, code: str, message: str, *, has_position: bool = True) -> NoReturn:
+        """Raise it."""
 
 
 def added(
