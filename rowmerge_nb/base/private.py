@@ -1,8 +1,7 @@
 """Private directories in the shared temporary directory, locked while their process lives, and swept afterwards.
 
-Other users may create links, pipes and directories with our prefix there. Before anything is opened, written or removed, a
-directory is verified: no link, owned by this user, inaccessible to others, with a lock file that has our mark. Anything else is
-ignored.
+Other users may create links, pipes and directories with our prefix there. A directory is used only if it is no link, owned by this
+user, inaccessible to others, and has a lock file with our mark.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _USED: Final[set[str]] = set()
 
 
 class PrivateDirectory:
-    """A directory of this process that only this user can access; `sweep` removes it if the process does not.
+    """A directory that only this user can access, removed by the process or else by `sweep`.
 
     Raises:
         SetupError: GENERIC_INSUFFICIENT_RESOURCES if the disk is full, PERMISSION_DENIED if it cannot be written.
@@ -118,7 +117,7 @@ def is_full(error: OSError) -> bool:
 
 
 def sweep() -> None:
-    """Remove private directories of this user's dead processes; killed processes run no exit handlers."""
+    """Remove private directories of this user's dead processes."""
     # The temporary directory itself may be a link.
     with suppress(OSError), _opened(Path(tempfile.gettempdir()).resolve(), os.O_DIRECTORY) as parent:
         for name in _names(parent):
@@ -155,11 +154,7 @@ def _remove(entry: str, directory: int) -> None:
 
 @contextmanager
 def opened_own_directory(name: str | Path, parent: int | None = None) -> Iterator[int]:
-    """Open a directory that is private to this user.
-
-    Args:
-        name: its name or path.
-        parent: the open parent directory; None for a path.
+    """Open a directory that is private to this user, by its path or by its name in an open ``parent``.
 
     Raises:
         OSError: it does not exist, is a link or no directory, or is not private.
@@ -173,10 +168,10 @@ def opened_own_directory(name: str | Path, parent: int | None = None) -> Iterato
 
 @contextmanager
 def opened_own_file(name: str, directory: int) -> Iterator[int]:
-    """Open a file of a private directory for reading and writing: a regular file of this user with one link.
+    """Open a file of a private directory for reading and writing.
 
     Raises:
-        OSError: it does not exist, or is something else.
+        OSError: it does not exist, or is not a regular file of this user with one link.
     """
     with _opened(name, os.O_RDWR, directory) as file:
         state = os.fstat(file)
@@ -196,7 +191,7 @@ def _opened(name: str | Path, flags: int, parent: int | None = None) -> Iterator
 
 
 def _create_lock(path: Path) -> int:
-    """Create the lock of a new directory; the mark is written under the lock, so that no sweep removes it before."""
+    """Create a new directory's lock; the mark is written under the lock, so that no sweep removes it before."""
     lock = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -45,12 +45,7 @@ class CallLog:
     ) -> T:
         """Make a call and log it, whether it succeeds or fails.
 
-        Args:
-            method: its name.
-            function: makes it.
-            arguments: a description of the arguments.
-            gave: describes the result.
-            size: the size of the fragments, if any.
+        ``gave`` describes the result; ``size`` is that of the fragments.
         """
         began = time.perf_counter()
 

@@ -1,4 +1,4 @@
-"""DataFrames of the notebook as tables: pandas, Arrow, Spark, and the Arrow stream interface."""
+"""DataFrames as tables: pandas, Arrow, Spark, and the Arrow stream interface."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FrameTable:
     Args:
         columns: its columns; unsupported ones have the type unknown.
         table: their Arrow values; NULL in unsupported columns.
-        refused: the errors of unsupported columns by name, raised when a statement uses them.
+        refused: the errors of unsupported columns, raised when a statement uses them.
     """
 
     columns: tuple[ColumnMetadata, ...] = ()
@@ -76,10 +76,6 @@ def collected(frame: Any) -> pa.Table:
 def read_frame(name: str, frame: Any) -> FrameTable:
     """Return a frame, except one of Spark, as a SQL table.
 
-    Args:
-        name: its name.
-        frame: the frame.
-
     Raises:
         AnalysisError: NOT_SUPPORTED if it is not a frame, or has no columns.
 
@@ -101,10 +97,6 @@ def read_frame(name: str, frame: Any) -> FrameTable:
 
 def whole_frame(name: str, frame: Any) -> FrameTable:
     """Return a frame, also one of Spark, as a table whose columns are all supported.
-
-    Args:
-        name: its name.
-        frame: the frame.
 
     Raises:
         AnalysisError: NOT_SUPPORTED for a column whose values have no SQL type; DUPLICATE_COLUMN_NAME.

@@ -1,7 +1,7 @@
 """Explicit transactions: catalogs stay open from START TRANSACTION to COMMIT or ROLLBACK, so that reads see one version.
 
-Tables and views are those of the first look-up: the connector is called once, and its handle names the version. No statement
-writes. As in Trino, a failed statement aborts the transaction: only ROLLBACK and COMMIT may follow.
+Tables and views are those of the first look-up, whose handle names the version. No statement writes. As in Trino, only ROLLBACK
+and COMMIT may follow a failed statement.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ class ExplicitTransaction:
     """One transaction of several statements.
 
     Args:
-        read_only: READ ONLY.
         isolation: the requested level, or ``""``.
 
     Attributes:
@@ -133,11 +132,7 @@ class ExplicitTransaction:
 
 @dataclass
 class TransactionManager:
-    """An engine's explicit transaction.
-
-    Attributes:
-        current: the transaction, if any.
-    """
+    """An engine's explicit transaction, if any."""
 
     current: ExplicitTransaction | None = None
 

@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 
 
 class FaultyConnector(Connector):
-    """A connector with an injected fault.
-
-    Args:
-        connector: the wrapped connector, whose other attributes are delegated.
-        fault: the fault; None for none. May be reassigned between statements.
+    """A connector that delegates to another, with an injected fault, which may be reassigned between statements.
 
     >>> from rowmerge_nb.connectors.memory.connector import MemoryConnector
     >>> connector = FaultyConnector(MemoryConnector(), Fault("begin_transaction"))
@@ -195,9 +191,7 @@ def _lost(message: str) -> RowMergeError:
 class StatementFault:
     """One statement's fault, and its effect.
 
-    Args:
-        fault: the fault and its condition.
-        catalog: the changed catalog, whose calls are counted; ``""`` for all.
+    Only calls of ``catalog`` are counted; ``""`` for all.
     """
 
     fault: Fault

@@ -42,7 +42,7 @@ class StatementTables:
     Args:
         namespace: DataFrames by name; tables of the same name win.
         spark: returns the Spark session.
-        registered: the identity of the DataFrame behind each table in memory, for which no notice is needed.
+        registered: the identity of the DataFrame behind each table in memory, to suppress notices.
         copies: full names of tables, to those of their copies.
         versions: the versions of tables without one in the statement.
     """
@@ -74,12 +74,7 @@ class StatementTables:
         self._bindings: dict[tuple[tuple[str, ...], ConnectorTableVersion | None], TableBinding | None] = {}
 
     def resolve(self, parts: Sequence[str], version: ConnectorTableVersion | None = None) -> TableBinding | None:
-        """Find a table, or a DataFrame of the notebook.
-
-        Args:
-            parts: the name.
-            version: None for the current version.
-        """
+        """Return a table, or a DataFrame of the notebook."""
         frames = self._frame_names(parts[0]) if len(parts) == 1 else ()
         # The spelling decides between several frames.
         name = tuple(part.lower() for part in parts) if len(frames) < 2 else tuple(parts)
@@ -210,7 +205,7 @@ class StatementTables:
         return None if view is None else view.definition.columns
 
     def wait_for_turn(self, parts: Sequence[str], seconds: float) -> bool:
-        """Call `rowmerge_nb.spi.ConnectorMetadata.wait_for_turn`; unknown names do not wait, since the analyzer reports them."""
+        """Call the connector's ``wait_for_turn``; unknown names do not wait, since the analyzer reports them."""
         names = tuple(part.lower() for part in parts)
         if len(names) > len(self._default) + 1:
             return True
@@ -222,10 +217,7 @@ class StatementTables:
         return metadata.wait_for_turn(session, SchemaTableName(schema, table), seconds)
 
     def below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
-        """Return names that may follow the first parts of a table's name, each with ``table``, ``schema`` or ``catalog``.
-
-        This calls at most the default catalog and the named one.
-        """
+        """Return names that may follow the first parts of a table's name, each with ``table``, ``schema`` or ``catalog``."""
         catalog, schema = self._default
         prefix = tuple(part.lower() for part in parts)
         tables: Sequence[str] = ()
@@ -352,7 +344,7 @@ class StatementTables:
         return self._connectors[catalog].get_table_procedures()
 
     def procedures_below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
-        """Return names that may follow the first parts of a procedure's name; after the whole name, its arguments with types."""
+        """Return names that may follow the first parts of a procedure's name; after the whole name, its arguments."""
         if not parts:
             return [(name, "catalog") for name in self.catalogs() if self.procedures(name)]
         catalog, *rest = parts

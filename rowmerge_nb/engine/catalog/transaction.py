@@ -1,7 +1,7 @@
 """One statement's transactions, committed or rolled back together, with a log of all calls.
 
-Errors before the commit lead to `StatementTransaction.rollback` of every connector's transaction. From the committing call on
-nothing is undone, and `StatementTransaction.changed` has the known state.
+Errors before the commit lead to a rollback of every connector. From the committing call on nothing is undone; see
+`StatementTransaction.changed`.
 """
 
 from __future__ import annotations
@@ -44,13 +44,12 @@ class StatementTransaction:
     """All connectors' transactions of one statement.
 
     Args:
-        spark: returns the Spark session; called only when rows are needed.
-        fault: a fault to inject, if any.
-        explicit: the surrounding explicit transaction, whose catalogs stay open; None without one.
+        fault: a fault to inject.
+        explicit: the surrounding explicit transaction, whose catalogs stay open.
 
     Attributes:
         changed: whether the change is stored: False before the committing call, None until it returns, then True.
-        version: the committed version, if the connector keeps versions.
+        version: the committed version, if any.
     """
 
     def __init__(
@@ -77,7 +76,7 @@ class StatementTransaction:
         self._open: dict[str, OpenCatalog] = {}
 
     def left_to_store(self, analysis: Analysis) -> tuple[str, ...]:
-        """Return the columns that an INSERT, also one of a MERGE, leaves to the store, so that their values are unknown."""
+        """Return the columns whose values an INSERT leaves to the store."""
         if isinstance(analysis, MergeAnalysis):
             inserts = [clause.values for clause in analysis.clauses if clause.operation is Operation.INSERT]
             assignments = zip(analysis.target.columns, zip(*inserts, strict=True), strict=True) if inserts else ()
@@ -134,16 +133,10 @@ class StatementTransaction:
         catalog: str = "",
         whole: bool = True,
     ) -> T:
-        """Make a committing call; from here on signals are deferred.
+        """Make a committing call; from here on signals are deferred. See `CallLog.call`.
 
-        Args:
-            method: its name.
-            call: makes it.
-            arguments: a description of the arguments.
-            gave: describes the result.
-            size: the size of the fragments, if any.
-            catalog: the called catalog; ``""`` for the target's.
-            whole: a failed call has changed nothing; otherwise, as for procedures, only a RowMergeError can say so.
+        By default the target's ``catalog`` is called. If ``whole``, a failed call has changed nothing; otherwise, as for procedures, only a
+        RowMergeError can say so.
 
         Raises:
             RowMergeError: ``changed`` is set by the connector, False by default.

@@ -1,4 +1,4 @@
-"""Views of all catalogs: stored by connectors, or kept by the engine for connectors without views."""
+"""Views of all catalogs; the engine keeps those for connectors without views."""
 
 from __future__ import annotations
 
