@@ -85,12 +85,7 @@ class ExpressionSite:
 class CallAnalyzer:
     """The part of the expression analyzer for calls.
 
-    Args:
-        context: the statement's state.
-        scope: the visible names.
-        site: the place of the expression.
-        prefers_target: returns whether an ambiguous bare name is the target's column.
-        named: the visible queries of WITH.
+    ``prefers_target`` returns whether an ambiguous bare name is the target's column; ``named`` are the visible queries of WITH.
     """
 
     def __init__(

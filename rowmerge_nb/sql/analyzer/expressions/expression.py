@@ -565,7 +565,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         return query.has_row(values, alike=not outer_columns(query.tree) and (node.negated or node not in self._row_filters))
 
     def _quantified(self, node: s.Quantified) -> e.Typed:
-        """``= ANY`` is IN and ``<> ALL`` is NOT IN; the other forms ask for the least and the greatest value."""
+        """Analyze ``operator ALL | ANY (query)``; ``= ANY`` is IN and ``<> ALL`` is NOT IN."""
         every = node.quantifier == "ALL"
         if node.operator == ("<>" if every else "="):
             membership = s.InQuery(node.span, node.value, node.word, node.query, every)
@@ -578,7 +578,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         return quantified(node.operator, value, query, kind, every=every)
 
     def _against_query(self, node: s.InQuery | s.Quantified, row: str) -> tuple[e.Typed, QueryResult, Type]:
-        """A value that is compared with those of a query's one column: both, and the type in which they are compared."""
+        """Return a value and a one-column query, and the type in which they are compared."""
         value, query = self.analyze(node.value), self.subquery(node.query)
         left = value.type if value.type.base == "row" or value.type == UNKNOWN else row_of([(None, value.type)])
         right = row_of((f.name, f.type) for f in query.fields)

@@ -55,11 +55,9 @@ class QueryResult:
         return replace(self, fields=fields, tree=self.coerced_tree(kinds))
 
     def has_row(self, items: Sequence[e.Typed], *, alike: bool) -> e.Typed:
-        """Return ``(a, b) IN (query)``: a row is in the query or is not, and as on Trino NULLs never leave it open.
+        """Return ``(a, b) IN (query)``; as on Trino, NULLs never make it unknown.
 
-        Args:
-            items: the values, coerced to the types of the query's columns.
-            alike: NULL equals NULL, as if Trino asks for the answer; if it keeps rows by a join, NULL equals nothing.
+        If ``alike``, NULL equals NULL, as when Trino computes the value; when it filters rows by a join, NULL equals nothing.
         """
         pairs = [(item, e.Column(item.type, field.symbol)) for item, field in zip(items, self.fields, strict=True)]
         equal = (e.Apply(BOOLEAN, "distinct", pair, True) if alike else e.Apply(BOOLEAN, "=", pair) for pair in pairs)
@@ -70,12 +68,9 @@ class QueryResult:
     def stored_tree(
         self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata], omitted: Mapping[str, e.Typed]
     ) -> q.Query:
-        """Return the query with a table's columns, stored into and checked for NOT NULL.
+        """Return the query with a table's columns, coerced and checked for NOT NULL.
 
-        Args:
-            columns: the table's columns.
-            chosen: the columns that the query fills.
-            omitted: the values of the others, by name.
+        The query fills the columns ``chosen``; ``omitted`` has the values of the others.
         """
         values = dict(omitted)
         for column, field in zip(chosen, self.fields, strict=True):
@@ -110,13 +105,7 @@ class RelationResult:
 
 
 class RelationAnalyzer:
-    """Analyzes relations; the subclass analyzes queries.
-
-    Args:
-        context: the statement's state.
-        parent: the outer scope of correlated names.
-        named: the visible queries of WITH.
-    """
+    """Analyzes relations; the subclass analyzes queries. ``parent`` is the outer scope of correlated names."""
 
     def __init__(self, context: Context, parent: Scope | None = None, named: NamedQueries | None = None) -> None:
         self.context = context

@@ -1,4 +1,4 @@
-"""Conditions on a statement's rows, given beside the statement."""
+"""Conditions on a statement's rows, passed besides the statement."""
 
 from __future__ import annotations
 

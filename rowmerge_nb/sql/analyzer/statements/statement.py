@@ -53,13 +53,9 @@ if TYPE_CHECKING:
 
 
 def analyze(statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMENTS, dialect: str = "trino") -> a.Analysis:
-    """Return the meaning of a statement.
+    """Return the meaning of a parsed statement.
 
-    Args:
-        statement: what the parser read.
-        tables: where tables are looked up.
-        era: under ``DOCUMENTS`` an ambiguous name in UPDATE SET means the target's column, with a notice.
-        dialect: unused; the parser handles dialects.
+    Under ``DOCUMENTS`` an ambiguous name in UPDATE SET means the target's column, with a notice. ``dialect`` is unused.
 
     Raises:
         AnalysisError: with Trino's code, message and place.
