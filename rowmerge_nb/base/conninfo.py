@@ -19,7 +19,7 @@ _STARTUP: Final = "-csearch_path=pg_catalog,pg_temp -cclient_encoding=UTF8 -cquo
 
 
 def parameters(dsn: str) -> dict[str, str]:
-    r"""Parse a connection string, a URI or pairs, and ignore unreadable parts.
+    r"""Parse a connection string, ignoring unreadable parts.
 
     >>> parameters("postgresql://ann:s%20t@db:5433/shop?sslmode=require")["password"]
     's t'

@@ -238,7 +238,7 @@ def _is_storable(text: str) -> bool:
 
 
 def checked_path(value: Any, name: str) -> str:
-    """Return a path as text; INVALID_ARGUMENTS for other types, zero bytes and lone surrogates.
+    """Return a path as text; INVALID_ARGUMENTS for other values.
 
     >>> checked_path("lake", "directory")
     'lake'

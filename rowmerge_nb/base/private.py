@@ -76,7 +76,7 @@ class PrivateDirectory:
 
     @property
     def is_intact(self) -> bool:
-        """Whether the original lock file exists; a cleaner may have removed it."""
+        """Whether the original lock file still exists."""
         try:
             there, ours = (self.path / _LOCK).lstat(), os.fstat(self._lock)
         except OSError:
@@ -86,10 +86,7 @@ class PrivateDirectory:
 
 @contextmanager
 def needs_temporary_space() -> Iterator[None]:
-    """Report errors of the temporary directory as SetupError.
-
-    Raises:
-        SetupError: see `PrivateDirectory`.
+    """Report errors of the temporary directory like `PrivateDirectory`.
 
     >>> with needs_temporary_space():
     ...     raise OSError(28, "No space left on device")
@@ -108,7 +105,7 @@ def needs_temporary_space() -> Iterator[None]:
 
 
 def is_full(error: OSError) -> bool:
-    """Return whether the error means a full disk or an exceeded quota.
+    """Return whether the disk is full or a quota exceeded.
 
     >>> is_full(OSError(28, "No space left on device")), is_full(FileNotFoundError())
     (True, False)

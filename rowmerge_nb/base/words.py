@@ -42,7 +42,7 @@ class KnownRows:
 
     @property
     def bound(self) -> KnownRows:
-        """The count as an upper bound, after a filter.
+        """The count after a filter.
 
         >>> KnownRows(3).bound, KnownRows(0).bound
         (KnownRows(rows=3, exact=False), KnownRows(rows=0, exact=True))

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def always(value: T) -> Callable[[Any], T]:
-    """Build a getter that returns the same value in all transactions.
+    """Build a getter of a fixed value.
 
     >>> class Shop:
     ...     get_table_properties = always({"shelf": "where it is"})

@@ -38,8 +38,8 @@ class ColumnMetadata:
     """A column of a table.
 
     Args:
-        default: the default value, a literal as SQL text; None for NULL.
-        filled: the store replaces NULL in new rows, for example by a number, or by the default of a column that may not be NULL.
+        default: a literal as SQL text; None for NULL.
+        filled: the store replaces NULL in new rows, for example by a number or a default.
 
     >>> from rowmerge_nb.spi.types import VARCHAR
     >>> ColumnMetadata("customer", VARCHAR).nullable

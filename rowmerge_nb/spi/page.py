@@ -244,7 +244,7 @@ def operations_of(page: Page, column_count: int) -> pa.Array:
 
 
 def row_ids_of(page: Page | pa.Table) -> pa.Array:
-    """Return the last channel: the row ids of a sink's page, of a target's scan, and of `MergePage.deletions`.
+    """Return the last channel: the row ids of a sink's page, a target's scan, or `MergePage.deletions`.
 
     >>> row_ids_of(pa.RecordBatch.from_pydict({"a": [1], "operation": pa.array([2], pa.int8()), "row_id": [7]})).to_pylist()
     [7]

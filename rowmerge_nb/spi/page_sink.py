@@ -1,4 +1,4 @@
-"""Writing: the sinks that store pages in tasks, and return fragments to the driver."""
+"""Sinks, which store pages in tasks and return fragments to the driver."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ class TableProcedureArgument:
     """An optional argument of a table procedure.
 
     Args:
-        default: its value if omitted, in the form of ``read``'s results.
-        read: converts a value that is not NULL; raises ValueError with a message for the user.
+        default: its value if omitted, like ``read``'s results.
+        read: converts a value; raises ValueError with a message for the user.
     """
 
     name: str

@@ -44,21 +44,12 @@ class Transactions(dict[int, T]):
         return handle
 
     def number(self, handle: ConnectorTransactionHandle) -> int:
-        """Return the number of a transaction, open or ended.
-
-        Raises:
-            TypeError: it belongs to another type of connector.
-        """
+        """Return the number of a transaction, open or ended; raise TypeError for other connectors."""
         numbered = own(handle, NumberedTransactionHandle)
         if numbered.store != self._store:
             raise TypeError(f"{handle!r} is not a transaction of this connector")
         return numbered.number
 
     def of(self, handle: ConnectorTransactionHandle) -> T:
-        """Return an open transaction.
-
-        Raises:
-            KeyError: the transaction has ended.
-            TypeError: it belongs to another type of connector.
-        """
+        """Return an open transaction; raise KeyError if it has ended, TypeError for other connectors."""
         return self[self.number(handle)]

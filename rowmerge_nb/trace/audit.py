@@ -143,7 +143,7 @@ class Audit:
 
     @property
     def agrees(self) -> bool:
-        """See ``verdict``."""
+        """Whether the verdict is that the tables agree."""
         return self.verdict is AuditVerdict.AGREES
 
     @property

@@ -121,7 +121,7 @@ def table_of(node: TrinoNode) -> str:
 
 
 def trino_query(source: Any) -> TrinoQuery:
-    """Read the JSON of an ended query from Trino's coordinator, the response to ``GET /v1/query/<id>``.
+    """Read the JSON of an ended query, the response of Trino's coordinator to ``GET /v1/query/<id>``.
 
     `Result.beside_trino` compares it with our run of the same statement. No server is contacted.
 
@@ -129,8 +129,8 @@ def trino_query(source: Any) -> TrinoQuery:
         source: the path of a JSON file; or the JSON as text, bytes, or a dict.
 
     Raises:
-        RowMergeError: NOT_FOUND if the file does not exist; INVALID_ARGUMENTS if the content is not a query's JSON, is
-            incomplete, or is not a MERGE, UPDATE or DELETE.
+        RowMergeError: NOT_FOUND if the file does not exist; INVALID_ARGUMENTS if the content is incomplete, or no MERGE, UPDATE or
+            DELETE.
 
     >>> trino_query("{}")
     Traceback (most recent call last):
@@ -212,7 +212,7 @@ def _stages(root: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _plan(stages: list[dict[str, Any]]) -> TrinoNode:
-    """Join the fragments of all stages: the roots of a RemoteSource's fragments become its sources."""
+    """Join the fragments of all stages at their RemoteSources."""
     fragments: dict[str, tuple[dict[str, Any], dict[str, list[TrinoOperator]]]] = {}
     for stage in stages:
         plan = _part(stage, "plan", dict, "a stage")

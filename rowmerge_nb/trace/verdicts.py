@@ -1,4 +1,4 @@
-"""The duplicate rules of ten engines, one predicate each, applied to target rows with several matches."""
+"""The duplicate rules of ten engines, applied to target rows with several matches."""
 
 # All rules share one signature, though most need only the row.
 # ruff: noqa: ARG001

@@ -151,7 +151,7 @@ class TransactionManager:
 
         Raises:
             ConnectorError: NOT_IN_TRANSACTION, TRANSACTION_ALREADY_ABORTED, or TRANSACTION_CONFLICT if a store without versions
-                has changed meanwhile.
+                has changed.
         """
         ended = self._ended()
         if ended.aborted:

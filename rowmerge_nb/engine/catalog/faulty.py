@@ -1,7 +1,4 @@
-"""A connector wrapper that records contract calls and injects faults.
-
-Objects for tasks are wrapped too (`rowmerge_nb.engine.tasks.task_faults`), so that faults can occur in workers.
-"""
+"""A connector wrapper that records contract calls and injects faults, also in workers."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ class Scans:
     def opened_splits(
         self, node: TableScan, handle: Any
     ) -> tuple[Any, ConnectorTransactionHandle, Sequence[Any], list[ColumnHandle]]:
-        """Return what is needed to read splits: page source provider, transaction, splits, and columns with the row id last."""
+        """Return page source provider, transaction, splits, and columns with the row id last."""
         open_catalog = self._transaction.opened(node.table.catalog)
         columns = [*self.own_columns(node.table, node.data_columns, node.carried), *node.row_id_columns]
         splits = self._transaction.log.call(
@@ -222,7 +222,7 @@ class Scans:
         return replace(task, schema=_page_schema(task, [symbol.type for symbol in node.outputs]))
 
     def exchange_folder(self) -> str | None:
-        """Return a temporary folder for exchanges between stages; None if executors may be on other machines."""
+        """Return a temporary folder for exchanges; None if executors may be on other machines."""
         return None if executors_of(self._spark()).elsewhere else self._splits.folder
 
     def whole_table(self, binding: TableBinding) -> ScanPass:
@@ -287,7 +287,7 @@ class Scans:
         return executors_of(self._spark()).elsewhere and not all(getattr(split, "remotely_accessible", True) for split in splits)
 
     def split_rows(self, splits: Sequence[Any]) -> tuple[Any, bool]:
-        """Return a row per split with its number in ``id``, and whether ``cell`` holds the pickled split."""
+        """Return a row per split with its ``id``, and whether ``cell`` holds the pickled split."""
         spark = self._spark()
         if not self._travel(splits):
             return self.splits_in_tasks(len(splits)), False
@@ -313,7 +313,7 @@ class Scans:
         return rows.mapInArrow(task, spark_schema([(f.name, f.type) for f in schema]))
 
     def outcome_of(self, rows: Any, task: Any) -> Any:
-        """Run the statement's last pass, and return its fragments and records."""
+        """Run the last pass, and return its fragments and records."""
         return self.in_tasks(rows, task, OUTCOME, tells=True)
 
     def _put_marks(self) -> list[Mark]:

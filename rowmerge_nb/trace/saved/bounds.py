@@ -58,9 +58,7 @@ def in_bytes(count: int) -> str:
 class Budget:
     """The memory limit of a file; each part takes its share before it is decoded.
 
-    Args:
-        size: the file's size in bytes.
-        most_bytes: the limit; by default 32 times the size, at least 64 MiB and at most 4 GiB.
+    ``most_bytes`` is by default 32 times ``size``, at least 64 MiB and at most 4 GiB.
     """
 
     def __init__(self, size: int, most_bytes: int | None = None) -> None:

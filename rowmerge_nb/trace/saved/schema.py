@@ -69,10 +69,7 @@ def encoded(value: Any) -> Any:
 
 
 def decoded(content: Any) -> Trace:
-    """Read a trace from the output of `encoded`.
-
-    Raises:
-        TraceSchemaError: a part is invalid.
+    """Read a trace from the output of `encoded`; raise TraceSchemaError for an invalid part.
 
     >>> decoded(encoded(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished"))).kind
     'DROP TABLE'
@@ -93,11 +90,7 @@ def decoded(content: Any) -> Trace:
 
 
 def decoded_as(content: Any, cls: type[T]) -> T:
-    """Read a dataclass from the output of `encoded`.
-
-    Raises:
-        TraceSchemaError: a part does not match its annotation.
-    """
+    """Read a dataclass; raise TraceSchemaError if a part does not match its annotation."""
     instance: T = _dataclass(content, cls, "$")
     return instance
 
@@ -230,10 +223,7 @@ def _era(value: Any, path: str) -> Era:
 
 
 def decoded_page(value: Any, path: str) -> pa.RecordBatch:
-    """Read a page.
-
-    Raises:
-        TraceSchemaError: the value is not a page.
+    """Read a page; raise TraceSchemaError for other values.
 
     >>> decoded_page(encoded(pa.RecordBatch.from_pydict({"a": [1]})), "$").to_pydict()
     {'a': [1]}
