@@ -172,13 +172,13 @@ def error_text(error: BaseException) -> str:
     >>> class Mute(Exception):
     ...     def __str__(self): raise KeyError("text")
     >>> error_text(Mute())
-    'Mute: its text cannot be told (KeyError)'
+    'Mute: its text is not available (KeyError)'
     """
     name = type(error).__name__
     try:
         return f"{name}: {error}"
     except Exception as failure:  # noqa: BLE001 - whatever a foreign error's text raises must not hide the error
-        return f"{name}: its text cannot be told ({type(failure).__name__})"
+        return f"{name}: its text is not available ({type(failure).__name__})"
 
 
 def checked(value: T, name: str, expected: type | tuple[type, ...] | Callable[[Any], bool], form: str) -> T:

@@ -19,7 +19,7 @@ def differing(rows: pa.Table, expected: pa.Table) -> tuple[pa.Table, pa.Table]:
     ([{'a': 3}], [{'a': 1}, {'a': 2}])
     """
     both = pa.concat_tables([expected, rows])
-    # Arrow cannot group by nested values; their text stands in for them.
+    # Arrow cannot group by nested values; use their text instead.
     keys = [pa.array(map(repr, python_values(one))) if pa.types.is_nested(one.type) else _equal(one) for one in both.columns]
     sides = np.repeat(np.array([-1, 1], np.int64), [expected.num_rows, rows.num_rows])
     names = [str(at) for at in range(len(keys))]

@@ -240,7 +240,7 @@ def _why_none(trace: Trace) -> tuple[str, str]:
     if trace.error is not None:
         return (
             f"This {trace.kind} failed ({trace.error.code}) before its rows were handed back"
-        ), "The error tells which row it is about, where that is known; run the statement again when that is mended."
+        ), "The error names the row, if it is known; fix the row and run the statement again."
     if trace.state is StatementState.PLANNED:
         return (
             f"This {trace.kind} was planned and not begun, so no rows were joined",

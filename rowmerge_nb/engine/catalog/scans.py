@@ -295,10 +295,10 @@ class Scans:
 
     # -- tasks ----------------------------------------------------------------------------------------------------
 
-    def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, tells: bool = False) -> Any:
+    def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, carries_record: bool = False) -> Any:
         """Apply a pass to rows; it is sent with its dependencies to executors that lack them.
 
-        ``schema`` is the output in Spark's types. If ``tells``, the last channel can carry a task's record; otherwise errors are raised in
+        ``schema`` is the output in Spark's types. If ``carries_record``, the last channel can carry a task's record; otherwise errors are raised in
         the task.
         """
         spark = self._spark()
@@ -309,12 +309,12 @@ class Scans:
                 hint="Leave fault out, or run the statement in a local session.",
             )
         if executors.sent:
-            task = executors.task(spark, task, self._put_marks(), schema if tells else None)
+            task = executors.task(spark, task, self._put_marks(), schema if carries_record else None)
         return rows.mapInArrow(task, spark_schema([(f.name, f.type) for f in schema]))
 
     def outcome_of(self, rows: Any, task: Any) -> Any:
         """Run the last pass, and return its fragments and records."""
-        return self.in_tasks(rows, task, OUTCOME, tells=True)
+        return self.in_tasks(rows, task, OUTCOME, carries_record=True)
 
     def _put_marks(self) -> list[Mark]:
         for name, open_catalog in self._transaction.all_opened():

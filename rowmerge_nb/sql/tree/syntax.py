@@ -303,7 +303,7 @@ class Call(Expression):
 
     @property
     def error_span(self) -> Span:
-        """The call's beginning, or the operator that stands for it."""
+        """The call's beginning, or the operator that was written instead."""
         return self.operator_span or self.span
 
 

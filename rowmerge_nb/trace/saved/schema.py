@@ -324,7 +324,7 @@ def _check_pages(pages: PageSample, path: str) -> None:
         ("witness", pages.before.num_rows, pages.before.num_rows if pages.witness is None else pages.witness.num_rows),
     ):
         if rows != described_rows:
-            raise TraceSchemaError(path=f"{path}.{name}", wrong=f"it tells of {described_rows} rows, and there are {rows}")
+            raise TraceSchemaError(path=f"{path}.{name}", wrong=f"it describes {described_rows} rows, and there are {rows}")
     if pages.tasks and (min(pages.tasks) < 1 or sum(pages.tasks) != pages.before.num_rows):
         raise TraceSchemaError(path=f"{path}.tasks", wrong=f"it does not add up to {pages.before.num_rows} rows")
     if pages.placement is not None and pages.placement.writers < 1:
