@@ -44,7 +44,7 @@ def default_engine(*, start: bool = False) -> Engine:
         return _engines[0]
 
 
-def made_engine() -> Engine | None:
+def existing_engine() -> Engine | None:
     """Return the default engine, or None if it was not created yet."""
     return _engines[0] if _engines else None
 

@@ -280,7 +280,7 @@ def test_a_directory_whose_making_is_interrupted_is_removed(shared: Path, monkey
         path.touch()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "_made_lock", interrupted)
+    monkeypatch.setattr(module, "_create_lock", interrupted)
     with pytest.raises(KeyboardInterrupt):
         PrivateDirectory()
     assert list(shared.iterdir()) == []

@@ -1,7 +1,4 @@
-"""The values of options and the states of statements.
-
-Each is a `StrEnum`: equal plain text works in comparisons, and saved traces hold the text.
-"""
+"""The values of options and the states of statements; each equals its plain text, which saved traces hold."""
 
 from __future__ import annotations
 
@@ -13,14 +10,14 @@ ROW_CHANGES: Final = frozenset({"MERGE", "UPDATE", "DELETE"})
 
 
 class Flow(StrEnum):
-    """How UPDATE and DELETE run: as a MERGE, or in the older flow of updatable page sources."""
+    """How UPDATE and DELETE run: as a MERGE, or with updatable page sources."""
 
     MERGE = "merge"
     UPDATABLE = "updatable"
 
 
 class RepeatedMatches(StrEnum):
-    """Which repeated matches fail a MERGE: the same target row and clause, or any second change of a target row.
+    """Which repeated matches fail a MERGE: of the same target row and clause, or any second change of a target row.
 
     >>> RepeatedMatches("trino") is RepeatedMatches.TRINO
     True
@@ -37,14 +34,14 @@ CHOSEN_RULES: Final = (RepeatedMatches.TRINO, RepeatedMatches.STANDARD)
 
 
 class Dialect(StrEnum):
-    """The accepted SQL: Trino's, or also forms of MERGE of other engines."""
+    """The accepted SQL: Trino's, or also other engines' forms of MERGE."""
 
     TRINO = "trino"
     EXTENDED = "extended"
 
 
 class ExplainType(StrEnum):
-    """The output of EXPLAIN: the plan as in the documents, the plan in fragments, or only a validation.
+    """The output of EXPLAIN.
 
     >>> [str(kind) for kind in ExplainType]
     ['LOGICAL', 'DISTRIBUTED', 'VALIDATE', 'IO', 'ANALYZE']
@@ -68,7 +65,7 @@ class ExplainFormat(StrEnum):
 
 
 class TraceLevel(StrEnum):
-    """The rows in a trace: all of small statements and some of large ones; all; or none."""
+    """The rows in a trace: some of large statements and all of others; all; or none."""
 
     AUTO = "auto"
     FULL = "full"

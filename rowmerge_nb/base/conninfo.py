@@ -1,7 +1,7 @@
 """Connection strings of PostgreSQL's client library, with a safe search path.
 
 With another user's schema on the ``search_path``, its functions and operators can replace the server's own, and run with the
-rights of the user who sends the SQL. The path is therefore set before the first query, which is the driver's own.
+rights of the connected user. The path is therefore set before the driver's first query.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _STARTUP: Final = "-csearch_path=pg_catalog,pg_temp -cclient_encoding=UTF8 -cquo
 
 
 def parameters(dsn: str) -> dict[str, str]:
-    r"""Parse a connection string, a URI or pairs, and ignore unreadable parts.
+    r"""Parse a connection string, ignoring unreadable parts.
 
     >>> parameters("postgresql://ann:s%20t@db:5433/shop?sslmode=require")["password"]
     's t'
@@ -44,7 +44,7 @@ def parameters(dsn: str) -> dict[str, str]:
 def with_safe_path(dsn: str) -> str:
     """Return a connection string with a search path that other users cannot add names to.
 
-    Options of the string, or else of the variable ``PGOPTIONS``, stay; later settings win.
+    Other options of the string, or else of ``PGOPTIONS``, stay.
 
     >>> with_safe_path("host=db options='-c geqo=off'")
     "host=db options='-c geqo=off' options='-c geqo=off -csearch_path=pg_catalog,pg_temp -cclient_encoding=UTF8 -cquote_all_identifiers=off'"

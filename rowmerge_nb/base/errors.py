@@ -72,8 +72,8 @@ class RowMergeError(Exception):
 
     Attributes:
         about: line, column and length of the word that the error concerns, if Trino reports it elsewhere.
-        statement: the statement's text; set by the engine.
-        result: the ``Result`` of the failed run; set by the engine.
+        statement: the statement's text.
+        result: the ``Result`` of the failed run.
         raised: errors of a connector's code (`rowmerge_nb.trace.raised.Raised`): the one that ended the statement, then those of
             ``abort`` and ``rollback``.
 
@@ -117,11 +117,7 @@ class RowMergeError(Exception):
         return text
 
     def at(self, span: TextSpan, length: int | None = None) -> Self:
-        """Set the position, and return the error.
-
-        Args:
-            span: the position.
-            length: code points to underline; None for the whole span.
+        """Set the position, and return the error; ``length`` defaults to the whole span.
 
         >>> from rowmerge_nb.sql.tree.statements import Span
         >>> error = ParseError("mismatched input 'BY'").at(Span.within("DELETE BY", 7, 9))
@@ -136,17 +132,13 @@ class RowMergeError(Exception):
 
     @property
     def shown(self) -> tuple[int | None, int | None, int]:
-        """Line, column and length to display: ``about``, or else the position that Trino reports."""
+        """Line, column and length to display: ``about``, or else Trino's position."""
         return self.about or (self.line, self.column, self.length)
 
     def excerpt(self, first_line: int = 1) -> str:
-        r"""Return the statement's line with a caret below the position.
+        r"""Return the statement's line with a caret below the position, after the line before it; ``""`` without a position.
 
-        Args:
-            first_line: the number of the statement's line 1, so that a cell can show its own line numbers.
-
-        Returns:
-            The line, after the line before it if there is one, and a caret line; ``""`` without a position.
+        ``first_line`` is the number of the statement's line 1, so that a cell can show its own line numbers.
 
         >>> error = AnalysisError("Column 'adress' cannot be resolved", line=2, column=5, length=6)
         >>> error.statement = "SELECT\n    adress\nFROM t"
@@ -180,23 +172,17 @@ def error_text(error: BaseException) -> str:
     >>> class Mute(Exception):
     ...     def __str__(self): raise KeyError("text")
     >>> error_text(Mute())
-    'Mute: its text cannot be told (KeyError)'
+    'Mute: its text is not available (KeyError)'
     """
     name = type(error).__name__
     try:
         return f"{name}: {error}"
     except Exception as failure:  # noqa: BLE001 - whatever a foreign error's text raises must not hide the error
-        return f"{name}: its text cannot be told ({type(failure).__name__})"
+        return f"{name}: its text is not available ({type(failure).__name__})"
 
 
 def checked(value: T, name: str, expected: type | tuple[type, ...] | Callable[[Any], bool], form: str) -> T:
-    """Return a valid argument.
-
-    Args:
-        value: the argument.
-        name: its name.
-        expected: its type or types, or a predicate.
-        form: the valid form, for the hint.
+    """Return a valid argument; ``expected`` is its type or types, or a predicate, and ``form`` the valid form, for the hint.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS, with the value or its type.
@@ -220,12 +206,9 @@ def checked(value: T, name: str, expected: type | tuple[type, ...] | Callable[[A
 
 
 def checked_name(value: Any, name: str, of: str) -> str:
-    """Return a valid name: a text that is not blank, without zero bytes and lone surrogates; else raise INVALID_ARGUMENTS.
+    """Return a valid name of an object (``of``); else raise INVALID_ARGUMENTS.
 
-    Args:
-        value: the argument.
-        name: its name.
-        of: the named object.
+    It is not blank, without zero bytes and lone surrogates.
 
     >>> checked_name(" ", "schema", "schema")
     Traceback (most recent call last):
@@ -236,16 +219,16 @@ def checked_name(value: Any, name: str, of: str) -> str:
         checked(
             value,
             name,
-            lambda name_value: isinstance(name_value, str) and bool(name_value.strip()) and _is_kept(name_value),
+            lambda name_value: isinstance(name_value, str) and bool(name_value.strip()) and _is_storable(name_value),
             form,
         )
     )
 
 
-def _is_kept(text: str) -> bool:
+def _is_storable(text: str) -> bool:
     r"""Return whether stores can hold a text.
 
-    >>> _is_kept("Zoë"), _is_kept("a\0"), _is_kept("\ud800")
+    >>> _is_storable("Zoë"), _is_storable("a\0"), _is_storable("\ud800")
     (True, False, False)
     """
     try:
@@ -255,7 +238,7 @@ def _is_kept(text: str) -> bool:
 
 
 def checked_path(value: Any, name: str) -> str:
-    """Return a path as text; INVALID_ARGUMENTS for other types, zero bytes and lone surrogates.
+    """Return a path as text; INVALID_ARGUMENTS for other values.
 
     >>> checked_path("lake", "directory")
     'lake'
@@ -299,7 +282,7 @@ class AnalysisError(RowMergeError):
     """Names, types or clauses of the statement do not fit its tables.
 
     Args:
-        properties: for INVALID_TABLE_PROPERTY, the property names; the engine sets the position to the first.
+        properties: for INVALID_TABLE_PROPERTY, their names; the engine sets the position to the first.
     """
 
     default_code = "TYPE_MISMATCH"
@@ -316,7 +299,7 @@ class ExecutionError(RowMergeError):
         step: the step of the plan or the contract, such as ``"store_merged_rows"``.
 
     Attributes:
-        origin: the number of the statement's expression that failed, if known.
+        origin: the number of the failed expression, if known.
         row: a sentence with the row's values, also part of the hint; ``""`` if unknown.
 
     >>> ExecutionError("Division by zero", code="DIVISION_BY_ZERO", step="Project").step
@@ -336,7 +319,7 @@ class DuplicateMatchError(ExecutionError):
     """Several source rows matched one target row (design documents, "Detecting duplicate matching target rows").
 
     Args:
-        groups: one `rowmerge_nb.trace.trace.DuplicateGroup` per target row.
+        groups: `rowmerge_nb.trace.trace.DuplicateGroup` per target row.
         proposal: a source for USING with one row per key, if possible.
 
     >>> DuplicateMatchError("One MERGE target table row matched more than one source row").code
@@ -354,7 +337,7 @@ class DuplicateMatchError(ExecutionError):
 class StatementInterrupted(ExecutionError):
     """The user interrupted the statement; its Spark work was cancelled and the transaction rolled back.
 
-    If the interrupt came during the commit, ``changed`` is True and ``result`` is the complete result.
+    After an interrupt during the commit, ``changed`` is True and ``result`` is complete.
     """
 
     default_code = "USER_CANCELED"

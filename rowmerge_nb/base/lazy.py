@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 def at_first_use(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return a package's ``__getattr__`` and ``__dir__``, which import a name's module at first use.
 
-    Args:
-        package: the package's name.
-        homes: each name's module, relative to the package.
+    ``homes`` has each name's module, relative to the package.
     """
 
     def load(name: str) -> Any:

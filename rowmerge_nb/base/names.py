@@ -1,4 +1,4 @@
-"""SQL names: quoting, and suggestions for unknown names."""
+"""SQL names: quoting and suggestions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def quoted_where_needed(name: str, reserved: Container[str] = ()) -> str:
 
 
 def backquoted(name: str) -> str:
-    """Quote a name for Spark SQL, and for other engines in which double quotes delimit strings.
+    """Quote a name for Spark SQL and similar engines.
 
     >>> backquoted("a`b")
     '`a``b`'
@@ -38,7 +38,7 @@ def backquoted(name: str) -> str:
 
 
 def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the most similar known name, or None if the similarity is below ``cutoff`` (0 to 1).
+    """Return the most similar known name, or None below the similarity ``cutoff`` (0 to 1).
 
     >>> nearest("custmer", ["customer", "address"]), nearest("x", ["customer"])
     ('customer', None)

@@ -1,8 +1,7 @@
 """Private directories in the shared temporary directory, locked while their process lives, and swept afterwards.
 
-Other users may create links, pipes and directories with our prefix there. Before anything is opened, written or removed, a
-directory is verified: no link, owned by this user, inaccessible to others, with a lock file that has our mark. Anything else is
-ignored.
+Other users may create links, pipes and directories with our prefix there. A directory is used only if it is no link, owned by this
+user, inaccessible to others, and has a lock file with our mark.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _USED: Final[set[str]] = set()
 
 
 class PrivateDirectory:
-    """A directory of this process that only this user can access; `sweep` removes it if the process does not.
+    """A directory that only this user can access, removed by the process or else by `sweep`.
 
     Raises:
         SetupError: GENERIC_INSUFFICIENT_RESOURCES if the disk is full, PERMISSION_DENIED if it cannot be written.
@@ -56,7 +55,7 @@ class PrivateDirectory:
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
             _USED.add(folder)
             try:
-                self._lock = _made_lock(self.path / _LOCK)
+                self._lock = _create_lock(self.path / _LOCK)
             except BaseException:
                 shutil.rmtree(self.path, ignore_errors=True)
                 raise
@@ -77,7 +76,7 @@ class PrivateDirectory:
 
     @property
     def is_intact(self) -> bool:
-        """Whether the original lock file exists; a cleaner may have removed it."""
+        """Whether the original lock file still exists."""
         try:
             there, ours = (self.path / _LOCK).lstat(), os.fstat(self._lock)
         except OSError:
@@ -87,10 +86,7 @@ class PrivateDirectory:
 
 @contextmanager
 def needs_temporary_space() -> Iterator[None]:
-    """Report errors of the temporary directory as SetupError.
-
-    Raises:
-        SetupError: see `PrivateDirectory`.
+    """Report errors of the temporary directory like `PrivateDirectory`.
 
     >>> with needs_temporary_space():
     ...     raise OSError(28, "No space left on device")
@@ -101,7 +97,7 @@ def needs_temporary_space() -> Iterator[None]:
         yield
     except OSError as error:
         full = is_full(error)
-        # Python found no writable one.
+        # Python has no writable one.
         folder = f"'{tempfile.tempdir}'" if tempfile.tempdir else "of this machine"
         msg = f"The temporary directory {folder} cannot be written: {error.strerror or error}"
         code = "GENERIC_INSUFFICIENT_RESOURCES" if full else "PERMISSION_DENIED"
@@ -109,7 +105,7 @@ def needs_temporary_space() -> Iterator[None]:
 
 
 def is_full(error: OSError) -> bool:
-    """Return whether the error means a full disk or an exceeded quota.
+    """Return whether the disk is full or a quota exceeded.
 
     >>> is_full(OSError(28, "No space left on device")), is_full(FileNotFoundError())
     (True, False)
@@ -118,7 +114,7 @@ def is_full(error: OSError) -> bool:
 
 
 def sweep() -> None:
-    """Remove private directories of this user's dead processes; killed processes run no exit handlers."""
+    """Remove private directories of this user's dead processes."""
     # The temporary directory itself may be a link.
     with suppress(OSError), _opened(Path(tempfile.gettempdir()).resolve(), os.O_DIRECTORY) as parent:
         for name in _names(parent):
@@ -129,11 +125,11 @@ def sweep() -> None:
 
 def _sweep(name: str, parent: int) -> None:
     with opened_own_directory(name, parent) as directory, opened_own_file(_LOCK, directory) as lock:
-        # Without the mark it is just being made, or not ours at all.
+        # Without the mark, the directory is being created, or is not ours.
         if os.read(lock, len(_MARK) + 1) != _MARK:
             return
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # By its handle, since its name may by now be another's; the lock goes last, so that what stays is found again.
+        # Remove by handle, since the name may now be another's; the lock goes last, so that a later sweep finds the rest.
         for entry in _names(directory):
             if entry != _LOCK:
                 _remove(entry, directory)
@@ -155,11 +151,7 @@ def _remove(entry: str, directory: int) -> None:
 
 @contextmanager
 def opened_own_directory(name: str | Path, parent: int | None = None) -> Iterator[int]:
-    """Open a directory that is private to this user.
-
-    Args:
-        name: its name or path.
-        parent: the open parent directory; None for a path.
+    """Open a directory that is private to this user, by its path or by its name in an open ``parent``.
 
     Raises:
         OSError: it does not exist, is a link or no directory, or is not private.
@@ -173,10 +165,10 @@ def opened_own_directory(name: str | Path, parent: int | None = None) -> Iterato
 
 @contextmanager
 def opened_own_file(name: str, directory: int) -> Iterator[int]:
-    """Open a file of a private directory for reading and writing: a regular file of this user with one link.
+    """Open a file of a private directory for reading and writing.
 
     Raises:
-        OSError: it does not exist, or is something else.
+        OSError: it does not exist, or is not a regular file of this user with one link.
     """
     with _opened(name, os.O_RDWR, directory) as file:
         state = os.fstat(file)
@@ -195,8 +187,8 @@ def _opened(name: str | Path, flags: int, parent: int | None = None) -> Iterator
         os.close(number)
 
 
-def _made_lock(path: Path) -> int:
-    """Create the lock of a new directory; the mark is written under the lock, so that no sweep removes it before."""
+def _create_lock(path: Path) -> int:
+    """Create a new directory's lock; the mark is written under the lock, so that no sweep removes it before."""
     lock = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

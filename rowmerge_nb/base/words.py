@@ -28,11 +28,7 @@ def plural(count: int, word: str, words: str | None = None) -> str:
 
 @dataclass(frozen=True)
 class KnownRows:
-    """A row count known before a statement runs.
-
-    Args:
-        rows: the number.
-        exact: False for an upper bound.
+    """A row count known before a statement runs; an upper bound unless ``exact``.
 
     >>> str(KnownRows(1)), str(KnownRows(4100, exact=False))
     ('1 row', 'at most 4,100 rows')
@@ -46,7 +42,7 @@ class KnownRows:
 
     @property
     def bound(self) -> KnownRows:
-        """The count as an upper bound, after a filter.
+        """The count after a filter.
 
         >>> KnownRows(3).bound, KnownRows(0).bound
         (KnownRows(rows=3, exact=False), KnownRows(rows=0, exact=True))
@@ -73,7 +69,7 @@ def code(text: str) -> str:
 
 
 def code_parts(sentence: str) -> tuple[tuple[str, bool], ...]:
-    """Return the parts of a sentence, and whether `code` has marked each.
+    """Return the parts of a sentence, with whether `code` marked each.
 
     >>> code_parts("Write `USING t`.")
     (('Write ', False), ('USING t', True), ('.', False))

@@ -300,7 +300,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
 
         No engine is created.
         """
-        from rowmerge_nb.default import made_engine
+        from rowmerge_nb.default import existing_engine
 
         try:
             values = parse_line(options).values
@@ -308,7 +308,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             # The line is incomplete.
             values = {}
         name = values.get("engine", self.engine)
-        return self.shell.user_ns.get(name) if name else made_engine(), values.get("dialect", self.dialect) == "extended"
+        return self.shell.user_ns.get(name) if name else existing_engine(), values.get("dialect", self.dialect) == "extended"
 
 
 # What IPython shows of the magics: %merge? and Shift-Tab.

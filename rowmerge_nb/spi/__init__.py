@@ -1,7 +1,7 @@
 """The contract between engine and connectors, independent of Spark, SQL text and the engine.
 
 A connector that reads, and merges by a key, needs a table handle, a `ConnectorMetadata`, a split manager, a page source provider,
-a `ConnectorMergeSink` with its provider, and a `Connector`. Names are loaded at first use.
+a `ConnectorMergeSink` with its provider, and a `Connector`.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class AddField:
     """``ADD COLUMN r.f``: a new last field of a row; existing rows get NULL.
 
     Args:
-        within: the path to the row: the column, names of fields, ``element`` of arrays.
+        within: the path to the row: column, names of fields, ``element`` of arrays.
     """
 
     within: tuple[str, ...]
@@ -88,7 +88,7 @@ class RenameField:
 
 @dataclass(frozen=True)
 class SetFieldType:
-    """``ALTER COLUMN r.f SET DATA TYPE``: the path to the field, which may contain ``element``, ``key`` and ``value``."""
+    """``ALTER COLUMN r.f SET DATA TYPE``: the path may contain ``element``, ``key`` and ``value``."""
 
     path: tuple[str, ...]
     type: Type
@@ -132,7 +132,7 @@ class SetProperties:
     """``SET PROPERTIES``: other properties stay.
 
     Args:
-        properties: values by name, as in CREATE TABLE; None for ``DEFAULT``.
+        properties: values by name; None for ``DEFAULT``.
     """
 
     properties: Mapping[str, Any]
@@ -140,14 +140,14 @@ class SetProperties:
 
 @dataclass(frozen=True)
 class SetTableComment:
-    """``COMMENT ON TABLE``; None removes the comment."""
+    """``COMMENT ON TABLE``; None removes it."""
 
     comment: str | None
 
 
 @dataclass(frozen=True)
 class SetColumnComment:
-    """``COMMENT ON COLUMN``; None removes the comment."""
+    """``COMMENT ON COLUMN``; None removes it."""
 
     column: str
     comment: str | None

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def always(value: T) -> Callable[[Any], T]:
-    """Build a getter that returns the same value in all transactions.
+    """Build a getter of a fixed value.
 
     >>> class Shop:
     ...     get_table_properties = always({"shelf": "where it is"})
@@ -39,7 +39,6 @@ class Orphan:
 
     Args:
         name: its name in the store: a path, a table.
-        bytes: its size, if known.
         modified: time of the last write in seconds since 1970, if known.
         statement: the statement's query id, or ``""``.
         process: the statement's process, ``host:pid``, or ``""``.
@@ -89,33 +88,33 @@ class Connector(ABC):
         """Return the provider that opens page sources in tasks."""
 
     def get_page_sink_provider(self) -> ConnectorPageSinkProvider:
-        """Return the provider that creates sinks in tasks. Raises ConnectorError NOT_SUPPORTED by default."""
+        """Return the provider that creates sinks in tasks; raises ConnectorError NOT_SUPPORTED by default."""
         raise ConnectorError(
             f"This connector does not support modifying table rows ({type(self).__name__} has no get_page_sink_provider)"
         )
 
     def get_node_partitioning_provider(self) -> ConnectorNodePartitioningProvider:
-        """Return the provider of bucket functions; by default one without functions."""
+        """Return the provider of bucket functions."""
         return ConnectorNodePartitioningProvider()
 
     def get_table_properties(self) -> Mapping[str, Any]:
-        """Return the properties of ``CREATE TABLE ... WITH``: name to one-line description."""
+        """Return one-line descriptions of the properties of ``CREATE TABLE ... WITH``, by name."""
         return {}
 
     def get_procedures(self) -> Sequence[Procedure]:
-        """Return the procedures for ``CALL``; none by default."""
+        """Return the procedures for ``CALL``."""
         return ()
 
     def get_table_procedures(self) -> Sequence[TableProcedure]:
-        """Return the procedures for ``ALTER TABLE ... EXECUTE``; none by default."""
+        """Return the procedures for ``ALTER TABLE ... EXECUTE``."""
         return ()
 
     @property
     def shared_directory(self) -> Path | None:
-        """The directory that driver and tasks must both see, or None (the default).
+        """The directory that driver and tasks must both see, if any.
 
-        While a statement runs on a cluster, the engine keeps a file named ``.rowmerge_nb-mark-...`` in it, which every worker
-        process checks. The store must ignore such files.
+        On a cluster, the engine keeps a file named ``.rowmerge_nb-mark-...`` in it during a statement, which every worker checks. The
+        store must ignore such files.
         """
         return None
 
@@ -124,7 +123,7 @@ class Connector(ABC):
         return ConnectorTransactionHandle()
 
     def begin_explicit_transaction(self) -> ConnectorTransactionHandle:
-        """Begin the transaction of START TRANSACTION: its statements only read, and see the rows of one version.
+        """Begin the transaction of START TRANSACTION: its statements only read, and see one version.
 
         The default suits handles that name a version, since the engine requests each handle once. Otherwise reads and ``commit``
         may raise TRANSACTION_CONFLICT.
@@ -132,19 +131,14 @@ class Connector(ABC):
         return self.begin_transaction()
 
     def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
-        """Return the error of a writing statement within START TRANSACTION.
-
-        Args:
-            catalog: the catalog's name.
-            kind: the statement's first words: ``"MERGE"``, ``"CREATE TABLE"``, ...
-        """
+        """Return the error of a writing statement within START TRANSACTION; ``kind`` is its first words: ``"CREATE TABLE"``."""
         return ConnectorError(f"Catalog only supports writes using autocommit: {catalog}", code="AUTOCOMMIT_WRITE_CONFLICT")
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
         """Commit the transaction.
 
         Returns:
-            The new version of the changed table, with which the engine reads the result; None without versions or changed rows.
+            The new version of the changed table; None without versions or changed rows.
 
         Raises:
             RowMergeError: nothing was changed; `rollback` follows. With ``changed=None`` the outcome is unknown: the transaction
@@ -155,11 +149,11 @@ class Connector(ABC):
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Undo everything in the transaction, and remove the leftovers of its tasks.
 
-        A committed change stays, even if the commit was interrupted before it returned.
+        A change stays if its commit took effect, even if that call was interrupted.
         """
 
     def orphans(self) -> Sequence[Orphan]:
-        """List the leftovers of statements whose processes died; exclude statements that may still be running."""
+        """List the leftovers of statements whose processes died, excluding statements that may still be running."""
         return ()
 
     def remove_orphans(self) -> Sequence[Orphan]:
@@ -167,8 +161,8 @@ class Connector(ABC):
         return ()
 
     def orphan_problems(self) -> Sequence[str]:
-        """Return why this thread's last `orphans` or `remove_orphans` skipped parts of the store, a sentence each."""
+        """Return sentences: why this thread's last `orphans` or `remove_orphans` skipped parts of the store."""
         return ()
 
     def close(self) -> None:
-        """Free the connector's resources; called when its engine is closed."""
+        """Free the connector's resources when its engine is closed."""

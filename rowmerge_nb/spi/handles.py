@@ -1,7 +1,4 @@
-"""Handles: objects of the connector that the engine passes back without looking inside.
-
-All of them are pickled to tasks, so they hold plain data.
-"""
+"""Handles: the connector's plain data, opaque to the engine and pickled to tasks."""
 
 from __future__ import annotations
 
@@ -47,15 +44,12 @@ class ConnectorSession:
     """The context of a statement.
 
     Args:
-        query_id: unique per statement; part of the names of whatever a task writes, so that leftovers can be found.
+        query_id: unique per statement; part of the names of whatever a task writes, to identify leftovers.
         time_zone: an IANA zone name.
-        properties: the session properties; the engine sets ``row_change_paradigm`` and ``era`` if the user requests them. In the
-            era of the documents, ``begin_merge`` finds here ``updated_columns``: the names of all columns that UPDATE clauses
-            assign.
-        writer: for a sink, the number of its writer, the same for every attempt of a task and unique within the statement; else
-            None.
-        is_observation: the rows are only displayed or compared. A connector that detects conflicting changes of read rows must
-            ignore such reads.
+        properties: the session properties; the engine sets ``row_change_paradigm`` and ``era`` on request. In the era of the
+            documents, ``updated_columns`` has the names of all columns that UPDATE clauses assign, for ``begin_merge``.
+        writer: for a sink, the number of its writer, the same for every attempt of a task and unique within the statement.
+        is_observation: the rows are only displayed or compared, so that the read cannot conflict with changes.
 
     >>> ConnectorSession("q1").time_zone
     'UTC'
@@ -75,8 +69,8 @@ class ColumnHandle:
 
     Args:
         type: its SQL type; an Arrow type is converted. A row id may have any type, usually a row.
-        carried: in a read, no expression uses the column, and its values only travel with the row. A store that does not validate
-            values may return NULL for an invalid one. An UPDATE does not write the column.
+        carried: in a read, no expression uses the column, so a store that does not validate values may return NULL for an invalid
+            one. An UPDATE does not write the column.
 
     >>> str(ColumnHandle("row_id", pa.struct([("bucket", pa.int32()), ("position", pa.int64())])).type)
     'row(bucket integer, position bigint)'
@@ -98,7 +92,7 @@ class ColumnHandle:
 
 
 class ConnectorTableHandle:
-    """A table for the duration of a statement; connectors subclass it, usually as a frozen dataclass."""
+    """A table for the duration of a statement; connectors subclass it."""
 
 
 class PointerType(Enum):
@@ -113,12 +107,11 @@ class ConnectorTableVersion:
     """A version of a table that the connector can read.
 
     Args:
-        version: the connector's number or name; or a time: a date, a datetime without a zone (a ``timestamp`` in the session's
-            zone), or one with a zone. Fractions of a microsecond are truncated.
-        pointer_type: the meaning of ``version``.
+        version: the connector's number or name; or a date or datetime, in the session's zone if it has none. Fractions of a
+            microsecond are truncated.
         version_type: its SQL type in the statement; None for a version that the connector returned.
-        made_from: for a committed version, the one it is based on, if the connector reports it. The statement may have read an
-            older one, if commits in between did not conflict.
+        made_from: for a committed version, the one it is based on, if reported. The statement may have read an older one, if
+            commits in between did not conflict.
 
     >>> str(ConnectorTableVersion(7)), str(ConnectorTableVersion(dt.date(2026, 1, 31), PointerType.TEMPORAL))
     ('FOR VERSION AS OF 7', 'FOR TIMESTAMP AS OF 2026-01-31')
@@ -134,7 +127,7 @@ class ConnectorTableVersion:
         return f"FOR {self.pointer_type.value} AS OF {version}"
 
     def instant(self, time_zone: str = "UTC") -> dt.datetime:
-        """Return the time; a date means its start, and the session's zone applies to values without one.
+        """Return the time; a date means its start.
 
         Raises:
             TypeError: the version is not a time.
@@ -155,18 +148,14 @@ class ConnectorSplit:
 
     @property
     def carries_rows(self) -> bool:
-        """Whether the rows are in the split itself.
-
-        If this holds for all splits of a table, the engine reads them while planning, which is cheaper than a task.
-        """
+        """Whether the rows are in the split itself. If all splits of a table carry theirs, the engine reads them while planning."""
         return False
 
     @property
     def remotely_accessible(self) -> bool:
         """Whether a task on any machine can read it (Trino's ``isRemotelyAccessible``).
 
-        Otherwise the driver reads the split if executors may run elsewhere. Tasks that need the split itself, as in the older
-        flow, get the result of `with_rows`.
+        Otherwise the driver reads the split if executors may run elsewhere; the older flow sends the result of `with_rows`.
         """
         return True
 
@@ -174,8 +163,7 @@ class ConnectorSplit:
     def is_repeatable(self) -> bool:
         """Whether every read during the statement returns the same rows in the same order, on any machine.
 
-        If this holds for all splits of a MERGE's source, every task reads the source itself; otherwise one task reads and sends
-        it.
+        If so for all splits of a MERGE's source, every task reads the source itself; otherwise one task reads and sends it.
         """
         return False
 
@@ -205,16 +193,13 @@ class ConnectorPartitioningHandle:
 
     @property
     def described(self) -> str:
-        """The text for EXPLAIN; ``""`` makes the engine print the layout's columns."""
+        """The text for EXPLAIN; by default the layout's columns are printed."""
         return ""
 
 
 @dataclass(frozen=True)
 class ConnectorMergeTableHandle:
-    """The target of a MERGE (design documents, "ConnectorMergeTableHandle API"). Subclasses may add fields.
-
-    Args:
-        table_handle: the handle for scans during the merge.
+    """The target of a MERGE (design documents, "ConnectorMergeTableHandle API"); ``table_handle`` is for its scans.
 
     >>> handle = ConnectorTableHandle()
     >>> ConnectorMergeTableHandle(handle).get_table_handle() is handle
@@ -229,10 +214,7 @@ class ConnectorMergeTableHandle:
 
 
 def own(handle: object, kind: type[T]) -> T:
-    """Return a handle or split as the connector's own class, since the contract names only base classes.
-
-    Raises:
-        TypeError: it is not an instance of that class.
+    """Return a handle or split as the connector's own class; raises TypeError for other classes.
 
     >>> own("a text", ConnectorSplit)
     Traceback (most recent call last):

@@ -21,11 +21,10 @@ class ConnectorTableLayout:
     """The distribution of rows written to a table.
 
     Args:
-        partition_columns: the columns that determine a row's writer; empty in an update layout, whose only argument is the row
-            id.
+        partition_columns: the columns that determine a row's writer; empty in an update layout, which uses the row id.
         partitioning: the connector's partitioning; None for the engine's hash of ``partition_columns``.
-        multiple_writers_per_partition_supported: rows of one partition may go to several sinks, which yields more files. The
-            engine may then skip the exchange.
+        multiple_writers_per_partition_supported: rows of one partition may go to several sinks, so the engine may skip the
+            exchange.
 
     >>> ConnectorTableLayout(("region",)).partitioning is None
     True
@@ -52,7 +51,7 @@ class BucketFunction(ABC):
             page: the layout's partition columns in order, or the channel ``row_id`` for an update layout.
 
         Returns:
-            An int32 array without nulls, with values from 0 to ``bucket_count - 1``. The engine rejects anything else.
+            An int32 array without nulls, with values from 0 to ``bucket_count - 1``.
         """
 
 
@@ -66,13 +65,7 @@ class ConnectorNodePartitioningProvider:
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Return the bucket function of a partitioning.
-
-        Args:
-            transaction_handle: the statement's transaction.
-            session: the statement's session.
-            partitioning_handle: the layout's partitioning.
-            partition_channel_types: the types of the function's arguments, in order.
+        """Return the bucket function of a partitioning, for arguments of the types ``partition_channel_types``.
 
         Raises:
             ConnectorError: NOT_SUPPORTED by default.

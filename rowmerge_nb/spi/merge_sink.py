@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class ConnectorMergeSink(ABC):
-    """Stores the rows of a merge, usually by means of the connector's `ConnectorPageSink` for inserts.
+    """Stores the rows of a merge, usually with the connector's `ConnectorPageSink` for inserts.
 
-    A sink is created when its first page arrives. The order of rows and pages is indeterminate: a sink that needs one must sort.
+    It is created when its first page arrives. The order of rows and pages is indeterminate.
     """
 
     @abstractmethod
@@ -31,8 +31,8 @@ class ConnectorMergeSink(ABC):
     def finish(self) -> Fragments:
         """Return the fragments: a collection of bytes, or a future of one.
 
-        Called after the last page, for every attempt of the task, even if a failure elsewhere cut its input short. Nothing may be
-        visible before ``finish_merge`` names it.
+        Called after the last page, for every attempt of the task, even if its input was cut short. Nothing may be visible before
+        ``finish_merge`` names it.
         """
 
     def abort(self) -> None:

@@ -38,8 +38,8 @@ class ColumnMetadata:
     """A column of a table.
 
     Args:
-        default: the default value, a literal as SQL text; None for NULL.
-        filled: the store replaces NULL in new rows, for example by a number, or by the default of a column that may not be NULL.
+        default: a literal as SQL text; None for NULL.
+        filled: the store replaces NULL in new rows, for example by a number or a default.
 
     >>> from rowmerge_nb.spi.types import VARCHAR
     >>> ColumnMetadata("customer", VARCHAR).nullable
@@ -60,8 +60,8 @@ class ConnectorTableMetadata:
 
     Args:
         properties: those of ``CREATE TABLE ... WITH (...)``.
-        check_constraints: conditions over its columns as SQL text, such as ``"quantity > 0"``. The engine rejects rows for which
-            one is false; NULL passes. A store that checks its rows itself returns none.
+        check_constraints: SQL conditions over its columns, such as ``"quantity > 0"``. The engine rejects rows for which one is
+            false; NULL passes. A store that checks its rows itself returns none.
     """
 
     name: SchemaTableName
@@ -73,7 +73,7 @@ class ConnectorTableMetadata:
 
 @dataclass(frozen=True)
 class SystemTable:
-    """A read-only table with information about the store, such as the versions of a table.
+    """A read-only table about the store, such as a table's versions.
 
     Args:
         rows: its rows, with the columns' Arrow types.
@@ -85,12 +85,12 @@ class SystemTable:
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """Upper bounds of a table's size, known without reading rows. They affect how the engine runs a statement, not its result.
+    """Upper bounds of a table's size, known without reading rows; in Trino these are estimates.
 
-    In Trino these are estimates.
+    They affect how the engine runs a statement, not its result.
 
     Args:
-        data_size: the maximum stored bytes of all rows; None if unknown.
+        data_size: the maximum stored bytes of all rows.
 
     >>> TableStatistics()
     TableStatistics(row_count=None, data_size=None)
@@ -105,10 +105,9 @@ class ConnectorViewDefinition:
     """A view: a named query that each reading statement analyzes anew.
 
     Args:
-        catalog: the default catalog for names in the query, that of the view's creation.
-        schema: the default schema, likewise.
+        catalog: the default catalog for names in the query, like ``schema``.
         columns: the query's columns at the view's creation; if they differ now, the view is stale.
-        run_as_invoker: SECURITY INVOKER, which is displayed and has no effect.
+        run_as_invoker: SECURITY INVOKER, which has no effect.
     """
 
     name: SchemaTableName
@@ -126,8 +125,8 @@ class ConnectorMetadata(ABC):
     Methods for statements raise ConnectorError NOT_SUPPORTED by default.
 
     A MERGE calls ``get_merge_row_id_column_handle``, ``get_row_change_paradigm``, ``get_insert_layout``, ``get_update_layout``,
-    and ``begin_merge`` as the last step of planning. Then sinks work in tasks, and ``finish_merge`` precedes the commit. EXPLAIN
-    never calls ``begin_merge``.
+    and ``begin_merge`` as the last step of planning, except for EXPLAIN. Then sinks work in tasks, and ``finish_merge`` precedes the
+    commit.
 
     The older flow calls the row id and begin methods of DELETE or UPDATE, then updatable page sources in tasks, then the finish
     method. It has no paradigm and no layouts.
@@ -164,24 +163,18 @@ class ConnectorMetadata(ABC):
         """Return a handle for the table (lower-case name), or None if it does not exist."""
 
     def wait_for_turn(self, session: ConnectorSession, name: SchemaTableName, seconds: float, *, appends: bool = False) -> bool:
-        """Wait until no earlier statement changes the table, and return whether the turn has come.
+        """Wait up to ``seconds`` until no earlier statement changes the table, and return whether the turn has come.
 
-        The engine calls it before it looks up the target of a changing statement other than INSERT, and before an INSERT's
+        The engine calls it before it looks up a statement's target, which may not exist, or for an INSERT (``appends``) before
         `finish_insert`. It repeats the call for up to ten minutes. The turn ends with commit or rollback.
 
         A store that fails the later of two changes can queue them here, so that slow statements do not always lose. By default
         there is no queue. Trino has no such call.
-
-        Args:
-            session: the session.
-            name: the table, which may not exist.
-            seconds: the maximum wait.
-            appends: the statement is an INSERT.
         """
         return True
 
     def get_system_table(self, session: ConnectorSession, name: SchemaTableName) -> SystemTable | None:
-        """Return a system table or None (the default). Called for names with a ``$``, before ``get_table_handle``."""
+        """Return a system table or None. Called for names with a ``$``, before ``get_table_handle``."""
         return None
 
     keeps_versions: ClassVar[bool] = False
@@ -190,11 +183,10 @@ class ConnectorMetadata(ABC):
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> ConnectorTableHandle | None:
-        """Return a handle for a version of the table: one that `Connector.commit` returned, or one that a statement specifies.
+        """Return a read-only handle for a version: one that `Connector.commit` returned, or one of a statement; None without such a table.
 
-        Returns None if there is no such table. The handle is read-only, and usable beside other versions of the table in one
-        transaction. Raises ConnectorError INVALID_ARGUMENTS for an unavailable version, NOT_SUPPORTED for an unsupported pointer
-        type, and always by default.
+        Raises ConnectorError INVALID_ARGUMENTS for an unavailable version, NOT_SUPPORTED for an unsupported pointer type, and by
+        default.
         """
         raise ConnectorError(
             "This connector does not support versioned tables",
@@ -202,7 +194,7 @@ class ConnectorMetadata(ABC):
         )
 
     def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
-        """Return the version that a handle reads; None (the default) if there is none, such as for a table that never had rows.
+        """Return the version that a handle reads, if any.
 
         A store without permanent versions may return one that `get_former_table_handle` can read until a cleanup.
         """
@@ -211,15 +203,14 @@ class ConnectorMetadata(ABC):
     def get_former_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> ConnectorTableHandle | None:
-        """Return a handle for a version of the table, for an audit or for questions about a statement's rows.
+        """Return a handle for a version, for an audit or for questions about a statement's rows.
 
-        The default is `get_versioned_table_handle`. A store without permanent versions may return states that exist until a
-        cleanup.
+        The default is `get_versioned_table_handle`. A store without permanent versions may return states that a cleanup removes.
         """
         return self.get_versioned_table_handle(session, name, version)
 
     def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
-        """Return the commit time, with a zone, of the handle's version; None (the default) if unknown."""
+        """Return the commit time, with a zone, of the handle's version, if known."""
         return None
 
     def restore_table(
@@ -235,7 +226,7 @@ class ConnectorMetadata(ABC):
             session: the statement's session.
             table_handle: the current table; the commit raises TRANSACTION_CONFLICT if it has changed.
             version: the version; None for the empty state before the first one.
-            dropped: columns to drop as well, since the undone statement added them; only used if ``evolves_tables``.
+            dropped: columns to drop as well, if ``evolves_tables``: those that the undone statement added.
 
         Raises ConnectorError INVALID_ARGUMENTS for an unavailable version.
         """
@@ -251,21 +242,20 @@ class ConnectorMetadata(ABC):
     def get_hidden_column_handles(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> tuple[ColumnHandle, ...]:
-        """Return columns such as ``"$path"``, which can be read by name but are omitted from ``*`` and DESCRIBE; none by default.
+        """Return columns such as ``"$path"``, which can be read by name but are omitted from ``*`` and DESCRIBE (Trino: ``hidden``).
 
-        In Trino these are the ``hidden`` columns. It is called before the splits, only for statements with a name that begins
-        with ``$``. Constraints may refer to these columns.
+        Called before the splits, only for statements with a name that begins with ``$``. Constraints may refer to these columns.
         """
         return ()
 
     def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
-        """Return the column handles in table order; by default built from the metadata."""
+        """Return the column handles in table order."""
         from rowmerge_nb.spi.handles import ColumnHandle
 
         return tuple(ColumnHandle(c.name, c.type) for c in self.get_table_metadata(session, table_handle).columns)
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return the names of all tables; none by default."""
+        """Return the names of all tables."""
         return ()
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
@@ -273,7 +263,7 @@ class ConnectorMetadata(ABC):
         return None
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Return inexpensive bounds of the table's size, used where ``row_count`` is not enough; unknown by default.
+        """Return inexpensive bounds of the table's size, used if ``row_count`` is None.
 
         A row bound lets the engine run a small statement in one task. The byte bound reveals large tables of few rows.
         """
@@ -294,9 +284,8 @@ class ConnectorMetadata(ABC):
     ) -> None:
         """Replace a table by an empty one, with other columns and properties (Trino: ``createTable``).
 
-        Rows of CREATE OR REPLACE TABLE AS follow by ``begin_insert`` with the new table's handle; its query may read the former
-        table by its own. Everything becomes visible with the commit, which raises TRANSACTION_CONFLICT if the table has changed
-        since.
+        Rows of CREATE OR REPLACE TABLE AS follow by ``begin_insert``; its query may read the former table by its own handle. The commit
+        raises TRANSACTION_CONFLICT if the table has changed since.
         """
         self._refuse("replacing tables", "replace_table", "Write DROP TABLE IF EXISTS before it.")
 
@@ -314,8 +303,7 @@ class ConnectorMetadata(ABC):
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
         """Alter a table with the commit, which raises TRANSACTION_CONFLICT if the table has changed since.
 
-        Trino has one method per alteration (``addColumn``, ``dropColumn``, ``renameColumn``, ...). Raises ConnectorError
-        NOT_SUPPORTED by default, and for unsupported alterations.
+        Trino has one method per alteration. Raises ConnectorError NOT_SUPPORTED by default, and for unsupported alterations.
         """
         self._refuse("altering tables", "alter_table")
 
@@ -329,12 +317,8 @@ class ConnectorMetadata(ABC):
     ) -> ConnectorTableExecuteHandle:
         """Check the call of a table procedure, and return a handle for the next calls, without effects.
 
-        Args:
-            session: the session.
-            table_handle: the table.
-            procedure: a name from the connector's ``get_table_procedures``.
-            arguments: the value of every argument.
-            constraint: the WHERE condition; partially matching files or partitions may be rewritten as a whole.
+        ``arguments`` has the value of every argument. Files or partitions that match ``constraint`` partially may be rewritten as a
+        whole.
 
         Raises ConnectorError NOT_SUPPORTED for a constraint that does not select whole files; INVALID_PROCEDURE_ARGUMENT for
         invalid values.
@@ -347,23 +331,20 @@ class ConnectorMetadata(ABC):
         """Run a procedure that rewrites no rows; its effect is visible with the commit.
 
         Returns:
-            The outcome (Trino's metrics), complete once the commit has returned; None if there is nothing to report.
+            The outcome (Trino's metrics), complete once the commit has returned.
         """
         self._refuse("table procedures", "execute_table_execute")
 
     def begin_table_execute(
         self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle
     ) -> TableExecution | None:
-        """Begin a procedure that rewrites rows, and return its input and output; None if there is nothing to do."""
+        """Begin a procedure that rewrites rows, and return its input and output; None without work."""
         self._refuse("table procedures", "begin_table_execute")
 
     def finish_table_execute(
         self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata | None:
-        """Replace the rows that were read by those that were written.
-
-        The commit raises TRANSACTION_CONFLICT if others removed some of them.
-        """
+        """Replace the read rows by the written ones; the commit raises TRANSACTION_CONFLICT if others removed some."""
         self._refuse("table procedures", "finish_table_execute")
 
     alters_fields: ClassVar[bool] = False
@@ -377,14 +358,9 @@ class ConnectorMetadata(ABC):
     ) -> ConnectorTableHandle:
         """Return a handle for the table with additional last columns, for ``MERGE WITH SCHEMA EVOLUTION``.
 
-        This call, which EXPLAIN makes too, changes nothing. Reads through the handle return NULL for the new columns;
+        This call, which EXPLAIN makes too, changes nothing. Reads through the handle return NULL for the new columns, which may hold NULL;
         ``get_table_metadata`` may show a wider type. A merge begun with the handle adds the columns in its own commit, even if no
         row changes. The commit raises TRANSACTION_CONFLICT if the table's columns were altered meanwhile.
-
-        Args:
-            session: the statement's session.
-            table_handle: the current table.
-            columns: the new columns, in order; each may hold NULL.
 
         Raises ConnectorError NOT_SUPPORTED for an unsupported name or type.
         """
@@ -400,7 +376,7 @@ class ConnectorMetadata(ABC):
         return True
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return the sorted names of all schemas; by default those of the listed tables and views."""
+        """Return the sorted names of all schemas."""
         return sorted({name.schema for name in (*self.list_tables(session), *self.list_views(session))})
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
@@ -424,7 +400,7 @@ class ConnectorMetadata(ABC):
         return None
 
     def list_views(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return the names of all views; none by default."""
+        """Return the names of all views."""
         return ()
 
     def create_view(self, session: ConnectorSession, view: ConnectorViewDefinition) -> None:
@@ -442,11 +418,8 @@ class ConnectorMetadata(ABC):
     ) -> ConnectorInsertTableHandle:
         """Begin an INSERT.
 
-        Args:
-            session: the statement's session.
-            table_handle: the table.
-            columns: all of its columns; under `supports_missing_columns_on_insert` those that the statement lists. Pages always
-                have all table columns, with NULL in the others.
+        ``columns`` are all columns, or under `supports_missing_columns_on_insert` the listed ones. Pages always have all table columns,
+        with NULL in the others.
         """
         self._refuse("inserts", "begin_insert")
 
@@ -463,7 +436,7 @@ class ConnectorMetadata(ABC):
         self._refuse("modifying table rows", "get_row_change_paradigm")
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Return the column that identifies a row, including any values that the connector needs to change it."""
+        """Return the column that identifies a row, with any values that the connector needs to change it."""
         self._refuse("modifying table rows", "get_merge_row_id_column_handle")
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
@@ -471,7 +444,7 @@ class ConnectorMetadata(ABC):
         return None
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Return the layout of deleted and updated rows, whose only argument is the row id.
+        """Return the layout of deleted and updated rows, by the row id.
 
         With None the engine uses the insert layout (documents), or distributes rows evenly (current era).
         """
@@ -485,10 +458,7 @@ class ConnectorMetadata(ABC):
     ) -> ConnectorMergeTableHandle:
         """Begin a MERGE; the handle holds what tasks need.
 
-        Args:
-            session: the statement's session.
-            table_handle: the target.
-            updated_columns: the columns that UPDATE assigns, per case number; None in the era of the documents.
+        ``updated_columns`` are the columns that UPDATE assigns, per case number; None in the era of the documents.
         """
         self._refuse("modifying table rows", "begin_merge")
 
@@ -501,33 +471,26 @@ class ConnectorMetadata(ABC):
     # -- the older flow of DELETE and UPDATE ----------------------------------------------------------------------
 
     def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Return the column that identifies rows to delete, including any values that the connector needs."""
+        """Return the column that identifies rows to delete."""
         self._refuse("the older flow of DELETE", "get_delete_row_id_column_handle")
 
     def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableHandle:
         """Begin a DELETE, as the last step of planning.
 
-        The split manager, the page source provider and ``finish_delete`` get the returned handle, for which the provider returns
-        an `UpdatablePageSource`.
+        For the returned handle, the page source provider returns an `UpdatablePageSource`.
         """
         self._refuse("the older flow of DELETE", "begin_delete")
 
     def finish_delete(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata | None:
-        """Apply the fragments of all splits, possibly none, as one atomic change that is visible with the commit."""
+        """Apply the fragments of all splits; see ``finish_merge``."""
         self._refuse("the older flow of DELETE", "finish_delete")
 
     def get_update_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> ColumnHandle:
-        """Return the column that identifies rows to update, including any values that the connector needs.
-
-        Args:
-            session: the statement's session.
-            table_handle: the table.
-            updated_columns: the columns that the UPDATE assigns, in table order.
-        """
+        """Return the column that identifies rows to update; ``updated_columns`` are in table order."""
         self._refuse("the older flow of UPDATE", "get_update_row_id_column_handle")
 
     def begin_update(
@@ -539,7 +502,7 @@ class ConnectorMetadata(ABC):
     def finish_update(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata | None:
-        """Apply the fragments of all splits, possibly none, as one atomic change that is visible with the commit."""
+        """Apply the fragments of all splits; see ``finish_merge``."""
         self._refuse("the older flow of UPDATE", "finish_update")
 
     def _refuse(self, what: str, method: str, hint: str | None = None) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Reports by a connector of the files and statements that it has written, as Trino's ``finishInsert`` returns them."""
+"""A connector's reports of written files and statements, as of Trino's ``finishInsert``."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ class ConnectorOutputMetadata:
     """The optional result of ``finish_insert``, ``finish_merge``, ``finish_delete`` and ``finish_update``, for reports only.
 
     Args:
-        written: everything that now belongs to the table; empty if nothing was written. A connector without this information
-            returns None instead of a `ConnectorOutputMetadata`.
-        notices: sentences for the report, for example if the store itself may alter the rows.
+        written: everything that now belongs to the table; empty if nothing was written.
+        notices: sentences for the report, for example if the store may alter the rows.
 
     >>> output = ConnectorOutputMetadata((Written("data file", "a.parquet", 7, 900), Written("data file", "b.parquet", 2, 800)))
     >>> output.summary, output.bytes

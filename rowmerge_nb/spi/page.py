@@ -35,7 +35,7 @@ class InputChannels:
 
     Args:
         write_redistribution_columns: the insert layout's columns, with the target row's values.
-        hash: the hash of those columns; None without such columns, and in the current era.
+        hash: their hash; None without such columns, and in the current era.
         is_distinct: whether the row is the only match of its target row.
     """
 
@@ -77,7 +77,7 @@ class OutputChannels:
     """The channels of the page after ``transform_page``; the sink gets all but the last one.
 
     Args:
-        case_number: the number of the clause that fired; None in the era of the documents.
+        case_number: None in the era of the documents.
         insert_from_update: 1 for the INSERT half of an update, for the row count.
     """
 
@@ -143,10 +143,6 @@ class PageLayout:
     def of_stored(cls, page: Page, column_count: int) -> PageLayout:
         """Build the layout of a merge sink's page; the number of channels determines the era.
 
-        Args:
-            page: the sink's page.
-            column_count: the number of table columns.
-
         Raises:
             ValueError: the number of channels fits no era.
 
@@ -197,10 +193,7 @@ class PageLayout:
         )
 
     def input_schema(self, columns: pa.Schema) -> pa.Schema:
-        """Return the schema before ``transform_page``.
-
-        Args:
-            columns: the table's columns, then the row id.
+        """Return the schema before ``transform_page``; ``columns`` are the table's, then the row id.
 
         >>> PageLayout(2, (1,)).input_schema(pa.schema([("customer", "string"), ("address", "string"), ("$id", "int64")])).names
         ['address', 'hash', 'row_id', 'merge_row', 'case_number', 'is_distinct']
@@ -219,10 +212,7 @@ class PageLayout:
         )
 
     def output_schema(self, columns: pa.Schema) -> pa.Schema:
-        """Return the schema after ``transform_page``.
-
-        Args:
-            columns: the table's columns, then the row id.
+        """Return the schema after ``transform_page``; ``columns`` are the table's, then the row id.
 
         >>> columns = pa.schema([("customer", "string"), ("address", "string"), ("$id", "int64")])
         >>> PageLayout(2, (1,)).output_schema(columns).names
@@ -254,7 +244,7 @@ def operations_of(page: Page, column_count: int) -> pa.Array:
 
 
 def row_ids_of(page: Page | pa.Table) -> pa.Array:
-    """Return the last channel: the row ids of a sink's page, of a target's scan, and of `MergePage.deletions`.
+    """Return the last channel: the row ids of a sink's page, a target's scan, or `MergePage.deletions`.
 
     >>> row_ids_of(pa.RecordBatch.from_pydict({"a": [1], "operation": pa.array([2], pa.int8()), "row_id": [7]})).to_pylist()
     [7]
@@ -278,8 +268,8 @@ class MergePage:
     """The deletions and insertions of a page (Trino's ``MergePage``).
 
     Args:
-        deletions: all table columns, of which only the redistribution columns are set, and ``row_id``; None if there are none.
-        insertions: the table columns of the rows to add; None if there are none.
+        deletions: all table columns, of which only the redistribution columns are set, and ``row_id``.
+        insertions: the table columns of the rows to add.
     """
 
     deletions: Page | None
@@ -288,10 +278,6 @@ class MergePage:
 
 def split_page(page: Page, column_count: int) -> MergePage:
     """Split a sink's page into deletions (operations 2, 5) and insertions (1, 4).
-
-    Args:
-        page: table columns, ``operation``, ``case_number`` (current era only), ``row_id``.
-        column_count: the number of table columns.
 
     Raises:
         ValueError: the number of channels is wrong, or an operation is not for a delete-and-insert sink.

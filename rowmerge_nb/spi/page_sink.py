@@ -1,4 +1,4 @@
-"""Writing: the sinks that store pages in tasks, and return fragments to the driver."""
+"""Sinks, which store pages in tasks and return fragments to the driver."""
 
 from __future__ import annotations
 
@@ -24,14 +24,11 @@ class ConnectorPageSink(ABC):
 
     @abstractmethod
     def append_page(self, page: Page) -> None:
-        """Store a page of all table columns in table order, never empty. The sink may keep the page, but must not modify it."""
+        """Store a page of all table columns in table order; see `ConnectorMergeSink.store_merged_rows`."""
 
     @abstractmethod
     def finish(self) -> Fragments:
-        """Return the fragments. May be called after truncated input, and for several attempts of one task.
-
-        Nothing may be visible before the driver's ``finish_insert`` or ``finish_merge`` names it.
-        """
+        """Return the fragments; see `ConnectorMergeSink.finish`."""
 
     def abort(self) -> None:
         """Discard the rows; called instead of ``finish``, or after it failed."""

@@ -30,7 +30,7 @@ class ColumnDomain:
 
 @dataclass(frozen=True)
 class Constraint:
-    """An advisory predicate: a connector may skip rows that violate it, and the engine applies it again.
+    """An advisory predicate: the engine applies it again to the rows.
 
     >>> Constraint().domains
     {}
@@ -54,7 +54,7 @@ class ConnectorSplitManager(ABC):
 
 
 class ConnectorPageSource(ABC):
-    """Reads one split: the same rows in the same order each time it is opened, for any columns."""
+    """Reads one split: the same rows in the same order each time, for any columns."""
 
     @abstractmethod
     def get_next_page(self) -> Page | None:
@@ -64,11 +64,11 @@ class ConnectorPageSource(ABC):
         """
 
     def close(self) -> None:
-        """Free resources; called once, after the last page or a failure."""
+        """Free resources, once, after the last page or a failure."""
 
 
 class PagesSource(ConnectorPageSource):
-    """A page source over an iterable of pages, for connectors that read with a generator.
+    """A page source over an iterable of pages.
 
     >>> source = PagesSource([])
     >>> source.get_next_page() is None
@@ -95,4 +95,4 @@ class ConnectorPageSourceProvider(ABC):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Open a source of these columns, which include the row id if the table is the target of a MERGE."""
+        """Open a source of these columns, including the row id for the target of a MERGE."""

@@ -30,9 +30,9 @@ class Procedure:
 
     Args:
         schema: the schema to call it in; ``system`` for table maintenance.
-        call: gets the session, and every argument by name as a plain value (as of Arrow's ``as_py``). It raises ConnectorError,
-            with INVALID_PROCEDURE_ARGUMENT for invalid values. Interrupts are deferred while it runs, as in a commit. ``changed``
-            of its RowMergeErrors says whether something was changed, False by default; after other errors this is unknown.
+        call: gets the session, and every argument by name as a plain value (as of Arrow's ``as_py``). It raises ConnectorError
+            INVALID_PROCEDURE_ARGUMENT for invalid values. Interrupts are deferred while it runs. ``changed`` of its
+            RowMergeErrors says whether something was changed, False by default; after other errors this is unknown.
 
     >>> from rowmerge_nb.spi.types import VARCHAR
     >>> Procedure("system", "greet", (ProcedureArgument("who", VARCHAR),), lambda session, who: print(f"hello {who}")).name
@@ -54,8 +54,8 @@ class TableProcedureArgument:
     """An optional argument of a table procedure.
 
     Args:
-        default: its value if omitted, in the form of ``read``'s results.
-        read: converts a value that is not NULL; raises ValueError with a message for the user.
+        default: its value if omitted, like ``read``'s results.
+        read: converts a value; raises ValueError with a message for the user.
     """
 
     name: str
@@ -68,14 +68,13 @@ class TableProcedureArgument:
 class TableProcedure:
     """A procedure for ``ALTER TABLE t EXECUTE name(argument => value)`` (Trino's ``TableProcedureMetadata``).
 
-    `ConnectorMetadata.get_table_handle_for_execute` is called first. A procedure that does not rewrite rows then runs on the
-    driver in ``execute_table_execute``. One that does runs like an INSERT from ``begin_table_execute`` to
-    ``finish_table_execute``, see `TableExecution`. Either change becomes visible with the commit.
+    `ConnectorMetadata.get_table_handle_for_execute` is called first. A procedure that rewrites rows then runs like an INSERT from
+    ``begin_table_execute`` to ``finish_table_execute``; any other on the driver in ``execute_table_execute``.
 
     Args:
         name: its name in capitals, like unquoted names.
         arguments: its arguments, in positional order.
-        rewrites: it reads and rewrites rows, and may have a WHERE that selects whole files or partitions.
+        rewrites: it rewrites rows, and may have a WHERE that selects whole files or partitions.
 
     >>> from rowmerge_nb.spi.types import VARCHAR
     >>> TableProcedure("OPTIMIZE", (TableProcedureArgument("file_size_threshold", VARCHAR, "100MB"),), rewrites=True).name
@@ -92,9 +91,9 @@ class TableExecution:
     """The input and output of a procedure that rewrites rows (Trino's ``BeginTableExecuteResult``).
 
     Args:
-        insert_handle: the handle for page sinks, as for an INSERT.
+        insert_handle: the handle for page sinks.
         source: the table restricted to the rows to rewrite.
-        writers: the maximum number of writing tasks, to avoid many small files; None for no limit.
+        writers: the maximum number of writing tasks, to avoid many small files.
 
     >>> from rowmerge_nb.spi.handles import ConnectorInsertTableHandle, ConnectorTableHandle
     >>> TableExecution(ConnectorInsertTableHandle(), ConnectorTableHandle(), writers=1).writers

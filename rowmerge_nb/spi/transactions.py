@@ -14,11 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class NumberedTransactionHandle(ConnectorTransactionHandle):
-    """A numbered transaction of a connector.
-
-    Args:
-        store: the type of connector; handles of other types are rejected.
-    """
+    """A numbered transaction; handles of other types of connector (``store``) are rejected."""
 
     store: str
     number: int
@@ -26,9 +22,6 @@ class NumberedTransactionHandle(ConnectorTransactionHandle):
 
 class Transactions(dict[int, T]):
     """The open transactions of a connector, by number; thread-safe.
-
-    Args:
-        store: the type of connector.
 
     >>> transactions = Transactions[str]("shop")
     >>> handle = transactions.begin(lambda number: f"transaction {number}")
@@ -51,21 +44,12 @@ class Transactions(dict[int, T]):
         return handle
 
     def number(self, handle: ConnectorTransactionHandle) -> int:
-        """Return the number of a transaction, open or ended.
-
-        Raises:
-            TypeError: it belongs to another type of connector.
-        """
+        """Return the number of a transaction, open or ended; raise TypeError for other connectors."""
         numbered = own(handle, NumberedTransactionHandle)
         if numbered.store != self._store:
             raise TypeError(f"{handle!r} is not a transaction of this connector")
         return numbered.number
 
     def of(self, handle: ConnectorTransactionHandle) -> T:
-        """Return an open transaction.
-
-        Raises:
-            KeyError: the transaction has ended.
-            TypeError: it belongs to another type of connector.
-        """
+        """Return an open transaction; raise KeyError if it has ended, TypeError for other connectors."""
         return self[self.number(handle)]

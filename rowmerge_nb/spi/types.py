@@ -22,9 +22,8 @@ class Type:
     Args:
         base: the lower-case name: ``"decimal"``, ``"timestamp with time zone"``, ``"row"``, ...
         parameters: numbers (precision, scale, length) or types (array element, map key and value, row fields).
-        fields: for ``row``, the field names (None if anonymous), parallel to ``parameters``. For ``timestamp with time zone``,
-            ``("zone",)`` if each value has a zone besides its instant, as expressions may. Columns store only the instant, shown
-            in UTC.
+        fields: for ``row``, the field names (None if anonymous). For ``timestamp with time zone``, ``("zone",)`` if each value has a
+            zone besides its instant, as expressions may. Columns store only the instant, shown in UTC.
 
     >>> str(Type("decimal", (12, 2)))
     'decimal(12,2)'
@@ -296,7 +295,6 @@ def from_arrow(arrow_type: pa.DataType) -> Type:
 
 
 def _decimal_type(arrow_type: pa.DataType) -> Type:
-    """Return the type of Arrow's decimals; a negative scale adds digits before the point."""
     precision, scale = (
         (arrow_type.precision, arrow_type.scale) if arrow_type.scale >= 0 else (arrow_type.precision - arrow_type.scale, 0)
     )

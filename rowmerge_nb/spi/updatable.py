@@ -1,7 +1,7 @@
 """Page sources that change the rows they read (the documents' page "Supporting DELETE and UPDATE").
 
 They implement the older flow, ``flow="updatable"``: one instance per split reads pages, gets the filtered and projected rows of
-each page back, and stores the changes. The newer flow uses `ConnectorMergeSink`.
+each page back, and stores the changes.
 """
 
 from __future__ import annotations
@@ -27,9 +27,6 @@ class UpdatablePageSource(ConnectorPageSource):
     The provider returns one for the table handles of ``begin_delete`` and ``begin_update``. Nothing may be visible before
     ``finish_delete`` or ``finish_update`` names it: a task may run again, and the fragments of one attempt count.
 
-    Args:
-        source: the ordinary page source of the split.
-
     >>> import pyarrow as pa
     >>> from rowmerge_nb.spi.page_source import PagesSource
     >>> class Deleting(UpdatablePageSource):
@@ -53,10 +50,7 @@ class UpdatablePageSource(ConnectorPageSource):
         return self.source.get_next_page()
 
     def delete_rows(self, row_ids: pa.Array) -> None:
-        """Delete one or more rows of the last page.
-
-        Args:
-            row_ids: the row ids, of the type of `get_delete_row_id_column_handle`.
+        """Delete one or more rows of the last page, by row ids of the type of `get_delete_row_id_column_handle`.
 
         Raises:
             ConnectorError: NOT_SUPPORTED by default.
@@ -78,10 +72,7 @@ class UpdatablePageSource(ConnectorPageSource):
 
     @abstractmethod
     def finish(self) -> Fragments:
-        """Return the fragments: a collection of bytes, or a future of one.
-
-        Called once after the last page of the split, even if no row changed.
-        """
+        """Return the fragments: a collection of bytes, or a future of one; called once, even if no row changed."""
 
     def abort(self) -> None:
         """Discard the changes; called once if the split fails, possibly in ``finish``."""

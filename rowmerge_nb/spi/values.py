@@ -24,7 +24,7 @@ def python_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def python_rows(page: pa.RecordBatch) -> list[dict[str, Any]]:
-    """Return a page's rows as dictionaries with the values of `python_values`; channel names must be distinct.
+    """Return a page's rows as dictionaries of `python_values`; channel names must be distinct.
 
     >>> import pyarrow as pa
     >>> python_rows(pa.RecordBatch.from_pydict({"a": [1, 2], "b": ["x", None]}))
@@ -35,7 +35,6 @@ def python_rows(page: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def _value(scalar: pa.Scalar) -> Any:
-    """Return one value; in a nested value, only parts outside of Python's range become text."""
     arrow_type = scalar.type
     if not scalar.is_valid:
         return None

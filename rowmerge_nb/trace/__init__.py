@@ -1,1 +1,1 @@
-"""What happened while a statement ran, as plain data, and readings of it. Needs neither Spark nor the engine."""
+"""Traces of statements as plain data, and derived readings. Needs neither Spark nor the engine."""

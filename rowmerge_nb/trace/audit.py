@@ -1,4 +1,4 @@
-"""An audit: the table that a statement must leave, compared with the table that another engine has left."""
+"""Audits: the table that a statement must leave, compared with the one that another engine left."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ class AuditCounts:
     """The row counts of an audit; duplicates count.
 
     Args:
-        before: rows of the table before the statement, and ``after`` after it.
-        removed: rows that the other engine removed, and ``added`` those it added, apart from unchanged rows that it rewrote.
+        before: rows before the statement, and ``after`` after it.
+        removed: rows that the other engine removed, and ``added`` those it added, except unchanged rows that it rewrote.
         to_remove: rows to be removed, and ``to_add`` those to be added.
-        missing: expected rows that are missing, and ``unexpected`` rows that are not expected.
+        missing: missing rows, and ``unexpected`` unexpected ones.
     """
 
     before: int
@@ -78,9 +78,9 @@ class AuditedRow:
     """The differing rows of one key.
 
     Args:
-        journeys: the related joined rows, each with its clause and the reasons.
-        where: the result of WHERE, for a row that an UPDATE or DELETE does not select.
-        remark: how they apply to this row, or ``""``.
+        journeys: the related joined rows.
+        where: the result of WHERE for a row not selected by an UPDATE or DELETE.
+        remark: how the journeys apply to this row, or ``""``.
     """
 
     key: Mapping[str, Any]
@@ -100,7 +100,7 @@ class Explanation:
 
     Args:
         sentence: what the other engine seems to have done.
-        rows: how many differing rows it explains.
+        rows: the number of explained rows.
         statement: a statement that yields these rows, or ``""``.
     """
 
@@ -116,9 +116,9 @@ class Audit:
     """The result of an audit.
 
     Args:
-        before: the state it was evaluated on, in words, and ``after`` the state it was compared with.
+        before: the state it was evaluated on, in words, and ``after`` the compared state.
         rows: the first differing rows.
-        told: how many missing and unexpected rows these are.
+        told: the number of missing and unexpected rows in ``rows``.
     """
 
     statement: str
@@ -143,7 +143,7 @@ class Audit:
 
     @property
     def agrees(self) -> bool:
-        """Whether the table holds the expected rows."""
+        """Whether the verdict is that the tables agree."""
         return self.verdict is AuditVerdict.AGREES
 
     @property
@@ -164,7 +164,7 @@ class Audit:
         return (self.counts.missing, "missing"), (self.counts.unexpected, "unexpected")
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the listed rows as a DataFrame: ``missing`` or ``unexpected``, the explanation, and the values."""
+        """Return the listed rows with their status, explanation and values."""
         import pandas as pd
 
         records = [
@@ -177,13 +177,9 @@ class Audit:
         return pd.DataFrame(records, columns=names, dtype=object)
 
     def save_html(self, path: str | Path) -> None:
-        """Write the report as a self-contained HTML file readable only by its owner, since it holds rows.
+        """Write a self-contained HTML report.
 
-        Args:
-            path: the file; replaced if it exists.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS if the directory does not exist, PERMISSION_DENIED if the file cannot be written.
+        The file holds rows, so only its owner can read it; errors as in `save`.
         """
         from rowmerge_nb.report.audit_report import audit_page
         from rowmerge_nb.trace.saved.files import write_private
@@ -191,12 +187,9 @@ class Audit:
         write_private(path, audit_page(self).encode("utf-8", "backslashreplace"), "The report")
 
     def save(self, path: str | Path) -> None:
-        """Write the audit to a file readable only by its owner, since it holds rows.
+        """Write the audit to a file for `rowmerge_nb.load_audit`.
 
-        `rowmerge_nb.load_audit` opens it, without Spark.
-
-        Args:
-            path: the file; replaced if it exists.
+        The file holds rows, so only its owner can read it. An existing file is replaced.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if the directory does not exist, PERMISSION_DENIED if the file cannot be written,

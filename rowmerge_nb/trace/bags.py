@@ -10,18 +10,16 @@ from rowmerge_nb.spi.values import python_values
 
 
 def differing(rows: pa.Table, expected: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Return the rows that are missing and the rows that are unexpected, counting duplicates and ignoring order.
+    """Return the missing rows and the unexpected rows, counting duplicates and ignoring order.
 
-    Args:
-        rows: the actual rows.
-        expected: the expected rows, of the same types.
+    Both tables have the same types.
 
     >>> missing, unexpected = differing(pa.table({"a": [1, 1, 2]}), pa.table({"a": [1, 3]}))
     >>> missing.to_pylist(), unexpected.to_pylist()
     ([{'a': 3}], [{'a': 1}, {'a': 2}])
     """
     both = pa.concat_tables([expected, rows])
-    # Arrow cannot group by nested values; their text stands in for them.
+    # Arrow cannot group by nested values; use their text instead.
     keys = [pa.array(map(repr, python_values(one))) if pa.types.is_nested(one.type) else _equal(one) for one in both.columns]
     sides = np.repeat(np.array([-1, 1], np.int64), [expected.num_rows, rows.num_rows])
     names = [str(at) for at in range(len(keys))]

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def changed_rows(trace: Trace) -> list[dict[str, Any]]:
-    """Return one entry per sampled row for which a clause fired.
+    """Return an entry per sampled row for which a clause fired.
 
-    Entries have ``operation``, ``case_number``, ``source_row`` and, for every table column, ``old.<name>`` and ``new.<name>``.
-    Old values are None if rows did not carry them (large statements).
+    Its keys are ``operation``, ``case_number``, ``source_row``, and per table column ``old.<name>`` and ``new.<name>``. Old values are
+    None if rows did not carry them.
     """
     pages = trace.pages
     if pages is None:

@@ -1,7 +1,7 @@
 """``compare``: one statement run in two ways on the same rows, without committing.
 
-Each side is a rehearsal, rolled back after its finish call. The target is read within that transaction if the connector supports
-it; otherwise the sides are compared by the rows that they remove and add, taken from their traces.
+Each side is a rehearsal, rolled back after its finish call. The resulting tables are compared if the connector can read them
+within the transaction; otherwise the removed and added rows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Side:
 
     Args:
         result: the rehearsal; if it failed, its trace has the error.
-        rows: the target's rows as they would be; None if the connector does not show them, or after an error.
+        rows: the resulting table; None if unreadable, or after an error.
         whole: the trace of another rehearsal with all changed rows, if that of ``result`` lacks some.
     """
 
@@ -64,7 +64,7 @@ class Metric:
 
     @property
     def differs(self) -> bool:
-        """Whether both sides have a value, and the values differ."""
+        """Whether both sides have values that differ."""
         return bool(self.left and self.right) and self.left != self.right
 
 
@@ -86,8 +86,7 @@ class Comparison:
     """One statement, run in two ways.
 
     Args:
-        by: what was compared, a key of `WAYS`.
-        left, right: the sides.
+        by: a key of `WAYS`.
         notice: a note for the reader, or ``""``.
 
     Attributes:
@@ -124,7 +123,7 @@ class Comparison:
             end = f"would leave the same {_rows(self.left.rows.num_rows)} in {target}"
         else:
             end = f"would take the same rows out of {target} and put the same rows in"
-        (left, left_rows), (right, right_rows) = (_handed(side) for side in (self.left, self.right))
+        (left, left_rows), (right, right_rows) = (_stored_rows(side) for side in (self.left, self.right))
         if left == right:
             return f"Both ways {end}."
         return (
@@ -139,7 +138,7 @@ class Comparison:
 
     @property
     def calls(self) -> tuple[tuple[str, int, int], ...]:
-        """The contract's methods in the order of their first calls, with the number of calls per side."""
+        """The contract's methods in the order of first calls, with the calls per side."""
         counts = [Counter(call.method for call in side.result.trace.calls) for side in (self.left, self.right)]
         names = dict.fromkeys(call.method for side in (self.left, self.right) for call in side.result.trace.calls)
         ending = [n for n in names if n.startswith("finish_")] + [n for n in names if n in {"commit", "rollback"}]
@@ -147,21 +146,21 @@ class Comparison:
         return tuple((name, counts[0][name], counts[1][name]) for name in ordered)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the metrics as a DataFrame with a column per side."""
+        """Return the metrics, with a column per side."""
         import pandas as pd
 
         values = {self.left.name: [m.left for m in self.metrics], self.right.name: [m.right for m in self.metrics]}
         return pd.DataFrame(values, index=pd.Index([m.name for m in self.metrics], name=self.by))
 
     def calls_to_pandas(self) -> pd.DataFrame:
-        """Return the numbers of calls as a DataFrame with a column per side."""
+        """Return the numbers of calls, with a column per side."""
         import pandas as pd
 
         names = ["method", self.left.name, self.right.name]
         return pd.DataFrame(self.calls, columns=names).set_index("method")
 
     def differences_to_pandas(self) -> pd.DataFrame:
-        """Return the rows that differ as a DataFrame: side, action, count, and values."""
+        """Return the rows that differ: side, action, count, values."""
         import pandas as pd
 
         width = max((len(d.row) for d in self.differences), default=len(self.columns))
@@ -208,7 +207,7 @@ def _measured(side: Side) -> dict[str, str]:
     moved = _moved(trace)
     scan = _scan(trace)
     columns = _data_columns(scan) if scan is not None else []
-    stored_rows, _ = _handed(side)
+    stored_rows, _ = _stored_rows(side)
     coordinator = sum(call.number is None for call in trace.calls)
     size = sum(call.bytes or 0 for call in trace.calls if call.method in STORING)
     ran = not side.failed
@@ -233,7 +232,7 @@ def _measured(side: Side) -> dict[str, str]:
     return measured
 
 
-def _handed(side: Side) -> tuple[str, int]:
+def _stored_rows(side: Side) -> tuple[str, int]:
     counts: Counter[int] = Counter()
     for writer in side.result.trace.writers:
         counts.update(writer.rows)
@@ -294,7 +293,6 @@ Rows = dict[str, tuple[int, tuple[Any, ...]]]
 
 
 def _rows_of_one_side(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Return what either table has more often than the other; all rows if their columns have other types."""
     if one.schema.types != other.schema.types:
         return one, other
     missing, unexpected = differing(one, other.rename_columns(one.column_names))
@@ -318,7 +316,6 @@ def _differing(left: Side, right: Side, what: str, one: Rows, other: Rows) -> tu
 
 
 def _changes(trace: Trace) -> dict[str, Rows]:
-    """Return the rows that a statement removes and adds; empty if the trace lacks some."""
     pages = trace.pages
     if pages is None:
         empty = not any(writer.pages for writer in trace.writers)

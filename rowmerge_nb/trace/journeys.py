@@ -1,4 +1,4 @@
-"""Row journeys: the path of each joined row through join, clauses, processor and sinks, derived from a trace."""
+"""Row journeys: the path of each joined row through join, clauses, processor and sinks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True)
 class TermTruth:
-    """A condition, or a part of one, for one row.
+    """A condition's or part's result for one row.
 
     Args:
         values: the columns it reads: side, column, value.
@@ -75,9 +75,7 @@ class TermTruth:
 
     @property
     def deciding(self) -> tuple[TermTruth, ...]:
-        """The smallest parts that determine the result, such as the false parts of a false AND.
-
-        If a part's result is not known, it is the whole condition.
+        """The smallest parts that determine the result; the whole condition if a part's result is not known.
 
         >>> from rowmerge_nb.trace.trace import Term
         >>> parts = (TermTruth(Term("a"), Answer.TRUE), TermTruth(Term("b"), Answer.UNKNOWN))
@@ -95,7 +93,7 @@ class Verdict:
     """A clause's result for a row.
 
     Args:
-        condition: its condition's result; None if it has none, it was not evaluated, or its result is not known.
+        condition: its condition's result; None without one, or if not known or not evaluated.
     """
 
     clause: ClauseRecord
@@ -108,12 +106,12 @@ class Journey:
     """The path of one joined row.
 
     Args:
-        source: its values by column, and ``target`` those of the target row; None without such a row.
+        source: the source values by column, and ``target`` the target's; None without such a row.
         case_number: the clause that fired; -1 for none.
-        becomes: the letters of the processor's output rows; ``""`` if the row was dropped.
+        becomes: the letters of the output rows; ``""`` if dropped.
         writers: the writer of each output row; -1 if unknown.
         on: ON's result; None for an unmatched row or if unknown.
-        made: the new row by column, if any.
+        made: the new row, if any.
         page_row: its index in the sampled page.
         barred: for an unmatched source row, the part of ON that its own NULL makes unknown for every target row.
     """
@@ -136,7 +134,7 @@ class Journey:
 
 
 def journeys_of(trace: Trace, limit: int | None = None) -> tuple[Journey, ...] | None:
-    """Return the journeys of the rows in a trace, in source order; None if both sides' values were not recorded.
+    """Return the recorded journeys in source order; None if both sides' values were not recorded.
 
     Small statements record all joined rows, large ones the first per clause (``trace="full"`` records all).
     """
@@ -144,12 +142,12 @@ def journeys_of(trace: Trace, limit: int | None = None) -> tuple[Journey, ...] |
 
 
 def journeys_at(trace: Trace, rows: npt.NDArray[np.bool_], limit: int | None = None) -> tuple[Journey, ...] | None:
-    """Return the journeys of the rows selected by a mask over `PageSample.before`, in source order; see `journeys_of`."""
+    """Return the journeys of selected rows of `PageSample.before`; see `journeys_of`."""
     return None if trace.pages is None else _of_pages(trace, trace.pages, limit, rows)
 
 
 def asked_journeys(trace: Trace) -> tuple[Journey, ...]:
-    """Return the journeys of the rows requested by a condition, possibly none."""
+    """Return the journeys of the rows requested by a condition."""
     pages = None if trace.asked is None else trace.asked.pages
     return () if pages is None else _of_pages(trace, pages) or ()
 
@@ -242,7 +240,7 @@ def _why_none(trace: Trace) -> tuple[str, str]:
     if trace.error is not None:
         return (
             f"This {trace.kind} failed ({trace.error.code}) before its rows were handed back"
-        ), "The error tells which row it is about, where that is known; run the statement again when that is mended."
+        ), "The error names the row, if it is known; fix the row and run the statement again."
     if trace.state is StatementState.PLANNED:
         return (
             f"This {trace.kind} was planned and not begun, so no rows were joined",
@@ -265,7 +263,7 @@ def case_numbers(pages: PageSample) -> npt.NDArray[np.int64]:
 
 
 def sides_of(pages: PageSample) -> list[tuple[int | None, Mapping[str, Any] | None, Mapping[str, Any] | None]]:
-    """Return per row the source position, and the values of source and target."""
+    """Return the source positions, and the values of source and target."""
     names = pages.witness.schema.names if pages.witness is not None else []
     empty: list[Any] = [None] * pages.before.num_rows
 
@@ -344,7 +342,7 @@ def _answered(
 
 
 def _barred(on: Term | None, source: Mapping[str, Any]) -> TermTruth | None:
-    """Return the part of ON that a NULL of the source row makes unknown for every target row, so that ON cannot be true."""
+    """Return the part of ON that a NULL of the source row makes unknown for every target row."""
     if on is None:
         return None
     if on.operator == "AND":

@@ -1,4 +1,4 @@
-"""Unmatched rows as plain data: the nearest keys of the other side, and the differences."""
+"""Unmatched rows as plain data: the nearest keys of the other side."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rowmerge_nb.trace.journeys import Answer
 
 
 class Difference(StrEnum):
-    """A difference between two key values; removing the named differences makes the values equal for the first six members."""
+    """A difference between two key values. Removing one of the first six makes the values equal."""
 
     LEADING_BLANKS = "leading blanks"
     TRAILING_BLANKS = "trailing blanks"
@@ -32,12 +32,12 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True)
 class NearTerm:
-    """A part of ON that must be true for two rows to match.
+    """A part of ON that must be true for a match.
 
     Args:
         text: the SQL as written.
         key: it equates one value of each side.
-        padded: the side with a column of type char, padded with blanks: ``source``, ``target`` or ``""``.
+        padded: the side with a blank-padded char column: ``source``, ``target`` or ``""``.
     """
 
     text: str
@@ -50,7 +50,7 @@ class Separation:
     """The differences in one key.
 
     Args:
-        term: the index of the key among the terms.
+        term: the key's index among the terms.
         kinds: a minimal set of differences.
     """
 
@@ -63,10 +63,10 @@ class NearRow:
     """An unmatched row, and the nearest key of the other side.
 
     Args:
-        row: the source row's number, from 0; None for a target row or unnumbered source rows.
-        nearest: the nearest key; None if nothing is near.
-        separations: the differences, for keys that differ.
-        answers: the results of the other ON conditions for the pair, in the order of the terms; empty if nothing is near.
+        row: the source row's number, from 0; None if unnumbered, and for a target row.
+        nearest: None if nothing is near.
+        separations: for keys that differ.
+        answers: the pair's results of the other ON conditions, in the order of the terms.
         taken: a row of the other side with this key has a match of its own.
     """
 
@@ -94,7 +94,7 @@ class NearRow:
 
 @dataclass(frozen=True)
 class NearCount:
-    """How many rows would match but for these differences, with all other conditions of ON true."""
+    """The number of rows that would match but for these differences."""
 
     kinds: tuple[Difference, ...]
     rows: int
@@ -105,8 +105,8 @@ class NearSide:
     """The unmatched rows of one side.
 
     Args:
-        told: the first of those, rows with a near key first; for the target, only such rows.
-        counts: rows by their differences from the nearest key, the most frequent first.
+        told: the first rows, those with a near key first; for the target, only such rows.
+        counts: rows by their differences, the most frequent first.
     """
 
     rows: int
@@ -120,7 +120,7 @@ class NearKeys:
     """The unmatched rows of a MERGE and their nearest keys.
 
     Args:
-        source: the source side, and ``target`` the target side; None if not examined.
+        source: None if not examined, like ``target``.
         letters: one-letter differences were searched for, or no key is a text.
     """
 

@@ -12,7 +12,7 @@ from rowmerge_nb.spi.operations import Operation
 
 
 class JoinType(StrEnum):
-    """Which unmatched rows a join keeps: those of the right side or of both (Trino's ``JoinType``). The join of a MERGE is RIGHT or FULL.
+    """The unmatched rows that a join keeps: the right side's or both (Trino's ``JoinType``). A MERGE has RIGHT or FULL.
 
     >>> JoinType.FULL.join_label
     'FullJoin'
@@ -36,8 +36,8 @@ class BranchRecord:
 
     Args:
         number: case number; -1 for ELSE.
-        operation: its operation; ``Operation.NONE`` for ELSE and DO NOTHING.
-        present: the merge row's field ``present``: whether there is a target row.
+        operation: ``Operation.NONE`` for ELSE and DO NOTHING.
+        present: whether there is a target row, as in the merge row.
         assigned: the columns of SET or of the INSERT's list, in that order.
     """
 
@@ -56,8 +56,8 @@ class ScanFacts:
     """Facts about a scan.
 
     Args:
-        target: it reads the rows that the statement may change, with row ids; False for a source.
-        name: the table's name or alias in the statement.
+        target: it reads the rows that may change, with row ids.
+        name: the table's name or alias.
     """
 
     target: bool
@@ -83,7 +83,7 @@ class JoinFacts:
     """Facts about the join of target and source.
 
     Args:
-        distribution: the source's distribution: ``AUTOMATIC``, ``PARTITIONED``, ``SINGLE`` or ``REPLICATED``.
+        distribution: the source's: ``AUTOMATIC``, ``PARTITIONED``, ``SINGLE`` or ``REPLICATED``.
         replicate_target: every task gets the whole target.
     """
 
@@ -113,8 +113,8 @@ class ExchangeFacts:
 
     Args:
         inserts: the partitioning of inserted rows, for readers: ``hash(address)``, ``ROUND_ROBIN``, or the connector's function.
-        others: that of deleted and updated rows; ``""`` if they use the one of inserted rows.
-        insert_rule: ``hash`` of the insert layout's columns, a connector's ``function``, or ``""`` without an insert layout.
+        others: that of deleted and updated rows; ``""`` if it is the same.
+        insert_rule: ``hash``, a connector's ``function``, or ``""`` without an insert layout.
         update_rule: the same of the update layout, applied to row ids.
     """
 
@@ -142,7 +142,7 @@ class NodeRecord:
     """A plan node.
 
     Args:
-        kind: the class name: ``TableScan``, ``Join``, ``MarkDistinct``, ``DuplicateCheck``, ``MergeProcessor``, ...
+        kind: the class name: ``TableScan``, ``Join``, ``MarkDistinct``, ...
         name: Trino's name (``RightJoin``, ``Filter``, ``TableCommit``).
         arguments: the text after the name: ``accounts t``, ``t.customer = s.customer``, ``(unique_id, case_number)``.
         trino: its arguments as Trino prints them.
@@ -166,7 +166,7 @@ class NodeRecord:
 
 
 def explain_text(plan: Sequence[NodeRecord]) -> str:
-    """Return a plan as EXPLAIN prints it: a tree with a node per line, layout and details below, names and arguments as Trino's."""
+    """Return a plan as EXPLAIN prints it: a tree with a node per line, layout and details below."""
     lines: list[str] = []
     if plan:
         _print(plan[0].id, {record.id: record for record in plan}, "", "", lines)

@@ -1,4 +1,4 @@
-"""Rows selected by source row number or by column values: the arguments of `Result.why` and `Result.near`."""
+"""Rows selected by source row number or column values: the arguments of `Result.why` and `Result.near`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,7 @@ def picked(
 ) -> tuple[int | None, Mapping[str, Any]]:
     """Return the requested source row number, or None, and the requested column values.
 
-    Args:
-        row: the positional argument: a source row number, or a mapping of column values.
-        source_row: a source row number, or None.
-        columns: column values.
-        column_names: the columns of the rows.
+    ``row`` is the positional argument: a source row number, or a mapping of column values. ``column_names`` are the rows' columns.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for an invalid or repeated row number; AMBIGUOUS_NAME if ``source_row`` is also a column.
@@ -64,7 +60,7 @@ def check_columns(columns: Iterable[str], sides: Iterable[Mapping[str, Any] | No
     """Check that each column exists in one of the rows, ignoring case.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS for an unknown name, with the nearest one.
+        RowMergeError: INVALID_ARGUMENTS, with the nearest name.
     """
     names = {name.lower(): name for side in sides for name in side or {}}
     if unknown := [name for name in columns if name.lower() not in names]:
@@ -76,7 +72,7 @@ def check_columns(columns: Iterable[str], sides: Iterable[Mapping[str, Any] | No
 
 
 def has_values(side: Mapping[str, Any], columns: Mapping[str, Any], *, padded: bool = False) -> bool:
-    """Return whether a row has all these values; ``padded`` ignores trailing blanks, as in columns of type char.
+    """Return whether a row has all values; ``padded`` ignores trailing blanks, as in char columns.
 
     >>> has_values({"Id": 7, "name": "Ed"}, {"id": "7"}), has_values({"Id": 7}, {"name": "Ed"})
     (True, False)
@@ -90,9 +86,9 @@ def has_values(side: Mapping[str, Any], columns: Mapping[str, Any], *, padded: b
 def rows_like(
     pages: PageSample, number: int | None, columns: Mapping[str, Any], *, padded: bool = False
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of the sample's rows with this source row number and with these values on one side.
+    """Return a mask of the sample's rows with this source row number, and with these values on one side.
 
-    Only the named columns are converted to Python objects; ``padded`` as in `has_values`.
+    ``padded`` is as in `has_values`.
     """
     import numpy as np
 
@@ -133,7 +129,7 @@ def _side_has(rows: pa.StructArray, columns: Mapping[str, Any], padded: bool) ->
 
 
 def any_has_values(rows: Iterable[Mapping[str, Any] | None], columns: Mapping[str, Any], *, padded: bool = False) -> bool:
-    """Return whether any row has all these values; ``padded`` as in `has_values`."""
+    """Return whether any row has all values; see `has_values`."""
     return any(has_values(row, columns, padded=padded) for row in rows if row)
 
 

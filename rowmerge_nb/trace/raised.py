@@ -1,4 +1,4 @@
-"""Errors raised by a connector's own code, as plain data: the traceback and the arguments of the call."""
+"""Errors of a connector's own code as plain data: the traceback, and the call's arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class CodeFrame:
     """A line of the connector's code in a traceback.
 
     Args:
-        code: the line and its neighbors, each with its number; empty if the file cannot be read.
+        code: the line and its neighbors, each with its number; empty if unreadable.
 
     >>> frame = CodeFrame("shop.py", 34, "finish", ((33, "def finish(self):"), (34, "    return self.fragmnts")))
     >>> frame.text, frame.place
@@ -66,8 +66,8 @@ class Raised:
     """An error that a contract call raised.
 
     Args:
-        call: which of the caller's calls of this method it was, from 1.
-        page: the first rows of the page argument; None without one, or if the rows are too large.
+        call: the number of the caller's call of this method, from 1.
+        page: the first rows of the page argument; None without one, or if too large.
         causes: the chain of causes, the nearest first.
 
     >>> raised = Raised("store_merged_rows", "writer", 0, 2, "KeyError", "'nmae'")
@@ -104,7 +104,7 @@ def _what(error: str, text: str) -> str:
 
 
 def remote_traceback(raised: Raised) -> str:
-    """Return an error of a task as Python prints a traceback.
+    """Format an error of a task like Python's traceback.
 
     >>> frame = CodeFrame("shop.py", 34, "finish", ((34, "    return self.fragmnts"),))
     >>> print(remote_traceback(Raised("finish", "writer", 0, 1, "AttributeError", "no fragmnts", (frame,))))
@@ -138,7 +138,7 @@ _TEXT: Final = re.compile(r"\[\[raised ([A-Za-z0-9+/=]+)\]\]")
 
 
 def as_text(raised: Raised) -> str:
-    """Encode an error as one word, to travel in an error's text; the page is dropped.
+    """Encode an error as one word within an error's text; the page is dropped.
 
     >>> raised = Raised("finish", "writer", 0, 1, "KeyError", "'a'", causes=(RaisedFrom("OSError", "the disk is full"),))
     >>> of_text("An error of Spark's " + as_text(raised)) == (raised,)
@@ -150,7 +150,7 @@ def as_text(raised: Raised) -> str:
 
 
 def of_text(text: str) -> tuple[Raised, ...]:
-    """Decode the errors that `as_text` has put into a text, without duplicates."""
+    """Decode the errors of `as_text` in a text, without duplicates."""
     errors = []
     for word in dict.fromkeys(_TEXT.findall(text)):
         content = json.loads(b64decode(word))

@@ -1,4 +1,4 @@
-"""The record of a statement: the pages its connector got, and what a replay needs. Plain data, no handles."""
+"""The record of a statement: the pages its connector got, and what a replay needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RecordedColumn:
-    """A column: its name, SQL type as text, and nullability.
+    """A column, with its SQL type as text.
 
     >>> RecordedColumn("price", "decimal(10, 2)").sql_type.arrow
     Decimal128Type(decimal128(10, 2))
@@ -55,7 +55,7 @@ class HandedPage:
     """A page that the connector got.
 
     Args:
-        number: the writer whose sink got it; in the older flow, the split whose page source did.
+        number: the sink's writer; in the older flow, the page source's split.
     """
 
     number: int
@@ -68,11 +68,10 @@ class Record:
 
     Args:
         redistribution: indices of the insert layout's columns.
-        updated: in the current era, the columns assigned by UPDATE per case number; in the older flow, those of the UPDATE under
-            0.
+        updated: the columns assigned by UPDATE, per case number in the current era, under 0 in the older flow.
         channels: in the older flow of an UPDATE, the page channel of each updated column and of the row id.
         left_out: omitted pages per writer; they precede its last page.
-        every: one row in this many was kept.
+        every: the sampling interval: one row in ``every`` is recorded.
         rows: the target's rows before: its columns, then the row id; None if unreadable.
 
     >>> record = Record(statement="DELETE FROM t", kind="DELETE", name=("memory", "default", "t"), connector="memory",
@@ -117,7 +116,7 @@ class Record:
 
     @property
     def page_schema(self) -> pa.Schema:
-        """The channels of a page, by paradigm and flow."""
+        """The channels of a page."""
         if self.row_id is None:
             return self.schema
         if self.flow is Flow.UPDATABLE:
@@ -139,21 +138,14 @@ class Record:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all pages and all target rows are included in full."""
+        """Whether all pages and all target rows are included."""
         whole = self.rows is None or self.rows.num_rows == self.row_count
         return whole and not self.left_out and self.every == 1
 
     def save(self, path: str | Path) -> None:
-        """Write the record to a file readable only by its owner, since it holds rows.
+        """Write the record to a file for `rowmerge_nb.load_record`.
 
-        `rowmerge_nb.load_record` opens it, without Spark.
-
-        Args:
-            path: the file; replaced if it exists.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS if the directory does not exist, PERMISSION_DENIED if the file cannot be written,
-                GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
+        The file holds rows, so only its owner can read it. Errors are those of `Audit.save`.
         """
         from rowmerge_nb.trace.saved.records import save_record
 

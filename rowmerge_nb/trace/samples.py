@@ -1,4 +1,4 @@
-"""Selections of a page sample's rows, computed on arrays: a trace may hold hundreds of thousands of rows, and a report draws few."""
+"""Selections of a page sample's rows, computed on arrays, since a trace may hold hundreds of thousands of rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def source_order(pages: PageSample) -> npt.NDArray[np.int64]:
-    """Return the indices of the sample's rows in source order; rows without a source row come last, in page order."""
+    """Return the row indices in source order; rows without a source row come last, in page order."""
     if pages.witness is None or "source_row" not in pages.witness.schema.names:
         return np.arange(pages.before.num_rows)
     numbers = pages.witness.column("source_row")
@@ -26,7 +26,7 @@ def source_order(pages: PageSample) -> npt.NDArray[np.int64]:
 
 
 def rows_of(pages: PageSample, order: npt.NDArray[np.int64]) -> PageSample:
-    """Return the selected rows of a sample in the order of ``order``; totals and ``complete`` stay those of the whole."""
+    """Return the selected rows of a sample in this order; totals and ``complete`` are unchanged."""
     if np.array_equal(order, np.arange(pages.before.num_rows)):
         return pages
     produced = np.array(pages.produced, np.int64)
@@ -57,7 +57,7 @@ def spans(starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> npt.ND
 
 
 def first_of_each(groups: npt.NDArray[np.int64], limit: int) -> npt.NDArray[np.int64]:
-    """Return up to ``limit`` ascending row indices, taking the first row of every group, then the second, and so on.
+    """Return up to ``limit`` ascending row indices: the first row of every group, then the second, and so on.
 
     >>> first_of_each(np.array([7, 7, 7, 8, 9, 7]), 4).tolist()
     [0, 1, 3, 4]
@@ -80,7 +80,7 @@ def different_codes(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def row_id_codes(row_ids: pa.Array) -> npt.NDArray[np.int64]:
-    """Return a number per row id, equal for equal row ids; -1 for NULL.
+    """Return a number per distinct row id; -1 for NULL.
 
     >>> row_id_codes(pa.array([{"f": 1, "at": 7}, None, {"f": 1, "at": 8}, {"f": 1, "at": 7}])).tolist()
     [0, -1, 1, 0]

@@ -1,7 +1,4 @@
-"""The trace of a statement as plain frozen data: numbers, text and Arrow data.
-
-A report is drawn from a trace and nothing else, so a saved trace opens without Spark.
-"""
+"""The trace of a statement as plain frozen data: numbers, text and Arrow data. Reports are drawn from it alone."""
 
 from __future__ import annotations
 
@@ -28,12 +25,11 @@ class Call:
     """One call of the connector's contract.
 
     Args:
-        order: position in the log, from 1: the coordinator's calls before the tasks, the tasks' calls by writer, the
-            coordinator's after.
-        given: the arguments besides the session and handles, abbreviated: ``2 fragments``, ``D 3, I 2``.
+        order: position in the log, from 1: the coordinator's calls before the tasks, the tasks' by writer, the coordinator's after.
+        given: the arguments besides session and handles, abbreviated: ``2 fragments``, ``D 3, I 2``.
         gave: the result, abbreviated: ``DELETE_ROW_AND_INSERT_ROW``, ``1 fragment``; ``""`` for nothing or unknown.
         bytes: size of the page or of the fragments.
-        injected: the injected fault if it raised nothing, in the syntax of the option ``fault``.
+        injected: the injected fault if it raised nothing, as in the option ``fault``.
 
     >>> Call(1, "writer", "finish", number=0).where
     'writer 0'
@@ -60,11 +56,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Term:
-    """A condition, or a part of one with a truth value of its own.
+    """A condition, or a part of one with its own truth value.
 
     Args:
         operator: ``AND``, ``OR`` or ``NOT``; ``""`` for a leaf.
-        terms: the operands.
         reads: the columns it reads: ``source`` or ``target``, and the name within the witness.
         strict: NULL operands make it unknown, so an unknown result is due to a NULL.
 
@@ -80,7 +75,7 @@ class Term:
     strict: bool = False
 
     def walk(self) -> Iterator[Term]:
-        """Yield the condition and its parts in preorder, the order of the letters in `PageSample.truths`."""
+        """Yield the condition and its parts in preorder, the order of `PageSample.truths`."""
         yield self
         for term in self.terms:
             yield from term.walk()
@@ -88,11 +83,10 @@ class Term:
 
 @dataclass(frozen=True)
 class ClauseRecord:
-    """A WHEN clause and the number of joined rows it took; record -1 counts rows for which no clause fired.
+    """A WHEN clause and its number of joined rows; record -1 counts rows for which no clause fired.
 
-    ``matched`` is False for both kinds of NOT MATCHED, which ``by_source`` tells apart. DO NOTHING has the operation NONE.
-    ``head`` is the clause up to its operation. ``condition`` is the AND condition, or WHERE of UPDATE and DELETE. ``values``
-    pairs assigned columns with SQL.
+    ``matched`` is False for both kinds of NOT MATCHED; see ``by_source``. DO NOTHING has the operation NONE. ``head`` is the clause up
+    to its operation. ``condition`` is the AND condition, or WHERE of UPDATE and DELETE. ``values`` pairs assigned columns with SQL.
     """
 
     number: int
@@ -110,12 +104,10 @@ class ClauseRecord:
 
 @dataclass(frozen=True)
 class Placement:
-    """How an exchange assigned sampled rows to writers: the row's number modulo the number of writers.
+    """How an exchange assigned sampled rows to writers: the row's number modulo ``writers``, which includes idle ones.
 
     Args:
-        writers: how many writers there are, including those without rows.
-        numbers: per row of `PageSample.after` the engine's hash, the connector's bucket, or, for an even spread, the number of
-            the run.
+        numbers: per row of `PageSample.after` the engine's hash, the connector's bucket, or, for an even spread, the number of the run.
 
     >>> Placement(2, (-3, 4)).chosen
     (1, 0)
@@ -132,19 +124,19 @@ class Placement:
 
 @dataclass(frozen=True)
 class PageSample:
-    """Rows of the page before ``transform_page``, and the rows they became.
+    """Rows of the page before ``transform_page``, and their output rows.
 
     Args:
         before: sampled rows, all channels, in the layout of the connector documents.
-        after: the output rows, all channels, grouped by input row, the DELETE half first.
+        after: the output rows, grouped by input row, the DELETE half first.
         produced: output rows per row of ``before`` (0, 1 or 2).
         writers: the writer (older flow: split) per row of ``after``; -1 if unknown.
         witness: both sides' values per row of ``before``: structs ``source`` and ``target`` (NULL if unmatched), int64
             ``source_row`` (position in the source). None if rows do not carry it.
         transformed: False without ``transform_page`` (DELETE and the older flow): ``before`` equals ``after``.
         truths: a text channel per condition (``on`` or the clause's number), with a letter for each part in the order of
-            `Term.walk`: ``t`` true, ``f`` false, ``u`` unknown, ``e`` failed, ``?`` not known. NULL if the condition was not
-            evaluated for the row. None if rows do not carry both sides' values.
+            `Term.walk`: ``t`` true, ``f`` false, ``u`` unknown, ``e`` failed, ``?`` not known. NULL if not evaluated for the row.
+            None without a witness.
     """
 
     before: pa.RecordBatch
@@ -169,10 +161,10 @@ class PageSample:
 
 @dataclass(frozen=True)
 class AskedRows:
-    """Joined rows that the user requested by a condition, available however large the statement is.
+    """Joined rows that the user requested by a condition, however large the statement is.
 
     Args:
-        pages: the rows with both sides' values; None if there are none or they are not known.
+        pages: both sides' values; None if there are none or they are not known.
         more: further rows satisfy the condition.
     """
 
@@ -184,13 +176,12 @@ class AskedRows:
 
 @dataclass(frozen=True)
 class StoredSample:
-    """First rows of one sink's pages: table columns, operation, (case_number,) row_id.
+    """First rows of one sink's pages.
 
-    In the older flow, ``writer`` is the split, and the page holds what its page source got back: row_id and the new values of an
-    UPDATE.
+    In the older flow, ``writer`` is the split, and the page has the row ids and the new values of an UPDATE.
 
     Args:
-        layout: the channels of a sink's page; None for a page source.
+        layout: the channels; None for a page source.
     """
 
     writer: int
@@ -229,12 +220,12 @@ class MatchedRow:
 
 @dataclass(frozen=True)
 class MatchPattern:
-    """Target rows with the same combination of matches; the counts stop at 2, which means "several".
+    """Target rows with the same combination of matches; counts stop at 2, which means "several".
 
     Args:
         acting: matches for which a changing clause fired: ``updates`` plus ``deletes``.
         repeated: one clause, or no clause, took several of them.
-        rows: how many target rows have this pattern.
+        rows: the number of target rows.
     """
 
     matches: int
@@ -250,9 +241,9 @@ class DuplicateGroup:
     """A target row with several matches.
 
     Args:
-        target: its values by column; empty if they could not be fetched.
+        target: its values; empty if they could not be fetched.
         sources: the first matching source rows.
-        case_number: the clause that fired more than once; None if several clauses are involved.
+        case_number: the clause that fired more than once; None for several clauses.
     """
 
     row_id: Any
@@ -264,7 +255,7 @@ class DuplicateGroup:
 
 @dataclass(frozen=True)
 class NoticeRecord:
-    """A notice for the user, with a position in the statement if it has one; ``kind`` is `CHANGED_TWICE` or ``""``."""
+    """A notice for the user; ``kind`` is `CHANGED_TWICE` or ``""``."""
 
     message: str
     line: int | None = None
@@ -292,7 +283,7 @@ class WrongRow:
 
     Args:
         sentence: the difference, with values.
-        writer: the writer whose sink got the change; None if no writer did.
+        writer: the writer whose sink got the change, if any.
         joined_row: index in the sample ``before``; None for a row that the statement did not touch.
     """
 
@@ -321,7 +312,7 @@ class Consequence:
     """A fact about the state of a failed statement.
 
     Args:
-        text: the fact, a predicate of ``method`` if that is set: ``was not called``, ``no writer was created``.
+        text: the fact, a predicate of ``method`` if that is set: ``was not called``.
         method: the contract method, or ``""``.
 
     >>> str(Consequence("was not called", "finish_merge"))
@@ -360,30 +351,28 @@ class Trace:
     """One statement's run.
 
     Args:
-        kind: the first words of the statement (``MERGE``, ``CREATE TABLE AS``, ``SHOW TABLES``, ...), or ``RESTORE`` or ``UNDO``.
+        kind: the first words of the statement (``MERGE``, ``CREATE TABLE AS``, ...), or ``RESTORE`` or ``UNDO``.
         state: ``finished``, ``failed``, ``planned`` (dry run) or ``explained``.
         target: the target's name as written; ``qualified`` is its full name.
         name: catalog, schema and table of a statement that changes rows.
-        paradigm: the row change paradigm; ``""`` for other statements.
+        paradigm: ``""`` for other statements.
         era: ``documents`` or ``current``; ``duplicates`` is ``trino`` or ``standard``.
         committed: False for a rehearsal or an unfinished statement.
         rows: per node id the input rows per source, and the output rows; None if unknown.
-        clauses: the WHEN clauses with counts (MERGE only).
-        on: the ON condition (MERGE only).
+        clauses: the WHEN clauses with counts (MERGE only, like ``on``).
         joined: output rows of the join: ``matched`` plus ``unmatched`` plus, under FULL, ``alone`` (target rows without a source
             row). ``source_rows`` counts the source if known.
         count: rows changed; None unless it finished.
-        rows_before: rows of the target before, and ``rows_after`` after, if the connector knows them.
+        rows_before: rows of the target before, and ``rows_after`` after, if known.
         unread: why the committed version cannot be read.
         pages: input and output of ``transform_page``; in the older flow, the changed rows on both sides.
         asked: joined rows requested by a condition.
         untouched: the first target rows that were not joined or not selected by WHERE; None if unknown.
-        output: the written files and statements; None if the connector does not report them, or the statement did not finish.
+        output: the written files and statements; None if not reported, or unfinished.
         multiple_matches: the match patterns of such rows; None if unknown.
         raised: errors of the connector's code: the one that ended the statement, then those of the cleanup.
-        added: columns added to the target with their types; for an unfinished statement, those it would have added.
-        version_before: the target's version before the statement, and ``version_after`` that of its commit; None without
-            versions.
+        added: columns added to the target, or to be added by an unfinished statement.
+        version_before: the target's version before the statement, and ``version_after`` that of its commit, if any.
     """
 
     statement: str

@@ -1,4 +1,4 @@
-"""Trino's record of a query (``/v1/query/<id>``): its plan and the row counts of its operators."""
+"""Trino's record of a query (``/v1/query/<id>``): its plan and row counts."""
 
 from __future__ import annotations
 
@@ -32,11 +32,7 @@ NEXT_STEP: Final = "Save the whole answer of GET /v1/query/<id>, without ?pruned
 
 @dataclass(frozen=True)
 class TrinoOperator:
-    """An operator of a stage, summed over its tasks and drivers.
-
-    Args:
-        type: the class name, ``MergeProcessorOperator``.
-    """
+    """An operator of a stage, summed over its tasks and drivers."""
 
     type: str
     rows_in: int
@@ -111,7 +107,7 @@ class TrinoQuery:
 
     @property
     def table(self) -> str:
-        """The written table as the plan names it, without version: ``iceberg:demo.accounts``; ``""`` if unnamed."""
+        """The written table without version: ``iceberg:demo.accounts``; ``""`` if unnamed."""
         writers = [node for node in self.plan.walk() if node.name == "MergeWriter"]
         return table_of(writers[0]) if writers else ""
 
@@ -124,24 +120,24 @@ def table_of(node: TrinoNode) -> str:
     return re.sub(r"(\$data)?(@\d+)?$", "", node.descriptor.get("table", ""))
 
 
-def trino_query(given: Any) -> TrinoQuery:
-    """Read the JSON of an ended query from Trino's coordinator, the response to ``GET /v1/query/<id>``.
+def trino_query(source: Any) -> TrinoQuery:
+    """Read the JSON of an ended query, the response of Trino's coordinator to ``GET /v1/query/<id>``.
 
     `Result.beside_trino` compares it with our run of the same statement. No server is contacted.
 
     Args:
-        given: the path of a JSON file; or the JSON as text, bytes, or a dict.
+        source: the path of a JSON file; or the JSON as text, bytes, or a dict.
 
     Raises:
-        RowMergeError: NOT_FOUND if the file does not exist; INVALID_ARGUMENTS if the content is not a query's JSON, is
-            incomplete, or is not a MERGE, UPDATE or DELETE.
+        RowMergeError: NOT_FOUND if the file does not exist; INVALID_ARGUMENTS if the content is incomplete, or no MERGE, UPDATE or
+            DELETE.
 
     >>> trino_query("{}")
     Traceback (most recent call last):
     rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: This is not the JSON of a query: it has no 'queryId'. Save the whole answer ...
     """
     try:
-        query = _loaded(given)
+        query = _loaded(source)
         if not isinstance(query, dict):
             _refuse(f"This is not the JSON of a query: it is {_kind(query)}")
         if "queryId" not in query:
@@ -216,7 +212,7 @@ def _stages(root: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _plan(stages: list[dict[str, Any]]) -> TrinoNode:
-    """Join the fragments of all stages: the roots of a RemoteSource's fragments become its sources."""
+    """Join the fragments of all stages at their RemoteSources."""
     fragments: dict[str, tuple[dict[str, Any], dict[str, list[TrinoOperator]]]] = {}
     for stage in stages:
         plan = _part(stage, "plan", dict, "a stage")

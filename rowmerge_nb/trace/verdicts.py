@@ -1,4 +1,4 @@
-"""The duplicate rules of ten engines, one predicate each, applied to target rows with several matches."""
+"""The duplicate rules of ten engines, applied to target rows with several matches."""
 
 # All rules share one signature, though most need only the row.
 # ruff: noqa: ARG001
@@ -43,8 +43,8 @@ class EngineRule:
     """An engine's duplicate rule.
 
     Args:
-        name: the engine, with its version if the rule has changed.
-        source: the page that documents it.
+        name: the engine, with a version if the rule has changed.
+        source: the documenting page.
         fails: whether a target row with this pattern ends the statement.
     """
 
@@ -56,12 +56,11 @@ class EngineRule:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One engine's answer.
+    """One engine's answer, ``runs`` or ``fails``.
 
     Args:
-        answer: ``runs`` or ``fails``.
-        rows: how many target rows make it fail.
-        rule: the engine's rule; ``source`` is the page that documents it.
+        rows: the number of target rows that make it fail.
+        rule: the engine's rule; ``source`` is the documenting page.
 
     >>> Verdict("Oracle", "fails", 2, "2 target rows would be changed more than once", "...", "...").answer
     'fails'
@@ -182,7 +181,7 @@ TRINO, STANDARD = ENGINES[:2]
 
 
 def verdicts_of(trace: Trace) -> tuple[Verdict, ...] | None:
-    """Return for each engine whether its duplicate rule accepts the traced MERGE; None for other statements or unknown matches."""
+    """Return each engine's verdict on a traced MERGE; None for other statements or unknown matches."""
     if trace.kind != "MERGE" or trace.multiple_matches is None:
         return None
     clauses = MatchedClauses.of(trace.clauses)

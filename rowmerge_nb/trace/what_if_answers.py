@@ -1,4 +1,4 @@
-"""Derived outcomes of a statement under other options, beside the trace of its run."""
+"""Outcomes of a statement under other options, derived from its trace."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ class Variants:
     """Outcomes of the same rows under other options.
 
     Args:
-        choices: the variable options ``paradigm``, ``era`` and ``duplicates``, each with its values.
-        traces: the outcome per combination of ``choices``, except that of the run. Such a trace has pages, writers and an
-            outcome, but no calls or fragments, since nothing ran.
+        choices: the values of ``paradigm``, ``era`` and ``duplicates``.
+        traces: the outcome per combination, except that of the run; without calls and fragments.
         why: why an option cannot vary.
     """
 

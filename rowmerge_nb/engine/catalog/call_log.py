@@ -38,19 +38,14 @@ class CallLog:
         self,
         method: str,
         function: Callable[[], T],
-        given: str = "",
+        arguments: str = "",
         *,
         gave: Callable[[T], str] = lambda _: "",
         size: int | None = None,
     ) -> T:
         """Make a call and log it, whether it succeeds or fails.
 
-        Args:
-            method: its name.
-            function: makes it.
-            given: a description of the arguments.
-            gave: describes the result.
-            size: the size of the fragments, if any.
+        ``gave`` describes the result; ``size`` is that of the fragments.
         """
         began = time.perf_counter()
 
@@ -61,7 +56,7 @@ class CallLog:
                     0,
                     "coordinator",
                     method,
-                    given,
+                    arguments,
                     result,
                     bytes=size,
                     seconds=seconds,

@@ -1,4 +1,4 @@
-"""DataFrames of the notebook as tables: pandas, Arrow, Spark, and the Arrow stream interface."""
+"""DataFrames as tables: pandas, Arrow, Spark, and the Arrow stream interface."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FrameTable:
     Args:
         columns: its columns; unsupported ones have the type unknown.
         table: their Arrow values; NULL in unsupported columns.
-        refused: the errors of unsupported columns by name, raised when a statement uses them.
+        refused: the errors of unsupported columns, raised when a statement uses them.
     """
 
     columns: tuple[ColumnMetadata, ...] = ()
@@ -76,16 +76,12 @@ def collected(frame: Any) -> pa.Table:
 def read_frame(name: str, frame: Any) -> FrameTable:
     """Return a frame, except one of Spark, as a SQL table.
 
-    Args:
-        name: its name.
-        frame: the frame.
-
     Raises:
         AnalysisError: NOT_SUPPORTED if it is not a frame, or has no columns.
 
     >>> import pandas as pd
-    >>> found = read_frame("f", pd.DataFrame({"a": [1, 2], "b": ["x", None], "c": [1j, 2j]}))
-    >>> [f"{column.name} {column.type}" for column in found.columns], [*found.refused]
+    >>> table = read_frame("f", pd.DataFrame({"a": [1, 2], "b": ["x", None], "c": [1j, 2j]}))
+    >>> [f"{column.name} {column.type}" for column in table.columns], [*table.refused]
     (['a bigint', 'b varchar', 'c unknown'], ['c'])
     """
     if isinstance(frame, FrameTable):
@@ -101,10 +97,6 @@ def read_frame(name: str, frame: Any) -> FrameTable:
 
 def whole_frame(name: str, frame: Any) -> FrameTable:
     """Return a frame, also one of Spark, as a table whose columns are all supported.
-
-    Args:
-        name: its name.
-        frame: the frame.
 
     Raises:
         AnalysisError: NOT_SUPPORTED for a column whose values have no SQL type; DUPLICATE_COLUMN_NAME.

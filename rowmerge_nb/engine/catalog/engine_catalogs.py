@@ -38,11 +38,7 @@ TableName = tuple[str, str, str]
 
 
 class Catalogs:
-    """The catalogs of one engine, always including ``memory``.
-
-    Args:
-        spark: returns the Spark session; called only when rows are needed.
-    """
+    """The catalogs of one engine, always including ``memory``. The Spark session is requested only when rows are needed."""
 
     def __init__(self, catalog: str, schema: str, spark: Callable[[], Any]) -> None:
         checked(catalog, "catalog", str, "the name of a catalog")
@@ -61,7 +57,7 @@ class Catalogs:
         """Add a catalog.
 
         Raises:
-            ConnectorError: ALREADY_EXISTS if the name is taken.
+            ConnectorError: ALREADY_EXISTS.
             RowMergeError: INVALID_ARGUMENTS for an invalid name or connector.
         """
         checked(name, "name", lambda argument: isinstance(argument, str) and bool(argument), "the name of a catalog")
@@ -80,15 +76,10 @@ class Catalogs:
         self.connectors[name.lower()] = connector
 
     def with_copies(self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]) -> Catalogs:
-        """Return these catalogs with further ones, and with tables replaced by copies.
-
-        Args:
-            connectors: the further catalogs.
-            copies: full names of tables, to those of their copies.
-        """
+        """Return these catalogs with further ones; ``copies`` maps full names of tables to those of their copies."""
         twin = copy.copy(self)
         twin.connectors = {**self.connectors, **connectors}
-        # What is given may get further names later: it is looked into, and not copied.
+        # The mappings may get further names later, so they are chained and not copied.
         twin._copies = ChainMap(cast("Any", copies), cast("Any", self._copies))  # noqa: SLF001 - it is one of us
         return twin
 
@@ -103,7 +94,7 @@ class Catalogs:
         for name, connector in self.connectors.items():
             try:
                 connector.close()
-            except Exception as error:  # noqa: BLE001 - the others are closed all the same; it is told by who has asked
+            except Exception as error:  # noqa: BLE001 - the others must be closed too; the caller reports it
                 failures[f"catalog '{name}'"] = error
         return failures
 
@@ -120,7 +111,7 @@ class Catalogs:
         not_null: Sequence[str],
         check_constraints: Sequence[str],
     ) -> None:
-        """Create or replace a table in memory from a DataFrame; see `rowmerge_nb.engine.engine.Engine.register`."""
+        """Create or replace a table in memory; see `rowmerge_nb.engine.engine.Engine.register`."""
         checked(name, "name", str, "'table' or 'schema.table'")
         checked(bucket_count, "bucket_count", (int, type(None)), "a whole number")
         schema, table = self._memory_name(name)
@@ -206,7 +197,7 @@ class Catalogs:
         Args:
             options: the statement's options.
             changes: the changed catalog, whose calls a fault counts; ``""`` for all.
-            explicit: the surrounding explicit transaction, if any.
+            explicit: the surrounding explicit transaction.
         """
         properties: dict[str, Any] = {"era": str(options.era)}
         if options.paradigm is not None:
@@ -221,13 +212,7 @@ class Catalogs:
         namespace: Mapping[str, Any],
         versions: Mapping[TableName, ConnectorTableVersion] | None = None,
     ) -> StatementTables:
-        """Return the table resolver of one statement.
-
-        Args:
-            transaction: the statement's transaction.
-            namespace: DataFrames that the statement may name.
-            versions: the versions of tables without one in the statement.
-        """
+        """Return the table resolver of one statement; ``versions`` applies to tables without a version in it."""
         return StatementTables(
             transaction,
             dict(self.connectors),
@@ -247,10 +232,6 @@ class Catalogs:
 
     def metadata(self, name: TableName, options: Options) -> ConnectorTableMetadata | None:
         """Return a table's columns and properties; None if it does not exist.
-
-        Args:
-            name: the table.
-            options: the transaction's options.
 
         Raises:
             ConnectorError: CATALOG_NOT_FOUND.
@@ -301,10 +282,7 @@ class Catalogs:
     def row_count(self, name: TableName | None, options: Options, version: ConnectorTableVersion | None) -> int | None:
         """Count a table's rows in a new transaction, like any reader after the commit.
 
-        Args:
-            name: the table.
-            options: the transaction's options.
-            version: the committed version, since others may follow; None without versions.
+        ``version`` is the committed one, since others may follow.
 
         Raises:
             ConnectorError: TABLE_NOT_FOUND if the version does not exist; and other errors of the connector.

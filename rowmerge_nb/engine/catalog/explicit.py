@@ -1,7 +1,7 @@
 """Explicit transactions: catalogs stay open from START TRANSACTION to COMMIT or ROLLBACK, so that reads see one version.
 
-Tables and views are those of the first look-up: the connector is called once, and its handle names the version. No statement
-writes. As in Trino, a failed statement aborts the transaction: only ROLLBACK and COMMIT may follow.
+Tables and views are those of the first look-up, whose handle names the version. No statement writes. As in Trino, only ROLLBACK
+and COMMIT may follow a failed statement.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ _AFTERWARDS: Final = (
 
 
 class _RepeatableMetadata:
-    """A catalog's metadata that caches the first look-up of tables and views."""
-
     def __init__(self, metadata: ConnectorMetadata) -> None:
         self._metadata = metadata
         self._tables: dict[SchemaTableName, ConnectorTableHandle | None] = {}
@@ -52,7 +50,6 @@ class ExplicitTransaction:
     """One transaction of several statements.
 
     Args:
-        read_only: READ ONLY.
         isolation: the requested level, or ``""``.
 
     Attributes:
@@ -135,11 +132,7 @@ class ExplicitTransaction:
 
 @dataclass
 class TransactionManager:
-    """An engine's explicit transaction.
-
-    Attributes:
-        current: the transaction, if any.
-    """
+    """An engine's explicit transaction, if any."""
 
     current: ExplicitTransaction | None = None
 
@@ -158,7 +151,7 @@ class TransactionManager:
 
         Raises:
             ConnectorError: NOT_IN_TRANSACTION, TRANSACTION_ALREADY_ABORTED, or TRANSACTION_CONFLICT if a store without versions
-                has changed meanwhile.
+                has changed.
         """
         ended = self._ended()
         if ended.aborted:

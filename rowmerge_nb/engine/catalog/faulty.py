@@ -1,7 +1,4 @@
-"""A connector wrapper that records contract calls and injects faults.
-
-Objects for tasks are wrapped too (`rowmerge_nb.engine.tasks.task_faults`), so that faults can occur in workers.
-"""
+"""A connector wrapper that records contract calls and injects faults, also in workers."""
 
 from __future__ import annotations
 
@@ -31,11 +28,7 @@ if TYPE_CHECKING:
 
 
 class FaultyConnector(Connector):
-    """A connector with an injected fault.
-
-    Args:
-        connector: the wrapped connector, whose other attributes are delegated.
-        fault: the fault; None for none. May be reassigned between statements.
+    """A connector that delegates to another, with an injected fault, which may be reassigned between statements.
 
     >>> from rowmerge_nb.connectors.memory.connector import MemoryConnector
     >>> connector = FaultyConnector(MemoryConnector(), Fault("begin_transaction"))
@@ -195,9 +188,7 @@ def _lost(message: str) -> RowMergeError:
 class StatementFault:
     """One statement's fault, and its effect.
 
-    Args:
-        fault: the fault and its condition.
-        catalog: the changed catalog, whose calls are counted; ``""`` for all.
+    Only calls of ``catalog`` are counted; ``""`` for all.
     """
 
     fault: Fault
@@ -226,5 +217,5 @@ class StatementFault:
             return f"Injected fault ({self.fault.text}): {self.fault.what}{often}"
         step = self.fault.step
         calls = sum(connector.calls.count(step) for connector in self._around.values())
-        made = f"was called {plural(calls, 'time')}" if calls else "was not called"
-        return f"The fault {self.fault.text} never came into play: {step} {made}"
+        effect = f"was called {plural(calls, 'time')}" if calls else "was not called"
+        return f"The fault {self.fault.text} never came into play: {step} {effect}"

@@ -18,13 +18,7 @@ _DAY: Final = 86_400
 
 
 class RefusedValueError(Exception):
-    """A value that no SQL type holds exactly.
-
-    Args:
-        row: its row, from 0.
-        value: the value.
-        reason: the second half of a sentence.
-    """
+    """A value that no SQL type holds exactly; ``reason`` is the second half of a sentence."""
 
     def __init__(self, row: int, value: object, reason: str) -> None:
         super().__init__(reason)
@@ -36,7 +30,7 @@ class RefusedValueError(Exception):
 def exact_values(column: pa.ChunkedArray) -> tuple[Type, pa.ChunkedArray]:
     """Return a column's SQL type, and its values in that type's Arrow type.
 
-    A failing chunk is halved until one value remains, which also makes chunks small enough for 32-bit offsets.
+    A failing chunk is halved until one value remains; this also fits 32-bit offsets.
 
     Raises:
         TypeError: no SQL type fits the column.
@@ -135,7 +129,6 @@ def _offsets(lengths: np.ndarray) -> pa.Array:
 
 
 def _check_clocks(array: pa.Array) -> None:
-    """Reject times outside of a day, which Arrow permits."""
     unit = array.type.unit
     ticks = array.cast(pa.int32() if unit in {"s", "ms"} else pa.int64())
     bounds = pc.min_max(ticks)

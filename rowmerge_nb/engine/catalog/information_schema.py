@@ -1,4 +1,4 @@
-"""The rows of ``information_schema``, computed from a connector's schemas, tables, columns and views."""
+"""The rows of ``information_schema``."""
 
 from __future__ import annotations
 
@@ -21,15 +21,7 @@ Row = tuple[Any, ...]
 
 
 def information_rows(table: str, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, views: Views) -> pa.Table:
-    """Return the rows of a table, as the statement's transaction sees the catalog.
-
-    Args:
-        table: a name of `rowmerge_nb.spi.information_schema.TABLES`.
-        catalog: the catalog.
-        metadata: its metadata.
-        session: the statement's session.
-        views: the views of all catalogs.
-    """
+    """Return the rows of a table of `TABLES`, as the statement's transaction sees the catalog."""
     rows = list(_MAKERS[table](_CatalogView(catalog, metadata, session, views)))
     columns = TABLES[table]
     arrays = [pa.array([row[place] for row in rows], column.type.arrow) for place, column in enumerate(columns)]

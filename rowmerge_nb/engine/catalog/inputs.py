@@ -35,7 +35,7 @@ def statement_text(sql: object) -> str:
 def names_of(
     value: Sequence[str] | str | None, argument: str, form: str = "the name of a column, or a list of such names"
 ) -> tuple[str, ...]:
-    """Return one or several names as a tuple; INVALID_ARGUMENTS for other types.
+    """Return names as a tuple; INVALID_ARGUMENTS for other types.
 
     >>> names_of("id", "primary_key"), names_of(["a", "b"], "not_null"), names_of(None, "not_null")
     (('id',), ('a', 'b'), ())

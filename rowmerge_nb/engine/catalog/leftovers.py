@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 class CatalogOrphans:
     """The orphans of one catalog.
 
-    Args:
-        orphans: the orphans found or removed.
-        problem: why the store was not, or not fully, searched; ``""`` if it was.
+    ``problem`` is why the store was not, or not fully, searched; ``""`` if it was.
     """
 
     catalog: str
@@ -39,12 +37,12 @@ class CatalogOrphans:
 
 
 def orphans_of(connectors: Mapping[str, Connector], *, remove: bool) -> list[CatalogOrphans]:
-    """List or remove the orphans of every catalog; a failing catalog does not stop the others.
+    """List or remove the orphans of every catalog, despite failing ones.
 
-    A removal in one catalog is not interrupted, except by a second interrupt, ten seconds after the first.
+    A removal in one catalog is interrupted only by a second interrupt, ten seconds after the first.
 
     Raises:
-        StatementInterrupted: the user interrupted it; the message says what was removed before.
+        StatementInterrupted: the message says what was removed before.
 
     >>> orphans_of({}, remove=False)
     []

@@ -42,7 +42,7 @@ class StatementTables:
     Args:
         namespace: DataFrames by name; tables of the same name win.
         spark: returns the Spark session.
-        registered: the identity of the DataFrame behind each table in memory, for which no notice is needed.
+        registered: the identity of the DataFrame behind each table in memory, to suppress notices.
         copies: full names of tables, to those of their copies.
         versions: the versions of tables without one in the statement.
     """
@@ -71,21 +71,16 @@ class StatementTables:
         self._default = default
         self._namespace = namespace
         self._spark = spark
-        self._found: dict[tuple[tuple[str, ...], ConnectorTableVersion | None], TableBinding | None] = {}
+        self._bindings: dict[tuple[tuple[str, ...], ConnectorTableVersion | None], TableBinding | None] = {}
 
     def resolve(self, parts: Sequence[str], version: ConnectorTableVersion | None = None) -> TableBinding | None:
-        """Find a table, or a DataFrame of the notebook.
-
-        Args:
-            parts: the name.
-            version: None for the current version.
-        """
+        """Return a table, or a DataFrame of the notebook."""
         frames = self._frame_names(parts[0]) if len(parts) == 1 else ()
         # The spelling decides between several frames.
         name = tuple(part.lower() for part in parts) if len(frames) < 2 else tuple(parts)
-        if (name, version) not in self._found:
-            self._found[name, version] = self._resolve(name, frames, version)
-        return self._found[name, version]
+        if (name, version) not in self._bindings:
+            self._bindings[name, version] = self._resolve(name, frames, version)
+        return self._bindings[name, version]
 
     def _resolve(
         self, parts: tuple[str, ...], frames: Sequence[str], version: ConnectorTableVersion | None
@@ -104,7 +99,7 @@ class StatementTables:
             else self._transaction.metadata(catalog).get_system_table(self._transaction.session, SchemaTableName(schema, table))
         )
         if system_table is not None:
-            return self._told(parts, full_name, system_table, version)
+            return self._read_only_binding(parts, full_name, system_table, version)
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)
         name = SchemaTableName(schema, table)
         if pinned_version is not None:
@@ -141,9 +136,9 @@ class StatementTables:
         catalog, _, table = name
         transaction = self._transaction
         rows = information_rows(table, catalog, transaction.metadata(catalog), transaction.session, self._views)
-        return self._told(parts, name, SystemTable(TABLES[table], rows), version)
+        return self._read_only_binding(parts, name, SystemTable(TABLES[table], rows), version)
 
-    def _told(
+    def _read_only_binding(
         self, parts: tuple[str, ...], name: tuple[str, str, str], system_table: SystemTable, version: ConnectorTableVersion | None
     ) -> TableBinding:
         if version is not None:
@@ -210,7 +205,7 @@ class StatementTables:
         return None if view is None else view.definition.columns
 
     def wait_for_turn(self, parts: Sequence[str], seconds: float) -> bool:
-        """Call `rowmerge_nb.spi.ConnectorMetadata.wait_for_turn`; unknown names do not wait, since the analyzer reports them."""
+        """Call the connector's ``wait_for_turn``; unknown names do not wait, since the analyzer reports them."""
         names = tuple(part.lower() for part in parts)
         if len(names) > len(self._default) + 1:
             return True
@@ -222,10 +217,7 @@ class StatementTables:
         return metadata.wait_for_turn(session, SchemaTableName(schema, table), seconds)
 
     def below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
-        """Return names that may follow the first parts of a table's name, each with ``table``, ``schema`` or ``catalog``.
-
-        This calls at most the default catalog and the named one.
-        """
+        """Return names that may follow the first parts of a table's name, each with ``table``, ``schema`` or ``catalog``."""
         catalog, schema = self._default
         prefix = tuple(part.lower() for part in parts)
         tables: Sequence[str] = ()
@@ -300,20 +292,20 @@ class StatementTables:
         metadata, session, handle = self._transaction.metadata(table.catalog), self._transaction.session, table.handle
         if handle is None:
             raise ValueError(f"'{table.display}' has no handle")
-        given = self._transaction.log.call(
+        evolved_handle = self._transaction.log.call(
             "get_evolved_table_handle",
             lambda: metadata.get_evolved_table_handle(session, handle, columns),
             ", ".join(f"{column.name} {column.type}" for column in columns),
         )
-        known = metadata.get_table_metadata(session, given)
-        wanted = [*(column.name.lower() for column in (*table.columns, *columns))]
-        if [column.name.lower() for column in known.columns] != wanted:
-            has = ", ".join(column.name for column in known.columns)
+        evolved_metadata = metadata.get_table_metadata(session, evolved_handle)
+        expected_names = [*(column.name.lower() for column in (*table.columns, *columns))]
+        if [column.name.lower() for column in evolved_metadata.columns] != expected_names:
+            has = ", ".join(column.name for column in evolved_metadata.columns)
             raise ConnectorError(
-                f"{type(metadata).__name__}.get_evolved_table_handle gave a handle of a table with the columns {has}; it gives one with {', '.join(wanted)}",
+                f"{type(metadata).__name__}.get_evolved_table_handle gave a handle of a table with the columns {has}; it gives one with {', '.join(expected_names)}",
                 code="GENERIC_INTERNAL_ERROR",
             )
-        return replace(table, columns=known.columns, handle=given, metadata=known)
+        return replace(table, columns=evolved_metadata.columns, handle=evolved_handle, metadata=evolved_metadata)
 
     def stores_defaults(self, catalog: str) -> bool:
         """Return whether a catalog keeps default values."""
@@ -331,9 +323,11 @@ class StatementTables:
         """Return a table's hidden columns."""
         if table.handle is None:
             return ()
-        found = self._transaction.metadata(table.catalog).get_hidden_column_handles(self._transaction.session, table.handle)
+        hidden_columns = self._transaction.metadata(table.catalog).get_hidden_column_handles(
+            self._transaction.session, table.handle
+        )
         names = {column.name.lower() for column in table.columns}
-        return tuple(column for column in found if column.name not in names)
+        return tuple(column for column in hidden_columns if column.name not in names)
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
         """Return the sorted names of a schema's tables and views."""
@@ -350,19 +344,19 @@ class StatementTables:
         return self._connectors[catalog].get_table_procedures()
 
     def procedures_below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
-        """Return names that may follow the first parts of a procedure's name; after the whole name, its arguments with types."""
+        """Return names that may follow the first parts of a procedure's name; after the whole name, its arguments."""
         if not parts:
             return [(name, "catalog") for name in self.catalogs() if self.procedures(name)]
         catalog, *rest = parts
-        known = self.procedures(catalog) if catalog in self._connectors else ()
+        procedures = self.procedures(catalog) if catalog in self._connectors else ()
         match rest:
             case []:
-                return [(schema, "schema") for schema in sorted({one.schema for one in known})]
+                return [(schema, "schema") for schema in sorted({one.schema for one in procedures})]
             case [schema]:
-                return [(one.name, "procedure") for one in known if one.schema == schema]
+                return [(one.name, "procedure") for one in procedures if one.schema == schema]
             case [schema, name]:
-                found = (one for one in known if (one.schema, one.name) == (schema, name))
-                return [(argument.name, str(argument.type)) for one in found for argument in one.arguments]
+                matches = (one for one in procedures if (one.schema, one.name) == (schema, name))
+                return [(argument.name, str(argument.type)) for one in matches for argument in one.arguments]
         return []
 
     def table_properties(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
@@ -389,7 +383,7 @@ class StatementTables:
 
     def names(self) -> Sequence[str]:
         """Return all candidate names, unqualified in the default catalog and schema."""
-        found = [name for name, value in self._namespace.items() if is_frame(value)]
+        candidates = [name for name, value in self._namespace.items() if is_frame(value)]
         for catalog in self._connectors:
             listed: Sequence[SchemaTableName] = ()
             # Names only serve hints: ignore a failing catalog.
@@ -397,10 +391,10 @@ class StatementTables:
                 listed = self._listed(catalog)
             for name in listed:
                 if (catalog, name.schema) == self._default:
-                    found.append(name.table)
+                    candidates.append(name.table)
                 else:
-                    found.append(f"{catalog}.{name}")
-        return found
+                    candidates.append(f"{catalog}.{name}")
+        return candidates
 
     def evaluate(self, values: Sequence[Typed]) -> Sequence[Any]:
         """Compute expressions without columns on Spark."""
@@ -413,10 +407,10 @@ class StatementTables:
 
 
 def _statistics(metadata: ConnectorMetadata, session: ConnectorSession, handle: ConnectorTableHandle) -> TableStatistics:
-    given: object = metadata.get_table_statistics(session, handle)
-    if not isinstance(given, TableStatistics):
+    statistics: object = metadata.get_table_statistics(session, handle)
+    if not isinstance(statistics, TableStatistics):
         raise ConnectorError(
-            f"{type(metadata).__name__}.get_table_statistics gave {type(given).__name__}; it gives TableStatistics",
+            f"{type(metadata).__name__}.get_table_statistics gave {type(statistics).__name__}; it gives TableStatistics",
             code="GENERIC_INTERNAL_ERROR",
         )
-    return given
+    return statistics

@@ -1,7 +1,7 @@
 """Columns of Python objects as Arrow arrays: Arrow infers the type, and values that it would change silently are rejected.
 
-The cost is Arrow's inference, a pass over the values' classes (some 30 ns a value), and a Python loop over lists, rows and
-timestamps only, whose parts Arrow truncates, merges or drops without an error.
+The cost is a pass over the values' classes (some 30 ns a value), and a Python loop over lists, rows and timestamps only, whose
+parts Arrow truncates, merges or drops without an error.
 """
 
 from __future__ import annotations
@@ -41,11 +41,9 @@ _FAILURES: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
 def exact_objects(values: Sequence[Any], *, pandas: bool) -> tuple[Type, pa.ChunkedArray]:
-    """Return the SQL type of Python objects, and their values in its Arrow type.
+    """Return the SQL type of Python objects in a list or NumPy array, and their values in its Arrow type.
 
-    Args:
-        values: a list, or a NumPy array.
-        pandas: NaN means NULL, as in pandas.
+    With ``pandas``, NaN means NULL.
 
     Raises:
         TypeError: no SQL type holds the values.
@@ -96,8 +94,8 @@ def _first_refused(values: Sequence[Any], convert: Callable[[Sequence[Any]], obj
 def _reason(error: Exception, values: Sequence[Any], convert: Callable[[Sequence[Any]], object]) -> str:
     try:
         convert(values)
-    except (RefusedValueError, *_FAILURES) as found:
-        error = found
+    except (RefusedValueError, *_FAILURES) as conversion_error:
+        error = conversion_error
     if isinstance(error, UnicodeError):
         return "it has half of a surrogate pair, which no text in UTF-8 holds"
     if isinstance(error, OverflowError):
@@ -108,11 +106,6 @@ def _reason(error: Exception, values: Sequence[Any], convert: Callable[[Sequence
 
 
 def _inferred(values: Sequence[Any], *, pandas: bool) -> pa.Array | pa.ChunkedArray:
-    """Return Arrow's array of the objects.
-
-    Raises:
-        TypeError: values are incompatible, or Arrow would change one; and Arrow's errors.
-    """
     families = _families(values)
     if families == {"date", "timestamp"}:
         values = [_at_midnight(value) for value in values]

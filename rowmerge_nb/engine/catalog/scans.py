@@ -1,4 +1,4 @@
-"""A statement's input and output on Spark: tables as DataFrames, the reading and writing tasks, and their sinks."""
+"""A statement's input and output on Spark: tables as DataFrames, tasks, and their sinks."""
 
 from __future__ import annotations
 
@@ -50,11 +50,7 @@ TASKS_PER_PLACE: Final = 4
 
 
 class Scans:
-    """One statement's input and output on Spark (`rowmerge_nb.engine.spark.lowering.Tables`).
-
-    Args:
-        spark: returns the Spark session; called only when rows are needed.
-    """
+    """One statement's input and output on Spark (`rowmerge_nb.engine.spark.lowering.Tables`)."""
 
     def __init__(self, transaction: StatementTransaction, spark: Callable[[], Any]) -> None:
         self._transaction = transaction
@@ -66,7 +62,7 @@ class Scans:
 
     @property
     def observations(self) -> Scans:
-        """These scans for display or checks, which a connector does not count as reads of the statement."""
+        """These scans for display or checks, which a connector does not count as the statement's reads."""
         scans = copy(self)
         scans._session = self._observing  # noqa: SLF001 - of its own copy
         return scans
@@ -91,10 +87,7 @@ class Scans:
     def make_views(self, bindings: Sequence[TableBinding], views: Collection[str], texts: Sequence[str] = ()) -> None:
         """Create views with the columns ``c0``, ``c1``, ... in table order.
 
-        Args:
-            bindings: the statement's tables.
-            views: the views' names.
-            texts: all Spark SQL texts, which determine the columns read; empty for all columns.
+        The Spark SQL ``texts`` determine the columns read; empty for all columns.
         """
         for binding in bindings:
             if binding.view in views and binding.view not in self._views:
@@ -106,18 +99,15 @@ class Scans:
                 self._views.add(binding.view)
 
     def scan(self, node: TableScan) -> Any:
-        """Return a table's columns under the node's symbols, and each row's position as ``$position`` if it has one."""
+        """Return a table's columns under the node's symbols, and each row's ``$position``, if any."""
         if is_spark_frame(node.table.dataframe):
             return self._spark_rows(node.table, node.columns, [symbol.name for symbol in node.outputs])
         return self._scanned(self._scan_pass(node), node)
 
     def scan_matching(self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]) -> Any:
-        """Scan without the rows whose keys do not occur in another table.
+        """Scan without the rows whose keys do not occur in another table (``source``), whose keys are read on the driver.
 
-        Args:
-            node: the table to scan.
-            source: the other table, whose keys are read on the driver.
-            keys: pairs of key symbols: of the table, of the other table.
+        ``keys`` are pairs of key symbols: of the table, of the other table.
 
         Returns:
             The rows; None if only Spark can read the other table. All rows if the other table may change.
@@ -132,7 +122,7 @@ class Scans:
         return self._scanned(replace(self._scan_pass(narrowed), keys=KeyFilter(channels, source_keys)), node)
 
     def narrowed_scan(self, node: TableScan, semi: SemiJoin | None) -> ScanPass:
-        """Return a scan of the target within tasks that reads only a semi join's keys, with the splits of `scan_matching`."""
+        """Return a scan of the target within tasks that reads only a semi join's keys; see `scan_matching`."""
         if semi is not None and semi.key_columns and isinstance(semi.filtering_source, TableScan):
             read = self._keys_scan(semi.filtering_source, semi.key_columns)
             if read.is_repeatable:
@@ -166,7 +156,7 @@ class Scans:
     def opened_splits(
         self, node: TableScan, handle: Any
     ) -> tuple[Any, ConnectorTransactionHandle, Sequence[Any], list[ColumnHandle]]:
-        """Return what is needed to read splits: page source provider, transaction, splits, and columns with the row id last."""
+        """Return page source provider, transaction, splits, and columns with the row id last."""
         open_catalog = self._transaction.opened(node.table.catalog)
         columns = [*self.own_columns(node.table, node.data_columns, node.carried), *node.row_id_columns]
         splits = self._transaction.log.call(
@@ -219,11 +209,7 @@ class Scans:
         return self._in_page_types(self._scan_pass(node), [symbol.type for symbol in node.outputs])
 
     def page_rows(self, node: TableScan) -> tuple[ScanPass | None, Any]:
-        """Return a scan within tasks; or None and the pages in cells, if executors cannot read the table.
-
-        Args:
-            node: the scan of a table that is not a Spark frame.
-        """
+        """Return a scan, not of a Spark frame, within tasks; or None and the pages in cells, if executors cannot read the table."""
         task = self._scan_pass(node)
         types = [symbol.type for symbol in node.outputs]
         if self._travel(task.splits) and (pages := replace(task, schema=_page_schema(task, types)).pages()):
@@ -231,16 +217,12 @@ class Scans:
         return self._in_page_types(task, types), None
 
     def driver_scan(self, node: TableScan) -> ScanPass:
-        """Return a scan on the driver without Spark, in page types.
-
-        Args:
-            node: the scan of a table that is not a Spark frame.
-        """
+        """Return a scan, not of a Spark frame, on the driver without Spark, in page types."""
         task = self._scan_pass(node)
         return replace(task, schema=_page_schema(task, [symbol.type for symbol in node.outputs]))
 
     def exchange_folder(self) -> str | None:
-        """Return a temporary folder for exchanges between stages; None if executors may be on other machines."""
+        """Return a temporary folder for exchanges; None if executors may be on other machines."""
         return None if executors_of(self._spark()).elsewhere else self._splits.folder
 
     def whole_table(self, binding: TableBinding) -> ScanPass:
@@ -255,7 +237,7 @@ class Scans:
         return replace(task, schema=_page_schema(task, types), splits=splits)
 
     def is_read_by_tasks(self, catalog: str, handle: Any, frame: Any = None) -> bool:
-        """Return whether every task can read the table or DataFrame by itself, with the same rows.
+        """Return whether every task can read the table or DataFrame, with the same rows.
 
         Executors on other machines are excluded, since their free memory is unknown.
         """
@@ -272,10 +254,7 @@ class Scans:
         return self._spark().range(0, count, 1, max(count, 1))
 
     def splits_in_tasks(self, count: int) -> Any:
-        """Return a row per split with its number in ``id``; neighboring splits share a task if there are many.
-
-        A task costs tens of milliseconds, so a table of a thousand small files should not take a thousand tasks.
-        """
+        """Return a row per split with its number in ``id``; if there are many, neighbors share a task, which costs tens of milliseconds."""
         spark = self._spark()
         return spark.range(0, count, 1, max(1, min(count, TASKS_PER_PLACE * places(spark))))
 
@@ -295,7 +274,6 @@ class Scans:
         return ScanPass(provider, open_catalog.handle, self._session, handle, splits, columns, schema)
 
     def _read(self, task: ScanPass) -> Any:
-        """Return a pass's rows: at once if the splits carry them, else from tasks."""
         spark = self._spark()
         if task.splits and all(getattr(split, "carries_rows", False) for split in task.splits):
             schema = spark_schema([(f.name, f.type) for f in task.schema])
@@ -306,11 +284,10 @@ class Scans:
         return self.in_tasks(self.splits_in_tasks(len(task.splits)), task, task.schema)
 
     def _travel(self, splits: Sequence[Any]) -> bool:
-        """Return whether the splits' rows must be sent to executors that cannot read them."""
         return executors_of(self._spark()).elsewhere and not all(getattr(split, "remotely_accessible", True) for split in splits)
 
     def split_rows(self, splits: Sequence[Any]) -> tuple[Any, bool]:
-        """Return a row per split with its number in ``id``, and whether ``cell`` holds the pickled split."""
+        """Return a row per split with its ``id``, and whether ``cell`` holds the pickled split."""
         spark = self._spark()
         if not self._travel(splits):
             return self.splits_in_tasks(len(splits)), False
@@ -318,14 +295,11 @@ class Scans:
 
     # -- tasks ----------------------------------------------------------------------------------------------------
 
-    def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, tells: bool = False) -> Any:
-        """Apply a pass to rows.
+    def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, carries_record: bool = False) -> Any:
+        """Apply a pass to rows; it is sent with its dependencies to executors that lack them.
 
-        Args:
-            rows: a DataFrame.
-            task: the pass, sent with its dependencies to executors that lack them.
-            schema: the output in Spark's types.
-            tells: the last channel can carry a task's record; otherwise errors are raised in the task.
+        ``schema`` is the output in Spark's types. If ``carries_record``, the last channel can carry a task's record; otherwise errors are raised in
+        the task.
         """
         spark = self._spark()
         executors = executors_of(spark)
@@ -335,12 +309,12 @@ class Scans:
                 hint="Leave fault out, or run the statement in a local session.",
             )
         if executors.sent:
-            task = executors.task(spark, task, self._put_marks(), schema if tells else None)
+            task = executors.task(spark, task, self._put_marks(), schema if carries_record else None)
         return rows.mapInArrow(task, spark_schema([(f.name, f.type) for f in schema]))
 
     def outcome_of(self, rows: Any, task: Any) -> Any:
-        """Run the statement's last pass, and return its fragments and records."""
-        return self.in_tasks(rows, task, OUTCOME, tells=True)
+        """Run the last pass, and return its fragments and records."""
+        return self.in_tasks(rows, task, OUTCOME, carries_record=True)
 
     def _put_marks(self) -> list[Mark]:
         for name, open_catalog in self._transaction.all_opened():
@@ -357,11 +331,7 @@ class Scans:
         return ScanPass(MemoryPageSourceProvider(), ConnectorTransactionHandle(), self._session, handle, splits, columns, schema)
 
     def store_frame(self, binding: TableBinding, pages: Iterable[pa.RecordBatch]) -> pa.Table:
-        """Store rows of this statement where tasks read frames, and return them as a frame.
-
-        Args:
-            binding: the rows' table.
-            pages: the rows, in pages of at most `PAGE_ROWS` rows.
+        """Store rows, in pages of at most `PAGE_ROWS` rows, where tasks read frames, and return them as a frame.
 
         Raises:
             SetupError: the temporary directory has no room.
@@ -391,7 +361,7 @@ class Scans:
         return pa.Table.from_batches(pages, schema).drop_columns([POSITION])
 
     def rows_now(self, binding: TableBinding) -> pa.Table | None:
-        """Return a table's rows including this transaction's changes; None if the connector does not show them before the commit."""
+        """Return a table's rows including this transaction's changes; None if unreadable before the commit."""
         open_catalog = self._transaction.opened(binding.catalog)
         handle = (
             None if binding.metadata is None else open_catalog.metadata.get_table_handle(self._session, binding.metadata.name)
@@ -409,12 +379,9 @@ class Scans:
         return rows.drop_columns([POSITION]).rename_columns([column.name for column in columns])
 
     def whole_target(self, binding: TableBinding, row_id: ColumnHandle | None, begun: ConnectorTableHandle | None) -> ScanPass:
-        """Return a scan of the whole changed table, in page types, with the row id last.
+        """Return a scan of the whole changed table, in page types, with the row id, if any, last.
 
-        Args:
-            binding: the table.
-            row_id: the row id column; None to omit it.
-            begun: in the older flow, the handle of the begin call; its page sources change nothing unless finished.
+        In the older flow, ``begun`` is the handle of the begin call; its page sources change nothing unless finished.
         """
         open_catalog = self._transaction.opened(binding.catalog)
         handle: Any = begun or binding.handle

@@ -1,7 +1,7 @@
 """One statement's transactions, committed or rolled back together, with a log of all calls.
 
-Errors before the commit lead to `StatementTransaction.rollback` of every connector's transaction. From the committing call on
-nothing is undone, and `StatementTransaction.changed` has the known state.
+Errors before the commit lead to a rollback of every connector. From the committing call on nothing is undone; see
+`StatementTransaction.changed`.
 """
 
 from __future__ import annotations
@@ -44,13 +44,12 @@ class StatementTransaction:
     """All connectors' transactions of one statement.
 
     Args:
-        spark: returns the Spark session; called only when rows are needed.
-        fault: a fault to inject, if any.
-        explicit: the surrounding explicit transaction, whose catalogs stay open; None without one.
+        fault: a fault to inject.
+        explicit: the surrounding explicit transaction, whose catalogs stay open.
 
     Attributes:
         changed: whether the change is stored: False before the committing call, None until it returns, then True.
-        version: the committed version, if the connector keeps versions.
+        version: the committed version, if any.
     """
 
     def __init__(
@@ -77,7 +76,7 @@ class StatementTransaction:
         self._open: dict[str, OpenCatalog] = {}
 
     def left_to_store(self, analysis: Analysis) -> tuple[str, ...]:
-        """Return the columns that an INSERT, also one of a MERGE, leaves to the store, so that their values are unknown."""
+        """Return the columns whose values an INSERT leaves to the store."""
         if isinstance(analysis, MergeAnalysis):
             inserts = [clause.values for clause in analysis.clauses if clause.operation is Operation.INSERT]
             assignments = zip(analysis.target.columns, zip(*inserts, strict=True), strict=True) if inserts else ()
@@ -127,23 +126,17 @@ class StatementTransaction:
         self,
         method: str,
         call: Callable[[], T],
-        given: str = "",
+        arguments: str = "",
         *,
         gave: Callable[[T], str] = lambda _: "",
         size: int | None = None,
         catalog: str = "",
         whole: bool = True,
     ) -> T:
-        """Make a committing call; from here on signals are deferred.
+        """Make a committing call; from here on signals are deferred. See `CallLog.call`.
 
-        Args:
-            method: its name.
-            call: makes it.
-            given: a description of the arguments.
-            gave: describes the result.
-            size: the size of the fragments, if any.
-            catalog: the called catalog; ``""`` for the target's.
-            whole: a failed call has changed nothing; otherwise, as for procedures, only a RowMergeError can say so.
+        By default the target's ``catalog`` is called. If ``whole``, a failed call has changed nothing; otherwise, as for procedures, only a
+        RowMergeError can say so.
 
         Raises:
             RowMergeError: ``changed`` is set by the connector, False by default.
@@ -153,7 +146,7 @@ class StatementTransaction:
         no_return(lambda: self.changed)
         before, self.changed = self.changed, None
         try:
-            answer = self.log.call(method, partial(in_thread, call) if threaded else call, given, gave=gave, size=size)
+            answer = self.log.call(method, partial(in_thread, call) if threaded else call, arguments, gave=gave, size=size)
         except RowMergeError as error:
             if not whole and getattr(error, "step", "") == method:
                 error.changed = None
@@ -173,36 +166,35 @@ class StatementTransaction:
         if target is not None and self.target is not None:
             catalog = self.target.catalog
 
-            def told(given: object) -> str:
-                return f"version {given.version}" if isinstance(given, ConnectorTableVersion) else ""
+            def version_text(version: object) -> str:
+                return f"version {version.version}" if isinstance(version, ConnectorTableVersion) else ""
 
             committed = partial(target.connector.commit, target.handle)
-            given: object = self.lasting("commit", committed, f"the transaction of catalog {catalog}", gave=told)
-            self.version = given if isinstance(given, ConnectorTableVersion) else None
-            if given is not None and self.version is None:
+            version: object = self.lasting("commit", committed, f"the transaction of catalog {catalog}", gave=version_text)
+            self.version = version if isinstance(version, ConnectorTableVersion) else None
+            if version is not None and self.version is None:
                 self.notices.append(
                     Notice(
-                        f"{type(target.connector).__name__}.commit gave {type(given).__name__}; it gives a ConnectorTableVersion or None"
+                        f"{type(target.connector).__name__}.commit gave {type(version).__name__}; it gives a ConnectorTableVersion or None"
                     )
                 )
             del self._open[self.target.catalog]
         for name, opened in self._open.items():
             try:
                 opened.connector.commit(opened.handle)
-            except Exception as error:  # noqa: BLE001 - told as a notice
+            except Exception as error:  # noqa: BLE001 - reported as a notice
                 self.notices.append(
                     Notice(f"Catalog '{name}', which was only read, failed to end its transaction: {error_text(error)}")
                 )
         self._open.clear()
         try:
             self.scans.close()
-        except Exception as error:  # noqa: BLE001 - told as a notice
+        except Exception as error:  # noqa: BLE001 - reported as a notice
             self.notices.append(
                 Notice(f"Something that the statement needed for a while could not be removed: {error_text(error)}")
             )
 
     def _give_back(self) -> None:
-        """Leave the explicit transaction's catalogs open."""
         if self._explicit is not None:
             self._open.clear()
 

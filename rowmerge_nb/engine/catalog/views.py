@@ -1,4 +1,4 @@
-"""Views of all catalogs: stored by connectors, or kept by the engine for connectors without views."""
+"""Views of all catalogs; the engine keeps those for connectors without views."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ class Views:
     """Views by catalog. The engine's own views live as long as the engine, outside of transactions."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, dict[SchemaTableName, ConnectorViewDefinition]] = {}
+        self._views: dict[str, dict[SchemaTableName, ConnectorViewDefinition]] = {}
 
     def get(
         self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, name: SchemaTableName
     ) -> ConnectorViewDefinition | None:
         """Return a view, or None."""
-        return metadata.get_view(session, name) if metadata.stores_views else self._kept.get(catalog, {}).get(name)
+        return metadata.get_view(session, name) if metadata.stores_views else self._views.get(catalog, {}).get(name)
 
     def names(self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession) -> Sequence[SchemaTableName]:
         """Return the names of a catalog's views."""
-        return metadata.list_views(session) if metadata.stores_views else sorted(self._kept.get(catalog, {}), key=str)
+        return metadata.list_views(session) if metadata.stores_views else sorted(self._views.get(catalog, {}), key=str)
 
     def create(self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, view: ConnectorViewDefinition) -> None:
         """Create or replace a view."""
         if metadata.stores_views:
             metadata.create_view(session, view)
         else:
-            self._kept.setdefault(catalog, {})[view.name] = view
+            self._views.setdefault(catalog, {})[view.name] = view
 
     def rename(
         self,
@@ -51,4 +51,4 @@ class Views:
         if metadata.stores_views:
             metadata.drop_view(session, name)
         else:
-            self._kept.get(catalog, {}).pop(name, None)
+            self._views.get(catalog, {}).pop(name, None)

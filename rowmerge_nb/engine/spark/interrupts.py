@@ -18,8 +18,9 @@ If the connector permits it, `in_thread` makes the call: a further interrupt, `P
 **Every error** leaves a guard with the known state of the change. The guard passes the first interrupt and defers all others, which would
 otherwise end a rollback or a report.
 
-Signals reach only the main thread, so other threads need none of this. A connector whose driver loses interrupts has its own means
-(`rowmerge_nb.connectors.jdbc.interrupts`), and raises KeyboardInterrupt.
+Shorter sections defer interrupts by `interrupts_put_off`. Work outside of statements uses `interrupts_reported`, or
+`run_without_leftovers` if it leaves nothing behind. Signals reach only the main thread, so other threads need none of this.
+A connector whose driver loses interrupts has its own means (`rowmerge_nb.connectors.jdbc.interrupts`), and raises KeyboardInterrupt.
 """
 
 from __future__ import annotations

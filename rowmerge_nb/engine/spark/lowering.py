@@ -300,7 +300,7 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
         return context.tables.outcome_of(input_rows(processor, context), merge)
     places = placing(exchange, processor, context) if exchange is not None else None
     task = merge_pass(processor, context, placing=places, sinks=None)
-    rows = context.tables.in_tasks(input_rows(processor, context), task, task.exchanged, tells=True)
+    rows = context.tables.in_tasks(input_rows(processor, context), task, task.exchanged, carries_record=True)
     if exchange is not None:
         rows = exchanged(rows, exchange, processor, context)
     return context.tables.outcome_of(rows, writer_pass(processor, sinks, context))
@@ -345,7 +345,7 @@ def _written(
     tables = context.tables
     if exchange is None:
         return tables.outcome_of(rows, task)
-    changed = tables.in_tasks(rows, task, above.exchanged, tells=True)
+    changed = tables.in_tasks(rows, task, above.exchanged, carries_record=True)
     return tables.outcome_of(exchanged(changed, exchange, processor, context), writers)
 
 
@@ -394,7 +394,7 @@ def _replicated(
         sent_rows = messages.repartitionById(context.partitions, receiver)
         is_request, requested = F.col("kind") == F.lit(PIECE_ROW), F.col("writer")
     else:
-        messages, schema = tables.in_tasks(numbers, joining, joining.exchanged, tells=True), joining.exchanged
+        messages, schema = tables.in_tasks(numbers, joining, joining.exchanged, carries_record=True), joining.exchanged
         sent_rows = exchanged(messages, exchange, processor, context)
         is_request, requested = F.col(backquoted(MATCHED)).isNull(), F.coalesce(F.col(backquoted(PIECE)), F.lit(-2))
     if pieces is not None:
@@ -515,7 +515,7 @@ def _inserted_pages(node: TableWriter, pages: PageRows, *, few: bool, context: L
     if exchange is None or exchange.insert_layout is None or one_task:
         return tables.outcome_of(rows, InsertTask(computed_rows, writer))
     sender = insert_sender(node, exchange.insert_layout, computed_rows, context)
-    sent = tables.in_tasks(rows, sender, SENT, tells=True).repartitionById(context.writers, F.col(SENT.names[0]))
+    sent = tables.in_tasks(rows, sender, SENT, carries_record=True).repartitionById(context.writers, F.col(SENT.names[0]))
     return tables.outcome_of(sent, ReceivedInsertPass(writer, in_files=sender.folder is not None))
 
 

@@ -43,8 +43,8 @@ class Tables(Protocol):
     def split_numbers(self, count: int) -> Any:
         """Return a row per split, its number in ``id``, each in its own task."""
 
-    def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, tells: bool = False) -> Any:
-        """Run a pass over rows, in Spark's types; ``tells`` if the last channel can carry a task's record."""
+    def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, carries_record: bool = False) -> Any:
+        """Run a pass over rows, in Spark's types; ``carries_record`` if the last channel can carry a task's record."""
 
     def outcome_of(self, rows: Any, task: Any) -> Any:
         """Run the statement's last pass over rows; return fragments and records."""

@@ -46,7 +46,6 @@ class Context:
     """The full name of the view that the statement makes."""
 
     def __init__(self, text: str, tables: Tables, era: Era) -> None:
-        """Start an analysis."""
         self.text = text
         self.tables = tables
         self.era = era
@@ -308,8 +307,6 @@ def _placed(span: Span) -> Iterator[None]:
 
 
 class _InView:
-    """Resolves names by the default catalog and schema of a view; DataFrames by their name alone."""
-
     def __init__(self, tables: Tables, catalog: str, schema: str) -> None:
         self._tables = tables
         self._default = (catalog, schema)

@@ -47,7 +47,6 @@ class Symbols:
     """
 
     def __init__(self) -> None:
-        """Start with the planner's own names."""
         self._used: set[str] = set(RESERVED_SYMBOLS)
         self._counts: dict[str, int] = {}
 

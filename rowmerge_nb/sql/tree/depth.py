@@ -32,10 +32,10 @@ _inside = {"count": 0, "before": 0, "collecting": False}
 
 @contextmanager
 def room() -> Iterator[None]:
-    """Raise Python's recursion limit while statements are parsed; deeper ones get an error.
+    """Raise Python's recursion limit while statements are parsed.
 
-    The limit is global: the first user raises it, and the last one restores it. The same holds for garbage collection, which is
-    disabled meanwhile: trees have no cycles, and traversing a large growing tree repeatedly takes as long as parsing it.
+    The limit is global: the first user raises it, and the last one restores it. Garbage collection is disabled meanwhile: trees have no
+    cycles, and traversing a large growing tree repeatedly takes as long as parsing it.
     """
     with _lock:
         if not _inside["count"]:
@@ -58,7 +58,7 @@ def room() -> Iterator[None]:
 
 
 def too_deep() -> ParseError:
-    """Return the error of a statement that is nested too deeply; as in Trino, its position is the beginning."""
+    """Return the error of a too deeply nested statement, at its beginning as in Trino."""
     return ParseError(
         "The statement is nested too deeply to be read",
         line=1,
@@ -68,11 +68,7 @@ def too_deep() -> ParseError:
 
 
 def check_tree(statement: Any) -> None:
-    """Check that a tree is not too deep for recursion.
-
-    Raises:
-        ParseError: it is deeper than `DEEPEST_TREE`.
-    """
+    """Raise ParseError if a tree is deeper than `DEEPEST_TREE`."""
     level = [statement]
     depth = 0
     while level:

@@ -17,15 +17,11 @@ _STEP: Final = "   "
 
 
 class _NoForm(Exception):
-    """The tree lacks parts of the written text."""
+    pass
 
 
 def formatted_query(node: s.QueryNode, text: str) -> str:
-    """Format a query as Trino does; one with grouping sets, whose text the tree does not hold, stays as written.
-
-    Args:
-        node: the query.
-        text: the source text.
+    """Format a query of ``text`` as Trino does; one with grouping sets, whose text the tree does not hold, stays as written.
 
     >>> from rowmerge_nb.sql.parser.statement_reader import parse_query
     >>> text = "select a, count(*) c from t where a>1 group by a"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JsonInput:
-    """A value parsed as JSON; ``format`` is JSON, UTF8, UTF16 or UTF32, or None without FORMAT."""
+    """A value parsed as JSON; ``format`` is JSON, UTF8, UTF16 or UTF32."""
 
     value: s.Expression
     format: str | None = None
@@ -21,7 +21,7 @@ class JsonInput:
 
 @dataclass(frozen=True)
 class JsonBehavior:
-    """ON EMPTY or ON ERROR: the keyword (NULL, ERROR, DEFAULT, TRUE, EMPTY ARRAY ...), and the default."""
+    """ON EMPTY or ON ERROR: the keyword (NULL, ERROR, DEFAULT, EMPTY ARRAY ...), and the default."""
 
     word: str
     default: s.Expression | None = None
@@ -32,7 +32,7 @@ class JsonLookup(s.Expression):
     """JSON_EXISTS, JSON_VALUE or JSON_QUERY.
 
     Args:
-        path_name: the path's name, valid in JSON_TABLE only.
+        path_name: valid in JSON_TABLE only.
         passing: the path's parameters with their names.
         returning: the result type; ``output_format`` is its FORMAT.
         wrapper: WITHOUT, CONDITIONAL or UNCONDITIONAL.
@@ -54,13 +54,7 @@ class JsonLookup(s.Expression):
 
 @dataclass(frozen=True)
 class JsonConstructor(s.Expression):
-    """JSON_OBJECT or JSON_ARRAY.
-
-    Args:
-        name: the function, in capitals.
-        keys: the members' keys; empty for an array.
-        returning: the result type; ``output_format`` is its FORMAT.
-    """
+    """JSON_OBJECT or JSON_ARRAY (``name``); ``keys`` is empty for an array."""
 
     name: str
     keys: tuple[s.Expression, ...]

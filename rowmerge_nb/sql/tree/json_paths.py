@@ -26,7 +26,7 @@ class Descendants(Part):
 
 @dataclass(frozen=True)
 class Range(Part):
-    """Elements of an array, both ends included; an end is a number, and whether it is relative to the last index."""
+    """Elements of an array, both ends included; an end is a number, and whether it counts from the last index."""
 
     first: tuple[int, bool]
     last: tuple[int, bool]
@@ -72,7 +72,7 @@ class Variable(Part):
 
 @dataclass(frozen=True)
 class Literal(Part):
-    """A literal of the path as JSON text; a string as itself after a quotation mark."""
+    """A literal as JSON text; a string as itself after a quotation mark."""
 
     item: str
 
@@ -104,7 +104,7 @@ class Walk(Part):
 
 @dataclass(frozen=True)
 class Comparison(Part):
-    """A comparison that holds for some item on the left and some item on the right."""
+    """A comparison that holds for some pair of items."""
 
     operator: str
     left: Part

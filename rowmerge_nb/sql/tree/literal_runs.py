@@ -1,6 +1,6 @@
-"""Long runs of literals in a statement, processed without a token per literal.
+"""Long runs of literals, processed without a token per literal.
 
-One regular expression matches a run, another splits it into literals. Their positions are computed only for errors.
+One regular expression matches a run, another splits it. Positions are computed only for errors.
 """
 
 from __future__ import annotations
@@ -44,12 +44,7 @@ def _rows(width: int) -> re.Pattern[str]:
 
 
 def find_run(text: str, start: int, *, rows: bool) -> int:
-    """Find a long run of literals, or of rows of literals.
-
-    Args:
-        text: a statement's text.
-        start: the offset of the run, after blanks and comments.
-        rows: allow rows in parentheses.
+    """Find a long run of literals or, with ``rows``, of rows in parentheses, at ``start``, after blanks and comments.
 
     Returns:
         The offset after the run; or, without a long run, the negated offset up to which there is none.
@@ -134,6 +129,6 @@ class LiteralRun:
         return [index for index, text in enumerate(self.texts) if _LONG_INTEGER.fullmatch(text)]
 
     def span_of(self, index: int) -> Span:
-        """Return the span of a literal, by its index from 0, row by row."""
+        """Return the span of a literal, by its index row by row."""
         match = next(islice(_CELL.finditer(self._text, self.span.start, self.span.end), index, None))
         return Span.within(self._text, match.start(1), match.end(1))

@@ -1,4 +1,4 @@
-"""Syntax trees of statements: frozen data with source spans; names are not resolved yet."""
+"""Syntax trees of statements: frozen data with source spans."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_SHOWN: Final = 4_000
 
 
 def excerpt(text: str) -> str:
-    """Return the text for readers; only the beginning and end of a very long one.
+    """Return the text for readers: the beginning and end of a very long one.
 
     >>> excerpt("SELECT 1"), len(excerpt("SELECT " + "1 + " * 10_000 + "1"))
     ('SELECT 1', 4035)
@@ -36,8 +36,8 @@ class Span:
         start: offset of the first code point.
         end: offset after the last code point.
         line: line of ``start``, from 1.
-        column: column of ``start`` in code points, from 1.
-        about: the span that an error concerns, if Trino reports the error elsewhere.
+        column: column of ``start``, from 1.
+        about: the span that an error concerns, if Trino reports it elsewhere.
 
     >>> Span.within("SELECT 1\nFROM t", 9, 13)
     Span(start=9, end=13, line=2, column=1)
@@ -65,14 +65,14 @@ class Span:
 
 @dataclass(frozen=True)
 class Identifier:
-    """A name as written (``text``) and as compared (``value``, lower case, as Trino does even for quoted names)."""
+    """A name as written (``text``) and as compared (``value``)."""
 
     text: str
     span: Span
 
     @property
     def value(self) -> str:
-        """The lower-case name."""
+        """The lower-case name, as Trino compares even quoted ones."""
         return self.text.lower()
 
 
@@ -86,11 +86,7 @@ class TableName:
 
 @dataclass(frozen=True)
 class Statement:
-    """Base of all statements.
-
-    Args:
-        text: the statement's text in the cell, without the final semicolon; spans refer to it.
-    """
+    """Base of all statements; spans refer to ``text``, which excludes the final semicolon."""
 
     text: str
     span: Span
@@ -101,9 +97,9 @@ class MergeClause:
     """One WHEN clause.
 
     Args:
-        number: its case number, from 0 in text order.
+        number: its case number, from 0.
         matched: WHEN MATCHED, or WHEN NOT MATCHED.
-        operation: INSERT, UPDATE or DELETE; NONE for DO NOTHING.
+        operation: NONE for DO NOTHING.
         head: from WHEN to the operation's keyword.
         star: the span of ``*`` in SET * or INSERT *.
     """
@@ -124,7 +120,7 @@ class MergeClause:
 class Merge(Statement):
     """``[WITH ...] MERGE [WITH SCHEMA EVOLUTION] INTO target [[AS] alias] USING source ON condition WHEN ... [RETURNING ...]``.
 
-    Both WITH, RETURNING and some clauses require the extended dialect; ``evolution`` is the span of WITH SCHEMA EVOLUTION.
+    Both WITH, RETURNING and some clauses require the extended dialect.
     """
 
     target: TableName
@@ -139,7 +135,7 @@ class Merge(Statement):
 
 @dataclass(frozen=True)
 class Update(Statement):
-    """``UPDATE table SET column = value, ... [WHERE condition]``, in the extended dialect ``[RETURNING ...]``."""
+    """``UPDATE table SET column = value, ... [WHERE condition] [RETURNING ...]``."""
 
     target: TableName
     columns: tuple[Identifier, ...]
@@ -150,7 +146,7 @@ class Update(Statement):
 
 @dataclass(frozen=True)
 class Delete(Statement):
-    """``DELETE FROM table [WHERE condition]``, in the extended dialect ``[RETURNING ...]``."""
+    """``DELETE FROM table [WHERE condition] [RETURNING ...]``."""
 
     target: TableName
     where: Expression | None
@@ -159,7 +155,7 @@ class Delete(Statement):
 
 @dataclass(frozen=True)
 class Query(Statement):
-    """A query: SELECT, VALUES, TABLE, with or without WITH."""
+    """A query: SELECT, VALUES, TABLE."""
 
     tree: QueryNode
 
@@ -184,7 +180,7 @@ class Comment:
 
 @dataclass(frozen=True)
 class ColumnDefinition:
-    """A column of CREATE TABLE or ADD COLUMN, with an optional literal default; ``type`` is an error if unknown."""
+    """A column of CREATE TABLE or ADD COLUMN; ``type`` is an error if unknown."""
 
     name: Identifier
     type: Type | AnalysisError
@@ -207,7 +203,7 @@ class CreateTable(Statement):
     """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (columns) [WITH (properties)]`` or ``... AS query``.
 
     Args:
-        properties: lower-case name to a text, number, boolean, or tuple of those for ARRAY[...]; an error for other expressions.
+        properties: lower-case name to a text, number, boolean, or tuple of those; an error for other expressions.
         with_data: False for WITH NO DATA.
     """
 
@@ -241,7 +237,7 @@ class Prepare(Statement):
 
 @dataclass(frozen=True)
 class WrittenValue:
-    """A value after USING: its text (in parentheses unless a literal), span, and tree."""
+    """A value after USING; ``text`` is in parentheses unless a literal."""
 
     text: str
     span: Span
@@ -251,11 +247,7 @@ class WrittenValue:
 
 @dataclass(frozen=True)
 class Execute(Statement):
-    """``EXECUTE name [USING value, ...]``, or ``EXECUTE IMMEDIATE 'statement' [USING value, ...]``.
-
-    Args:
-        name: the prepared statement; None for IMMEDIATE.
-    """
+    """``EXECUTE name [USING value, ...]``, or ``EXECUTE IMMEDIATE 'statement' [USING value, ...]`` without a name."""
 
     name: Identifier | None
     inner: Literal | None
@@ -306,7 +298,7 @@ class SetTimeZone(Statement):
 
 @dataclass(frozen=True)
 class SetSession(Statement):
-    """``SET SESSION name = value``, or ``RESET SESSION name`` without a value."""
+    """``SET SESSION name = value``, or ``RESET SESSION name``."""
 
     name: TableName
     value: Expression | None
@@ -321,7 +313,7 @@ class Deallocate(Statement):
 
 @dataclass(frozen=True)
 class AddColumn:
-    """``ADD COLUMN [IF NOT EXISTS] name type [NOT NULL] [FIRST | LAST | AFTER other]``; ``within`` is the path of a new field."""
+    """``ADD COLUMN [IF NOT EXISTS] name type [NOT NULL] [FIRST | LAST | AFTER other]``; ``within`` is a new field's path."""
 
     column: ColumnDefinition
     if_not_exists: bool
@@ -341,7 +333,7 @@ class DropColumn:
 
 @dataclass(frozen=True)
 class RenameColumn:
-    """``RENAME COLUMN [IF EXISTS] name TO other``; ``fields`` is the path within the column."""
+    """``RENAME COLUMN [IF EXISTS] name TO other``; ``fields`` as in `DropColumn`."""
 
     name: Identifier
     to: Identifier
@@ -358,7 +350,7 @@ class RenameTable:
 
 @dataclass(frozen=True)
 class SetColumnType:
-    """``ALTER COLUMN name SET DATA TYPE type``; ``fields`` is the path within the column, ``type`` an error if unknown."""
+    """``ALTER COLUMN name SET DATA TYPE type``; ``fields`` as in `DropColumn`, ``type`` is an error if unknown."""
 
     name: Identifier
     type: Type | AnalysisError
@@ -528,9 +520,7 @@ class Call(Statement):
 class Show(Statement):
     """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | FUNCTIONS | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
 
-    Args:
-        kind: the words after SHOW.
-        like: the pattern, and ``escape`` its escape character.
+    ``kind`` is the words after SHOW, ``escape`` the escape character of ``like``.
     """
 
     kind: str

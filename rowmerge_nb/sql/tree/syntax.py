@@ -1,6 +1,6 @@
 """Syntax trees of expressions, relations and queries.
 
-The grammar and the tree are our own, since errors must have Trino's positions, and exactly Trino's statements must be rejected.
+The grammar is our own, since errors must have Trino's positions, and exactly Trino's statements must be rejected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Node:
 
     @property
     def error_span(self) -> Span:
-        """The position of errors about this node; most are at its beginning."""
+        """The position of errors about this node."""
         return self.span
 
 
@@ -69,7 +69,7 @@ class Dereference(Expression):
 
 @dataclass(frozen=True)
 class Literal(Expression):
-    """A literal; ``kind`` is null, boolean, string, binary, integer, decimal or double, ``value`` its text without quotes."""
+    """A literal: null, boolean, string, binary, integer, decimal or double; ``value`` is its text without quotes."""
 
     kind: str
     value: str
@@ -77,7 +77,7 @@ class Literal(Expression):
 
 @dataclass(frozen=True)
 class Literals(Expression):
-    """A long run of literals, or rows of literals, in VALUES or IN, without a node for each."""
+    """A long run of literals, or rows of literals, in VALUES or IN."""
 
     run: LiteralRun
 
@@ -125,7 +125,7 @@ class Binary(Expression):
 
 @dataclass(frozen=True)
 class Step(Node):
-    """An operator of a chain and its operand; ``span`` starts at the chain's beginning, errors point at the operator."""
+    """An operator of a chain and its operand; ``span`` starts at the chain's beginning."""
 
     operator: str
     operand: Expression
@@ -139,7 +139,7 @@ class Step(Node):
 
 @dataclass(frozen=True)
 class Chain(Expression):
-    """A long run of left-associative operators of equal precedence: ``a + b - c``, ``a * b``, ``a || b``."""
+    """A long run of left-associative operators of equal precedence: ``a + b - c``."""
 
     first: Expression
     steps: tuple[Step, ...]
@@ -261,7 +261,7 @@ class FrameBound(Node):
 
 @dataclass(frozen=True)
 class Frame(Node):
-    """``ROWS BETWEEN low AND high``; the end defaults to the current row. ``unit`` is ROWS, RANGE or GROUPS."""
+    """``ROWS BETWEEN low AND high``; the end defaults to the current row."""
 
     unit: str
     low: FrameBound
@@ -303,7 +303,7 @@ class Call(Expression):
 
     @property
     def error_span(self) -> Span:
-        """The call's beginning, or the operator that stands for it."""
+        """The call's beginning, or the operator that was written instead."""
         return self.operator_span or self.span
 
 
@@ -467,7 +467,7 @@ class TableArgument(Expression):
 
 @dataclass(frozen=True)
 class Descriptor(Expression):
-    """``DESCRIPTOR(a, b)`` as an argument of a table function; ``typed`` if a column has a type."""
+    """``DESCRIPTOR(a, b)``; ``typed`` if a column has a type."""
 
     columns: tuple[Identifier, ...]
     typed: bool
@@ -516,11 +516,9 @@ class QueryBody(Node):
 
 @dataclass(frozen=True)
 class GroupingSets:
-    """The grouping sets of ROLLUP, CUBE and GROUPING SETS.
+    """The grouping sets of ROLLUP, CUBE and GROUPING SETS, as indices of expressions.
 
-    Args:
-        sets: indices of expressions per set.
-        columns: indices of expressions that must be columns.
+    ``columns`` are indices of expressions that must be columns.
     """
 
     sets: tuple[tuple[int, ...], ...]
@@ -598,7 +596,7 @@ class FunctionDefinition(Node):
 class QueryNode(QueryBody):
     """A whole query, or a body in parentheses.
 
-    ``fetch`` is the span of FETCH, ``ties`` is WITH TIES; ``functions`` are inline definitions.
+    ``fetch`` is the span of FETCH; ``functions`` are inline definitions.
     """
 
     named: tuple[NamedQuery, ...]

@@ -1,4 +1,4 @@
-"""Saved audits: JSON files readable only by their owner, since they hold rows. Needs no Spark."""
+"""Saved audits: JSON files, readable only by their owner."""
 
 from __future__ import annotations
 
@@ -17,21 +17,13 @@ AUDIT_FILE: Final = FileFormat(FORMAT, "an audit", "audit.save(...)")
 
 
 def save_audit(audit: Audit, path: str | Path) -> None:
-    """Write an audit to a file atomically; see `Audit.save`."""
+    """Write an audit to a file; see `Audit.save`."""
     # ASCII, because a text may hold a lone surrogate, which UTF-8 cannot encode.
     write_private(path, json.dumps({FORMAT: encoded(audit)}).encode("ascii"), "The audit")
 
 
 def load_audit(path: str | Path, *, most_bytes: int | None = None) -> Audit:
-    """Open a saved audit.
-
-    Args:
-        path: a file written by `Audit.save`.
-        most_bytes: the memory limit in bytes; by default 32 times the file's size, at least 64 MiB and at most 4 GiB.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS if the file does not exist, exceeds the memory limit, or is not an audit of this format;
-            the message has the path of the wrong part.
+    """Open a file written by `Audit.save`; see `load_trace`.
 
     >>> import tempfile, os
     >>> from rowmerge_nb.trace.audit import AuditCounts

@@ -1,7 +1,7 @@
 """Memory limits for opening files, checked before memory is allocated.
 
-Files of this package are uncompressed and take little more memory than their size. A hostile file of a few megabytes may claim
-gigabytes: by compressed buffers, arrays without buffers, repeated dictionary values, or nested JSON.
+Files of this package are uncompressed. A small hostile file may claim gigabytes: by compressed buffers, arrays without buffers,
+repeated dictionary values, or nested JSON.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ class UnfoldsTooFar(Exception):
 
     Args:
         needed: the least number of bytes that it needs.
-        budget: the budget it was opened with.
     """
 
     def __init__(self, needed_bytes: int, budget: Budget) -> None:
@@ -59,9 +58,7 @@ def in_bytes(count: int) -> str:
 class Budget:
     """The memory limit of a file; each part takes its share before it is decoded.
 
-    Args:
-        size: the file's size in bytes.
-        most_bytes: the limit; by default 32 times the size, at least 64 MiB and at most 4 GiB.
+    ``most_bytes`` is by default 32 times ``size``, at least 64 MiB and at most 4 GiB.
     """
 
     def __init__(self, size: int, most_bytes: int | None = None) -> None:
@@ -86,11 +83,7 @@ class Budget:
             raise UnfoldsTooFar(self._taken, self)
 
     def take_json(self, content: bytes) -> None:
-        """Take the memory of a JSON text's objects.
-
-        Raises:
-            UnfoldsTooFar: the total exceeds the limit.
-        """
+        """Take the memory of a JSON text's objects; errors as in `take`."""
         self.take(len(content) + sum(each * content.count(character) for character, each in _JSON.items()))
 
 
@@ -108,7 +101,7 @@ def budget_of(budget: Budget) -> Iterator[None]:
 
 
 def current_budget(size: int) -> Budget:
-    """Return the budget of the open file, or a new one for a part of this size."""
+    """Return the open file's budget, or a new one for this size."""
     return _current.get() or Budget(size)
 
 
@@ -131,11 +124,7 @@ def checked_bound(most_bytes: Any) -> int | None:
 
 
 def read_stream(content: bytes, check: Callable[[pa.Schema], None] | None = None) -> list[pa.RecordBatch]:
-    """Read and validate an Arrow stream within the budget of its file.
-
-    Args:
-        content: the stream.
-        check: raises if the schema is wrong.
+    """Read an Arrow stream within its file's budget; ``check`` raises if the schema is wrong.
 
     Raises:
         UnfoldsTooFar: the total exceeds the limit.
@@ -167,10 +156,7 @@ def _unpacked(message: pa.Message) -> int:
 
 
 def _packed_buffers(header: memoryview) -> list[tuple[int, int]]:
-    """Return offset and length of a message's compressed buffers; empty if it is uncompressed.
-
-    The header is a FlatBuffers table (``Message.fbs`` of Arrow's format).
-    """
+    """Return offset and length of a message's compressed buffers (``Message.fbs`` of Arrow's format)."""
     message = struct.unpack_from("<I", header, 0)[0]
     type_at, batch_at = _field(header, message, 1), _field(header, message, 2)
     message_type = header[type_at] if type_at else 0
@@ -192,7 +178,6 @@ def _packed_buffers(header: memoryview) -> list[tuple[int, int]]:
 
 
 def _field(header: memoryview, table: int, number: int) -> int:
-    """Return the offset of a table's field; 0 if absent."""
     fields = table - struct.unpack_from("<i", header, table)[0]
     size = struct.unpack_from("<H", header, fields)[0]
     at = 4 + 2 * number
@@ -205,7 +190,7 @@ def _target(header: memoryview, at: int) -> int:
 
 
 def _unbacked(array: pa.Array) -> int:
-    """Return the bytes of values without a buffer in the file, whose number a length alone determines."""
+    """Return the bytes of values without a buffer in the file, which a length alone claims."""
     arrow_type = array.type
     if isinstance(array, pa.ExtensionArray):
         return _unbacked(array.storage)
@@ -237,7 +222,7 @@ def _is_list(arrow_type: pa.DataType) -> bool:
 
 
 def _repeated(array: pa.Array) -> int:
-    """Return a lower bound for the bytes of values that a valid array refers to repeatedly."""
+    """Return a lower bound for the bytes of values that an array refers to repeatedly."""
     arrow_type = array.type
     if isinstance(array, pa.ExtensionArray):
         return _repeated(array.storage)

@@ -1,4 +1,4 @@
-"""Files that hold rows: written atomically, readable only by their owner, with one error for invalid files."""
+"""Files that hold rows: written atomically, readable only by their owner."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FileFormat:
 
     Attributes:
         name: name and version, the key of its content: ``rowmerge_nb trace 9``.
-        writer: the function that writes one, for hints: ``save_trace``.
+        writer: the writing function, for hints: ``save_trace``.
     """
 
     name: str
@@ -40,8 +40,8 @@ class FileFormat:
 
         Args:
             path: the file.
-            read: builds the content from the file's bytes; any error it raises is reported as the reason.
-            most_bytes: the memory limit; see `Budget`.
+            read: builds the content from the bytes; its errors become the reason.
+            most_bytes: see `Budget`.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if the file does not exist, is not of this format, or exceeds the memory limit.
@@ -73,7 +73,7 @@ class FileFormat:
         """Return the value under the format's name.
 
         Raises:
-            TraceSchemaError: there is another key; the message names another version of the format.
+            TraceSchemaError: another key; the message names another version.
 
         >>> FileFormat("rowmerge_nb audit 1", "an audit", "audit.save(...)").inside({"rowmerge_nb audit 7": {}})
         Traceback (most recent call last):
@@ -89,7 +89,7 @@ class FileFormat:
 
 
 def checked_drawing(value: T, draw: Callable[[T], object]) -> T:
-    """Check that a report can be built from the value: valid parts may still be inconsistent."""
+    """Check that a report can be built, since valid parts may be inconsistent."""
     try:
         draw(value)
     except Exception as error:
@@ -102,7 +102,7 @@ def read_json(content: bytes) -> Any:
     """Parse a JSON text within the file's budget.
 
     Raises:
-        UnfoldsTooFar: its objects exceed the budget.
+        UnfoldsTooFar: its objects exceed it.
         ValueError: it is not JSON.
     """
     current_budget(len(content)).take_json(content)
@@ -110,16 +110,9 @@ def read_json(content: bytes) -> Any:
 
 
 def write_private(path: str | Path, content: bytes, what: str) -> None:
-    """Write a file atomically that only its owner may read.
+    """Write a file atomically that only its owner may read; errors as in `save_trace`.
 
-    Args:
-        path: the file; replaced if it exists.
-        content: its content.
-        what: the subject of the error message: ``The trace``.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS if the directory does not exist or the path is not a file, PERMISSION_DENIED if it cannot
-            be written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
+    The error message begins with ``what``: ``The trace``.
     """
     try:
         _replace(_checked_path(path), content)
@@ -142,11 +135,11 @@ def _checked_path(path: str | Path) -> Path:
 
 
 def read_file(path: Path, most_bytes: int | None = None) -> tuple[bytes, Budget]:
-    """Return a file's bytes and its memory budget, without blocking on a pipe.
+    """Return a file's bytes and budget, without blocking on a pipe.
 
     Raises:
-        UnfoldsTooFar: the file itself exceeds the limit.
-        OSError: it cannot be read, or is not a regular file.
+        UnfoldsTooFar: the file exceeds the limit.
+        OSError: it is unreadable, or not a regular file.
     """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         status = os.fstat(file.fileno())
@@ -157,7 +150,7 @@ def read_file(path: Path, most_bytes: int | None = None) -> tuple[bytes, Budget]
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Replace a file atomically by a temporary sibling; a symbolic link is kept, and its target replaced."""
+    """Replace a file atomically by a temporary sibling; behind a symbolic link, replace the link's target."""
     path = path.resolve()
     if path.exists() and not path.is_file():
         raise OSError(0, "Something else than a file is there")

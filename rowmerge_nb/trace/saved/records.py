@@ -1,4 +1,4 @@
-"""Saved records: a zip file of one JSON text and Arrow streams, without code. Needs no Spark."""
+"""Saved records: zip files of one JSON text and Arrow streams."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAGES: Final = "pages/"
 
 
 def save_record(record: Record, path: str | Path) -> None:
-    """Write a record to a file atomically; see `Record.save`."""
+    """Write a record to a file; see `Record.save`."""
     content = io.BytesIO()
     # Stored without compression, so that no entry of a hostile file can be larger than the file.
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as file:
@@ -42,14 +42,7 @@ def save_record(record: Record, path: str | Path) -> None:
 
 
 def load_record(path: str | Path, *, most_bytes: int | None = None) -> Record:
-    """Open a saved record.
-
-    Args:
-        path: a file written by `Record.save` or by the option ``record`` of a statement.
-        most_bytes: the memory limit in bytes; by default 32 times the file's size, at least 64 MiB and at most 4 GiB.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS if the file does not exist, exceeds the memory limit, or is not a record of this format.
+    """Open a file written by `Record.save` or by the option ``record``; see `load_trace`.
 
     >>> import tempfile, os
     >>> from rowmerge_nb.trace.record import RecordedColumn

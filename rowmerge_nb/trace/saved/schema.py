@@ -1,4 +1,4 @@
-"""A trace as JSON, and back: input is checked against the dataclasses of the trace, path by path."""
+"""A trace as JSON, and back; input is checked against the trace's dataclasses."""
 
 from __future__ import annotations
 
@@ -30,11 +30,7 @@ _INTEGERS: Final = range(-(2**63), 2**63)
 
 
 class TraceSchemaError(ValueError):
-    """An invalid part of a saved file.
-
-    Args:
-        path: its path, such as ``$.clauses[3].rows``.
-        wrong: the problem.
+    """An invalid part of a saved file, at a path such as ``$.clauses[3].rows``.
 
     >>> str(TraceSchemaError("$.count", "a text is not a number"))
     '$.count: a text is not a number'
@@ -46,7 +42,7 @@ class TraceSchemaError(ValueError):
 
 
 def encoded(value: Any) -> Any:
-    """Return a trace, or a part of one, as JSON data; Arrow data becomes base64 of an Arrow stream.
+    """Return a trace, or a part of one, as JSON data; Arrow data is a stream in base64.
 
     >>> encoded((1, None))
     {'is': 'tuple', 'items': [1, None]}
@@ -74,10 +70,7 @@ def encoded(value: Any) -> Any:
 
 
 def decoded(content: Any) -> Trace:
-    """Read a trace from the output of `encoded`.
-
-    Raises:
-        TraceSchemaError: a part is invalid.
+    """Read a trace from the output of `encoded`; raise TraceSchemaError for an invalid part.
 
     >>> decoded(encoded(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished"))).kind
     'DROP TABLE'
@@ -98,11 +91,7 @@ def decoded(content: Any) -> Trace:
 
 
 def decoded_as(content: Any, cls: type[T]) -> T:
-    """Read a dataclass from the output of `encoded`.
-
-    Raises:
-        TraceSchemaError: a part does not match its annotation.
-    """
+    """Read a dataclass; raise TraceSchemaError if a part does not match its annotation."""
     instance: T = _dataclass(content, cls, "$")
     return instance
 
@@ -125,7 +114,7 @@ def _value(value: Any, annotation: Any, path: str) -> Any:
 
 
 def _chosen(value: Any, annotations: list[Any], path: str) -> Any:
-    """Return the union's member that matches the value: by Python type, or for dataclasses by tag."""
+    """Return the union's member that matches the value's Python type or, for dataclasses, tag."""
     if len(annotations) == 1:
         return annotations[0]
     if type(value) in annotations:
@@ -235,10 +224,7 @@ def _era(value: Any, path: str) -> Era:
 
 
 def decoded_page(value: Any, path: str) -> pa.RecordBatch:
-    """Read a page.
-
-    Raises:
-        TraceSchemaError: the value is not a page.
+    """Read a page; raise TraceSchemaError for other values.
 
     >>> decoded_page(encoded(pa.RecordBatch.from_pydict({"a": [1]})), "$").to_pydict()
     {'a': [1]}
@@ -252,7 +238,6 @@ def decoded_page(value: Any, path: str) -> pa.RecordBatch:
 
 
 def _free(value: Any, path: str, depth: int = 0) -> Any:
-    """Read a value of a row, which has no declared type."""
     if depth > _DEPTH:
         raise TraceSchemaError(path, f"it is nested deeper than {_DEPTH} levels")
     if value is None or isinstance(value, bool | int | float | str):
@@ -342,7 +327,7 @@ def _check_pages(pages: PageSample, path: str) -> None:
         ("witness", pages.before.num_rows, pages.before.num_rows if pages.witness is None else pages.witness.num_rows),
     ):
         if rows != described_rows:
-            raise TraceSchemaError(path=f"{path}.{name}", wrong=f"it tells of {described_rows} rows, and there are {rows}")
+            raise TraceSchemaError(path=f"{path}.{name}", wrong=f"it describes {described_rows} rows, and there are {rows}")
     if pages.tasks and (min(pages.tasks) < 1 or sum(pages.tasks) != pages.before.num_rows):
         raise TraceSchemaError(path=f"{path}.tasks", wrong=f"it does not add up to {pages.before.num_rows} rows")
     if pages.placement is not None and pages.placement.writers < 1:

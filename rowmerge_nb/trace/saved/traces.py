@@ -1,4 +1,4 @@
-"""Saved traces: JSON files readable only by their owner, since they hold rows. Needs no Spark."""
+"""Saved traces: JSON files, readable only by their owner."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ TRACE_FILE: Final = FileFormat(FORMAT, "a trace", "save_trace")
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
-    """Write a trace to a file atomically; only its owner may read it, since it holds rows.
-
-    Args:
-        trace: the trace, ``result.trace``.
-        path: the file; replaced if it exists.
+    """Write ``result.trace`` to a file atomically, replacing an existing one; only its owner may read it, since it holds rows.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS if the directory does not exist or the path is not a file, PERMISSION_DENIED if it cannot
@@ -46,15 +42,13 @@ def save_trace(trace: Trace, path: str | Path) -> None:
 
 
 def load_trace(path: str | Path, *, most_bytes: int | None = None) -> Trace:
-    """Open a saved trace.
+    """Open a file written by `save_trace`; Spark is not needed.
 
-    Args:
-        path: a file written by `save_trace`.
-        most_bytes: the memory limit in bytes; by default 32 times the file's size, at least 64 MiB and at most 4 GiB.
+    The memory limit ``most_bytes`` is by default 32 times the file's size, at least 64 MiB and at most 4 GiB.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if the file does not exist, exceeds the memory limit, or is not a trace of this format;
-            the message has the path of the wrong part.
+        RowMergeError: INVALID_ARGUMENTS if the file does not exist, exceeds the memory limit, or is not of this format; the
+            message has the path of the wrong part.
     """
     return TRACE_FILE.opened(path, _read, most_bytes)
 

@@ -286,7 +286,7 @@ class MuteError(Exception):
 def test_an_error_whose_own_text_raises_is_told_as_what_it_is(spark: Any) -> None:
     engine, _ = shop(spark, Fault("finish_merge", error=MuteError))
     error = failed(engine, MERGE)
-    assert error.message == "finish_merge failed: MuteError: its text cannot be told (KeyError)"
+    assert error.message == "finish_merge failed: MuteError: its text is not available (KeyError)"
     assert "finish_merge was not called" not in str(error.result)
 
 

@@ -183,7 +183,7 @@ def changed(content: Any, place: str, value: Any) -> None:
         ("pages.layout.era", "bronze", "$.pages.layout.era: 'bronze' is none of documents, current"),
         ("pages.transformed", False, "$.pages.transformed: the pages before and after have other channels"),
         ("stored[0].layout.column_count", -1, "$.stored[0].layout.column_count: -1 is not a number of columns"),
-        ("pages.produced", {"is": "tuple", "items": [1]}, "$.pages.produced: it tells of 1 rows"),
+        ("pages.produced", {"is": "tuple", "items": [1]}, "$.pages.produced: it describes 1 rows"),
         ("plan[0].sources[0]", "none", "$.plan[0].sources[0]: 'none' is not a node below it"),
         ("plan[1].sources[0]", "1", "is not a node below it"),
         ("rows", {"is": "mapping", "items": [["1", 1, 2]]}, "$.rows: an entry is not a pair"),

@@ -60,14 +60,12 @@ def _several_maps(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -
 
 
 def _separated(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
-    """Refuse CONCAT_WS of a lone untyped NULL, which could be a text or an array."""
     if len(values) == 2 and values[1].type == UNKNOWN != values[0].type:
         analyzer.ambiguous(node)
     return values
 
 
 def _joined(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
-    """Cast the elements of ARRAY_JOIN to varchar."""
     if not values or values[0].type.base != "array":
         return values
     element = values[0].type.parameters[0]

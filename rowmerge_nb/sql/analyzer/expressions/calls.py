@@ -85,12 +85,7 @@ class ExpressionSite:
 class CallAnalyzer:
     """The part of the expression analyzer for calls.
 
-    Args:
-        context: the statement's state.
-        scope: the visible names.
-        site: the place of the expression.
-        prefers_target: returns whether an ambiguous bare name is the target's column.
-        named: the visible queries of WITH.
+    ``prefers_target`` returns whether an ambiguous bare name is the target's column; ``named`` are the visible queries of WITH.
     """
 
     def __init__(
@@ -102,7 +97,6 @@ class CallAnalyzer:
         prefers_target: Callable[[str], bool] | None = None,
         named: NamedQueries | None = None,
     ) -> None:
-        """Start in one scope."""
         self.context = context
         self.scope = scope
         self.site = site
@@ -114,7 +108,7 @@ class CallAnalyzer:
         self.select: Span | None = None
         self._around: tuple[str, s.Call] | None = None
         self._not_scalars: list[s.Call | s.Measure] = []
-        self._kept_by: tuple[s.Expression, ...] = ()
+        self._row_filters: tuple[s.Expression, ...] = ()
 
     def analyze(self, node: s.Expression) -> e.Typed:
         """Analyze an expression; see `ExpressionAnalyzer`."""
@@ -207,7 +201,6 @@ class CallAnalyzer:
         return self.function(node.name, self._arguments(node), node)
 
     def _special_form(self, node: s.Call, analyze: Callable[[CallAnalyzer, s.Call], e.Typed]) -> e.Typed:
-        """Analyze a call with rules of its own."""
         self._no_distinct(node)
         value = analyze(self, node)
         if node.filter is not None or node.order_by:
@@ -302,7 +295,6 @@ class CallAnalyzer:
         return e.Apply(resolved.result, "function", arguments, resolved.overload)
 
     def _refuse_signature(self, resolved: Resolved, node: s.Expression) -> None:
-        """Refuse a signature, after Trino's own errors."""
         overload = resolved.overload
         subject = f"The function {overload.name}" if overload.name in REFUSED else overload.shown
         error = AnalysisError(f"{subject} is not supported by this engine: {overload.refusal}", code="NOT_SUPPORTED").at(

@@ -76,7 +76,6 @@ def _of_arrays(analyzer: CallAnalyzer, node: s.Call | s.Step, values: list[e.Typ
 
 
 def _appended(analyzer: CallAnalyzer, values: list[e.Typed]) -> tuple[e.Typed, ...] | None:
-    """Return the concatenation of an array with an element that is an array, or None."""
     if len(values) != 2:
         return None
     for index, value in enumerate(values):
@@ -92,7 +91,6 @@ def _appended(analyzer: CallAnalyzer, values: list[e.Typed]) -> tuple[e.Typed, .
 
 
 def _joined_part(analyzer: CallAnalyzer, value: e.Typed, target: Type) -> e.Typed:
-    """Return an array, or an element as one; NULL if the element is NULL."""
     if value.type.base == "array" or value.type == UNKNOWN:
         return analyzer.coerce(value, target)
     element = analyzer.coerce(value, target.parameters[0])
@@ -113,7 +111,6 @@ def _refused(analyzer: CallAnalyzer, node: s.Call | s.Step, types: Sequence[Type
 
 
 def _joined(types: Sequence[Type]) -> Type:
-    """Return varchar, or char with the sum of the lengths."""
     if any(sql_type.base == "char" for sql_type in types):
         return Type("char", (sum(sql_type.parameters[0] if sql_type.parameters else LONGEST_CHAR for sql_type in types),))
     return VARCHAR

@@ -98,7 +98,7 @@ class ExpressionAnalyzer(CallAnalyzer):
     def condition(self, node: s.Expression, message: str) -> e.Typed:
         """Analyze a clause's condition; ``message`` is formatted with a wrong type."""
         if self.site.judged_whole:
-            self._kept_by = _terms(node)
+            self._row_filters = _terms(node)
         return self._truth(self.whole(node), node, message)
 
     def whole(self, node: s.Expression) -> e.Typed:
@@ -174,7 +174,6 @@ class ExpressionAnalyzer(CallAnalyzer):
         return value
 
     def _preferred_field(self, node: s.Name, match: Match, full_name: str) -> ScopeField:
-        """Return the preferred field of an ambiguous name, or refuse the name."""
         targets = [field for field in match.fields if field.target]
         is_bare = len(node.parts) == 1 and len(targets) == 1
         if is_bare and self.prefers_target is not None and self.prefers_target(node.parts[0].value):
@@ -338,7 +337,6 @@ class ExpressionAnalyzer(CallAnalyzer):
         return e.Apply(result, "arithmetic", (left, right), node.operator)
 
     def _check_scale(self, node: s.Binary | s.Step, left: Type, right: Type) -> None:
-        """Check the scale of a product."""
         if node.operator == "*" and left.base == right.base == "decimal":
             scale = left.parameters[1] + right.parameters[1]
             if scale > MAX_PRECISION:
@@ -349,7 +347,6 @@ class ExpressionAnalyzer(CallAnalyzer):
                 )
 
     def _factor(self, value: e.Typed, operator: str) -> e.Typed:
-        """Coerce an interval's factor to bigint or double."""
         if not is_numeric(value.type):
             return value
         return self.coerce(value, BIGINT if operator == "*" and can_coerce(value.type, BIGINT) else DOUBLE)
@@ -545,11 +542,11 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _in_query(self, node: s.InQuery) -> e.Typed:
         if isinstance(node.value, s.RowConstructor):
-            found = self._row_in_query(node, node.value)
-            return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
-        wanted, query, _ = self._against_query(node, "A row on the left of IN (query)")
-        found = query.as_subquery(BOOLEAN, "in", wanted)
-        return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
+            membership = self._row_in_query(node, node.value)
+            return e.Apply(BOOLEAN, "not", (membership,)) if node.negated else membership
+        value, query, _ = self._against_query(node, "A row on the left of IN (query)")
+        membership = query.as_subquery(BOOLEAN, "in", value)
+        return e.Apply(BOOLEAN, "not", (membership,)) if node.negated else membership
 
     def _row_in_query(self, node: s.InQuery, row: s.RowConstructor) -> e.Typed:
         items, query = [self.analyze(item) for item in row.items], self.subquery(node.query)
@@ -565,15 +562,15 @@ class ExpressionAnalyzer(CallAnalyzer):
             self.refuse("A row with subqueries or random values on the left of IN (query) is not supported by this engine", node)
         kinds = [instant(kind) for kind in common.parameters]
         values = [self.coerce(item, kind) for item, kind in zip(items, kinds, strict=True)]
-        return query.has_row(values, alike=not outer_columns(query.tree) and (node.negated or node not in self._kept_by))
+        return query.has_row(values, alike=not outer_columns(query.tree) and (node.negated or node not in self._row_filters))
 
     def _quantified(self, node: s.Quantified) -> e.Typed:
-        """``= ANY`` is IN and ``<> ALL`` is NOT IN; the other forms ask for the least and the greatest value."""
+        """Analyze ``operator ALL | ANY (query)``; ``= ANY`` is IN and ``<> ALL`` is NOT IN."""
         every = node.quantifier == "ALL"
         if node.operator == ("<>" if every else "="):
-            found = s.InQuery(node.span, node.value, node.word, node.query, every)
-            self._kept_by += (found,) if node in self._kept_by else ()
-            return self._in_query(found)
+            membership = s.InQuery(node.span, node.value, node.word, node.query, every)
+            self._row_filters += (membership,) if node in self._row_filters else ()
+            return self._in_query(membership)
         form = f"{node.operator} {node.quantifier} (query)"
         value, query, kind = self._against_query(node, f"A row on the left of {form}")
         if kind.base not in EXTREMES_OF:
@@ -581,7 +578,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         return quantified(node.operator, value, query, kind, every=every)
 
     def _against_query(self, node: s.InQuery | s.Quantified, row: str) -> tuple[e.Typed, QueryResult, Type]:
-        """A value that is compared with those of a query's one column: both, and the type in which they are compared."""
+        """Return a value and a one-column query, and the type in which they are compared."""
         value, query = self.analyze(node.value), self.subquery(node.query)
         left = value.type if value.type.base == "row" or value.type == UNKNOWN else row_of([(None, value.type)])
         right = row_of((f.name, f.type) for f in query.fields)

@@ -115,7 +115,6 @@ def _common(analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items:
 
 
 def _refuse(analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items: Sequence[ConstantColumn | e.Typed]) -> NoReturn:
-    """Refuse the first item that has no common type with those before."""
     typed_items: list[tuple[Type, Callable[[], Span]]] = [(value.type, lambda: node.value.error_span)]
     for item, item_node in zip(items, node.items, strict=True):
         if isinstance(item_node, s.Literals):

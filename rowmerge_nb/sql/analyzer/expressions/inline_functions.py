@@ -106,7 +106,6 @@ def call_inline(analyzer: CallAnalyzer, node: s.Call) -> e.Typed | None:
 
 
 def _check_call(analyzer: CallAnalyzer, node: s.Call) -> None:
-    """Refuse syntax of aggregates and window functions."""
     error, span = analyzer.context.error, node.error_span
     if node.window is not None:
         error("FUNCTION_NOT_WINDOW", f"Not a window function: {node.name}", replace(analyzer.select or span, about=span))

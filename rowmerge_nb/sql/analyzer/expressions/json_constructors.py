@@ -74,7 +74,6 @@ def _value(analyzer: CallAnalyzer, node: j.JsonConstructor, json_input: j.JsonIn
 
 
 def _order(analyzer: CallAnalyzer, node: j.JsonConstructor, keys: list[e.Typed]) -> list[int]:
-    """Return the order of an object's members: that of a hash table."""
     if len(keys) < 2:
         return list(range(len(keys)))
     names = [key.value for key in keys if isinstance(key, e.Constant) and key.value is not None]

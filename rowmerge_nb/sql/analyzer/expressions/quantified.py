@@ -1,4 +1,4 @@
-"""Comparisons with all or any of the values of a query: ``x > ALL (query)`` by the query's counts and its extremes."""
+"""Comparisons with all or any values of a query, computed from its counts and extremes."""
 
 from __future__ import annotations
 
@@ -22,22 +22,16 @@ _UNKNOWN: Final = e.Constant(BOOLEAN, None)
 
 
 def quantified(operator: str, value: e.Typed, query: QueryResult, kind: Type, *, every: bool) -> e.Typed:
-    """Return the meaning of ``value operator ALL (query)``, or with ``every`` false of ANY.
+    """Return ``value operator ALL (query)`` or, unless ``every``, ``ANY``.
 
-    Of no rows ALL is true and ANY is false. A NULL among the rows leaves open what the other rows do not decide.
-
-    Args:
-        operator: the comparison.
-        value: the left side, already of the common type.
-        query: the query, of one column.
-        kind: the common type.
-        every: ALL rather than ANY.
+    Without rows ALL is true and ANY is false. With a NULL among the rows the result is unknown unless the others decide it. The value
+    and the only column have the common type ``kind``.
     """
     shape = row_of((("rows", BIGINT), ("known", BIGINT), ("least", kind), ("most", kind)))
     facts = q.Extremes(query.coerced_tree((kind,)), (e.Column(shape, "$facts"),))
-    found = subquery(shape, "scalar", facts, origins=query.origins, of=query.tree)
+    extremes = subquery(shape, "scalar", facts, origins=query.origins, of=query.tree)
     rows, known, least, most = (
-        e.Apply(part, "field", (found,), index) for index, part in enumerate((BIGINT, BIGINT, kind, kind))
+        e.Apply(part, "field", (extremes,), index) for index, part in enumerate((BIGINT, BIGINT, kind, kind))
     )
     decisive = {
         "<": (least,) if every else (most,),

@@ -117,7 +117,6 @@ def _now(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
 
 
 def _can_fail(node: e.Typed) -> bool:
-    """Return whether evaluation can raise an error."""
     for part in e.walk(node):
         if isinstance(part, e.Apply) and part.name in {"arithmetic", "negate", "subscript", "function", "written"}:
             return True

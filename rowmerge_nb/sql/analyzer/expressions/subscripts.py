@@ -34,7 +34,6 @@ def subscript(analyzer: ExpressionAnalyzer, node: s.Subscript) -> e.Typed:
 
 
 def _field_by_number(analyzer: ExpressionAnalyzer, node: s.Subscript, base: e.Typed) -> e.Typed:
-    """Analyze ``row[2]``, whose index must be a literal."""
     where = node.index.error_span
     if not isinstance(node.index, s.Literal):
         negative = isinstance(node.index, s.Unary) and isinstance(node.index.operand, s.Literal)

@@ -151,7 +151,6 @@ def far_moment(type_name: str, value: str) -> Type | None:
 
 
 def _clock(text: str) -> tuple[int, int]:
-    """Return the microseconds of a day, rounded half up, and the precision."""
     match = _TIME.fullmatch(text)
     if match is None:
         raise ValueError(text)
@@ -276,7 +275,6 @@ def is_long_interval(value: Constant) -> bool:
 
 
 def _units(node: Interval) -> tuple[str, ...]:
-    """Return the units from first to last; empty for a wrong order."""
     order = ("YEAR", "MONTH") if node.first in {"YEAR", "MONTH"} else _DAY_UNITS
     last = node.last or node.first
     return order[order.index(node.first) : order.index(last) + 1] if last in order else ()

@@ -129,13 +129,11 @@ def check_groups(
 
 
 def _column_text(column: e.Column, fields: Sequence[ScopeField]) -> str:
-    """Format a column as Trino does: with its table, or as its number."""
     number, field = next((number, field) for number, field in enumerate(fields, 1) if field.symbol == column.symbol)
     return str(number) if field.name is None else f"'{'.'.join((*field.qualifier, field.name))}'"
 
 
 def _check_window(context: Context, value: e.Typed, node: s.Node, keys: tuple[e.Typed, ...]) -> None:
-    """Check a window's PARTITION BY and ORDER BY."""
     if not isinstance(value, e.Windowed) or not isinstance(node, s.Call) or node.window is None:
         return
     divided = zip(value.partition_by, node.window.partition_by, strict=False)

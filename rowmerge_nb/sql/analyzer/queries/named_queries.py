@@ -20,13 +20,11 @@ class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
     def __init__(
         self, around: NamedQueries | None = None, entries: Mapping[str, tuple[int, s.NamedQuery]] | None = None, count: int = 0
     ) -> None:
-        """Show the first ``count`` entries, and those around."""
         self._around = around
         self._entries = entries or {}
         self._count = count
 
     def __getitem__(self, name: str) -> tuple[s.NamedQuery, NamedQueries]:
-        """Return a query and those visible to it."""
         position, node = self._entries.get(name, (self._count, None))
         if node is not None and position < self._count:
             return node, NamedQueries(self._around, self._entries, position)
@@ -35,12 +33,10 @@ class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
         return self._around[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names, innermost first."""
         own = [name for name, (position, _) in self._entries.items() if position < self._count]
         yield from dict.fromkeys([*own, *(self._around or ())])
 
     def __len__(self) -> int:
-        """Count the names."""
         return sum(1 for _ in self)
 
 

@@ -39,8 +39,6 @@ _HAVING = ExpressionSite("HAVING clause", aggregates=True)
 
 @dataclass(frozen=True)
 class _Above:
-    """The expressions of a SELECT over its rows or groups."""
-
     outputs: tuple[Output, ...]
     having: e.Typed | None
     order_by: tuple[e.Sort, ...]
@@ -226,7 +224,6 @@ class QueryAnalyzer(RelationAnalyzer):
         )
 
     def _check_frames(self, node: s.Select, above: _Above) -> None:
-        """Refuse GROUPS frames over groups."""
         windows = [part for value in above.values for part in e.walk(value) if isinstance(part, e.Windowed)]
         counts_groups = any(window.frame is not None and window.frame.unit == "GROUPS" for window in windows)
         is_grouped = node.group_by is not None or node.having is not None or any(map(e.is_aggregated, above.values))
@@ -284,7 +281,6 @@ class QueryAnalyzer(RelationAnalyzer):
         )
 
     def _placed_key(self, key: e.Typed, item: s.Expression, outputs: Sequence[Output]) -> e.Typed:
-        """Return a key with the origin of the first column that has it."""
         node = next((output.node for output in outputs if key in e.walk(output.value)), item)
         return replace(key, origin=self.context.origin(node.span))
 

@@ -131,7 +131,6 @@ def analyzed(entry: s.NamedQuery, result: QueryResult) -> s.NamedQuery:
 
 
 def _check_step(context: Context, node: s.QueryBody, result: QueryResult, column_types: Sequence[Type]) -> None:
-    """Check that step and anchor have the same columns."""
     if len(result.fields) != len(column_types):
         context.error(
             "TYPE_MISMATCH",
@@ -149,7 +148,6 @@ def _check_step(context: Context, node: s.QueryBody, result: QueryResult, column
 
 
 def _shaped(context: Context, union: s.SetOperation, name: str) -> Recursion | None:
-    """Check the place of the query's own name, if any."""
     early = next(_references(union.left, name), None)
     if early is not None:
         context.error(_INVALID, "WITH table name is referenced in the base relation of recursion", early.span)
@@ -191,14 +189,12 @@ def _limit(query: s.QueryNode) -> Span:
 
 
 def _references(node: Any, name: str) -> Iterator[s.Node]:
-    """Yield the references to a query of WITH, unless hidden."""
     for part in _parts(node, name):
         if isinstance(part, s.Table | s.TableBody) and [word.value for word in part.name.parts] == [name]:
             yield part
 
 
 def _parts(node: Any, name: str = "") -> Iterator[s.Node]:
-    """Yield a node and its descendants, except queries that redefine ``name``."""
     if isinstance(node, tuple):
         for part in node:
             yield from _parts(part, name)

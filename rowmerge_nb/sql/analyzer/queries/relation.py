@@ -55,11 +55,9 @@ class QueryResult:
         return replace(self, fields=fields, tree=self.coerced_tree(kinds))
 
     def has_row(self, items: Sequence[e.Typed], *, alike: bool) -> e.Typed:
-        """Return ``(a, b) IN (query)``: a row is in the query or is not, and as on Trino NULLs never leave it open.
+        """Return ``(a, b) IN (query)``; as on Trino, NULLs never make it unknown.
 
-        Args:
-            items: the values, coerced to the types of the query's columns.
-            alike: NULL equals NULL, as if Trino asks for the answer; if it keeps rows by a join, NULL equals nothing.
+        If ``alike``, NULL equals NULL, as when Trino computes the value; when it filters rows by a join, NULL equals nothing.
         """
         pairs = [(item, e.Column(item.type, field.symbol)) for item, field in zip(items, self.fields, strict=True)]
         equal = (e.Apply(BOOLEAN, "distinct", pair, True) if alike else e.Apply(BOOLEAN, "=", pair) for pair in pairs)
@@ -70,12 +68,9 @@ class QueryResult:
     def stored_tree(
         self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata], omitted: Mapping[str, e.Typed]
     ) -> q.Query:
-        """Return the query with a table's columns, stored into and checked for NOT NULL.
+        """Return the query with a table's columns, coerced and checked for NOT NULL.
 
-        Args:
-            columns: the table's columns.
-            chosen: the columns that the query fills.
-            omitted: the values of the others, by name.
+        The query fills the columns ``chosen``; ``omitted`` has the values of the others.
         """
         values = dict(omitted)
         for column, field in zip(chosen, self.fields, strict=True):
@@ -93,7 +88,6 @@ class QueryResult:
 
 
 def _not_null(column: ColumnMetadata, value: e.Typed) -> e.Typed:
-    """Return a value that fails for NULL if the column is NOT NULL."""
     if column.nullable:
         return value
     message = f"NULL value not allowed for NOT NULL column: {column.name.lower()}"
@@ -111,16 +105,9 @@ class RelationResult:
 
 
 class RelationAnalyzer:
-    """Analyzes relations; the subclass analyzes queries.
-
-    Args:
-        context: the statement's state.
-        parent: the outer scope of correlated names.
-        named: the visible queries of WITH.
-    """
+    """Analyzes relations; the subclass analyzes queries. ``parent`` is the outer scope of correlated names."""
 
     def __init__(self, context: Context, parent: Scope | None = None, named: NamedQueries | None = None) -> None:
-        """Start with what is visible around."""
         self.context = context
         self.parent = parent
         self.named = NamedQueries() if named is None else named
@@ -212,7 +199,6 @@ class RelationAnalyzer:
         return RelationResult(fields, table_tree(binding, [field.symbol for field in fields]), binding)
 
     def _view(self, view: ViewBinding, node: s.Table) -> RelationResult:
-        """Analyze a view's query with the columns stored in the view."""
         if view.qualified == self.context.creates:
             self.context.error("VIEW_IS_RECURSIVE", "Statement would create a recursive view", node.span, _NO_CIRCLE)
         if view.qualified in self.context.views:
@@ -234,7 +220,6 @@ class RelationAnalyzer:
         return RelationResult(fields, result.coerced_tree([column.type for column in columns]))
 
     def _check_fresh(self, view: ViewBinding, result: QueryResult, node: s.Table) -> None:
-        """Refuse a view whose query's columns have changed."""
         stored_columns = view.definition.columns
         why = None
         if len(stored_columns) != len(result.fields):
@@ -452,7 +437,6 @@ def _without_reflected(condition: e.Typed, sides: Sequence[frozenset[str]]) -> e
 
 
 def _unnested(sql_type: Type) -> list[tuple[str | None, Type]]:
-    """Return the names and types of UNNEST's columns."""
     if sql_type.base == "map":
         return [(None, sql_type.parameters[0]), (None, sql_type.parameters[1])]
     element = sql_type.parameters[0]

@@ -111,7 +111,6 @@ def _null(clause: str, text: str) -> tuple[str, str]:
 
 
 def _objection(value: s.Expression, clause: str) -> tuple[str, str] | None:
-    """Return the code and message of an invalid row count."""
     if isinstance(value, s.Unary) and isinstance(value.operand, s.Literal) and value.operand.kind == "integer":
         return _beyond(clause, -int(value.operand.value))
     if not isinstance(value, s.Literal):

@@ -156,7 +156,6 @@ def _check_aliases(context: Context, item: s.AllColumns, count: int) -> None:
 
 
 def _output(context: Context, value: e.Typed, field: ScopeField, node: s.Node, used: set[str]) -> Output:
-    """Return a column; one that is passed through keeps its symbol."""
     is_passed = isinstance(value, e.Column) and not value.outer and value.symbol not in used
     symbol = value.symbol if is_passed and isinstance(value, e.Column) else context.symbols.new(field.name)
     used.add(symbol)

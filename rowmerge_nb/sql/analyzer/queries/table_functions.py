@@ -117,7 +117,6 @@ def _kind(value: s.Expression) -> str:
 
 
 def _first_argument(node: s.TableFunction) -> Span:
-    """Return the place of errors about all arguments."""
     if not node.arguments:
         return node.name.span
     name, value = node.arguments[0]

@@ -79,7 +79,6 @@ def _moment(value: Any) -> Any:
 
 
 def _moment_text(pointer: dt.date, sql_type: Type) -> str:
-    """Format a moment as varchar, with at most six fractional digits."""
     if not isinstance(pointer, dt.datetime):
         return pointer.isoformat()
     digits = min(int(str(sql_type.parameters[0])) if sql_type.parameters else 3, 6)

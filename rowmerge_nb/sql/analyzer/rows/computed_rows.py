@@ -39,8 +39,6 @@ _TAKES_COLUMNS: Final = frozenset(
 
 @dataclass
 class _Rows:
-    """The rows of one form: the first row, and all numbers and constants."""
-
     first: tuple[e.Typed, ...]
     source_row: WrittenRow
     numbers: list[int] = field(default_factory=list)
@@ -98,8 +96,7 @@ def _computed(context: Context, form: tuple[e.Typed, ...], rows: _Rows) -> q.For
     return _form_of(context, constants, columns, np.array(rows.numbers), form, _nowhere)
 
 
-def _nowhere(_row: int, _column: int) -> None:
-    """Return None: the constant always fits its type."""
+def _nowhere(_row: int, _column: int) -> None: ...
 
 
 def _form_of(
@@ -120,7 +117,6 @@ def _form_of(
 
 
 def _form(cells: Sequence[e.Typed]) -> tuple[tuple[e.Typed, ...], list[e.Constant]]:
-    """Return a row with columns instead of constants, and the constants."""
     constants: list[e.Constant] = []
     return tuple(_extracted(cell, constants) for cell in cells), constants
 

@@ -49,8 +49,6 @@ class UnfitConstant(Exception):
 
 @dataclass(frozen=True)
 class _Part:
-    """The constants of one type, as texts."""
-
     sql_type: Type
     rows: npt.NDArray[np.int64]
     texts: pa.StringArray
@@ -285,7 +283,6 @@ def _doubles(_rows: npt.NDArray[np.int64], _texts: pa.StringArray, _originals: p
 
 
 def _typed(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[_Part], set[Type]]:
-    """Parse literals with a type's name, each distinct text once."""
     encoded = texts.dictionary_encode()
     constants: list[Constant] = []
     for index, text in enumerate(encoded.dictionary.to_pylist()):

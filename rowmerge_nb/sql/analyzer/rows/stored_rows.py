@@ -55,7 +55,6 @@ def _unfit(values: pa.ChunkedArray, sql_type: Type, column: ColumnMetadata, code
 
 
 def _value_in(message: str, sql_type: Type) -> str | None:
-    """Return the value in an error of a cast."""
     name = f"DECIMAL({', '.join(map(str, sql_type.parameters))})" if sql_type.base == "decimal" else sql_type.base.upper()
     pattern = rf"Out of range for {sql_type.base}: (?P<far>\S+)|Cannot cast (?:[^']* )?'(?P<cast>[^']*)' to {re.escape(name)}"
     match = re.fullmatch(pattern, message)

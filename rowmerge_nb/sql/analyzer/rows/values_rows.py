@@ -106,7 +106,6 @@ def values_rows(context: Context, analyzer: ExpressionAnalyzer, node: s.Values) 
 
 
 def _written_row(analyzer: ExpressionAnalyzer, row: s.Expression) -> WrittenRow:
-    """Return a row, possibly from an expression of type row."""
     if isinstance(row, s.RowConstructor):
         return WrittenRow(row.items, tuple(map(analyzer.analyze, row.items)))
     value = analyzer.analyze(row)
@@ -160,7 +159,6 @@ def _common(column_types: Sequence[Type], others: Sequence[Type | None]) -> list
 
 
 def _refuse(context: Context, node: s.Values, column_types: list[Type], part: Part) -> NoReturn:
-    """Raise the error of the first row that does not match those before."""
     fitting, unfit = 0, part.count - 1
     while isinstance(part, LiteralRows) and fitting < unfit:
         middle = (fitting + unfit + 1) // 2

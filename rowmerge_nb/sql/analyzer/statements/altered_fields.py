@@ -122,7 +122,6 @@ def _field_type(refuse: Refuse, row: Type, name: str) -> Type:
 
 
 def _own_names(column: ColumnMetadata, names: Sequence[str]) -> tuple[str, ...]:
-    """Return a path in the letter case of the fields."""
     sql_type, path = column.type, [column.name]
     for name in names[1:]:
         index = _field_index(sql_type, name) if sql_type.base == "row" else int(name == "value")

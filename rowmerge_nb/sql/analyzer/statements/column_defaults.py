@@ -96,7 +96,6 @@ def _is_literal(value: e.Typed) -> bool:
 
 
 def _fits(value: e.Typed, column_type: Type) -> bool:
-    """Return whether a column can hold a literal unchanged."""
     if value.type in {column_type, UNKNOWN}:
         return True
     literal = constant_of(value)

@@ -59,7 +59,6 @@ class _Reader:
         self.hint = f"The table has the constraint CHECK ({text})."
 
     def read(self, *, subqueries: bool) -> a.CheckConstraint:
-        """Return the constraint."""
         name = self.table.qualified
         node = self._parsed()
         if not subqueries and any(isinstance(part, s.ScalarQuery | s.Exists | s.InQuery | s.Quantified) for part in s.walk(node)):

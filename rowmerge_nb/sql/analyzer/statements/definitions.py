@@ -343,7 +343,6 @@ def _table_text(context: Context, name: st.TableName) -> str:
 
 
 def _type(sql_type: Type) -> str:
-    """Format a type with quotes where needed."""
     parts = tuple(_type(part) if isinstance(part, Type) else str(part) for part in sql_type.parameters)
     if sql_type.base == "row":
         fields = (f"{_name(name)} {part}" if name else part for name, part in zip(sql_type.fields, parts, strict=True))
@@ -376,7 +375,6 @@ def _name(name: str) -> str:
 
 
 def _pattern(context: Context, like: str, escape: Any) -> re.Pattern[str]:
-    """Return a LIKE pattern as a regular expression."""
     mark = escape.value if escape is not None else None
     if mark is not None and len(mark) != 1:
         context.error("INVALID_FUNCTION_ARGUMENT", "Escape string must be a single character", escape.span)

@@ -40,7 +40,6 @@ def with_fields_of(value: e.Typed, sql_type: Type, name: str, new_symbol: Callab
 
 
 def _is_moved(source: Type, sql_type: Type) -> bool:
-    """Return whether matching by name and by position differ."""
     if (
         source.base != sql_type.base
         or len(source.parameters) != len(sql_type.parameters)
@@ -90,7 +89,6 @@ def _indexes(source: Type, sql_type: Type, name: str) -> Sequence[int]:
 def _mapped(
     function: str, value: e.Typed, part_types: Sequence[Type], index: tuple[int], name: str, new_symbol: Callable[[str], str]
 ) -> e.Typed:
-    """Return an array or map with one of its parts matched by name."""
     (at,) = index
     parts = [e.Variable(part, new_symbol("part")) for part in value.type.parameters]
     body = with_fields_of(parts[at], part_types[at], name, new_symbol)

@@ -165,7 +165,6 @@ class _MergeAnalyzer:
         return added
 
     def _assigned_names(self) -> dict[str, st.Span]:
-        """Return the assigned names, or ``*``, of clauses with source rows."""
         clauses = [clause for clause in self.statement.clauses if not clause.by_source]
         stars = [("*", clause.star) for clause in clauses if clause.star is not None]
         return dict([*stars, *((column.value, column.span) for clause in clauses for column in clause.columns)])
@@ -173,7 +172,6 @@ class _MergeAnalyzer:
     # -- clauses --------------------------------------------------------------------------------------------------
 
     def _by_source(self, clause: st.MergeClause, both: tuple[ScopeField, ...]) -> a.ClauseAnalysis:
-        """Analyze a clause that sees only the target's columns."""
         try:
             return self._clause(clause, self.visible, ())
         except AnalysisError as error:
@@ -235,7 +233,6 @@ class _MergeAnalyzer:
         return [None] * len(clause.values)
 
     def _starred(self, star: st.Span, source: tuple[ScopeField, ...], indexes: Sequence[int]) -> list[tuple[e.Typed, st.Span]]:
-        """Return the source's values for the assigned columns, by name."""
         values: list[tuple[e.Typed, st.Span]] = []
         for field in (self.fields[index] for index in indexes):
             matching = [
@@ -272,7 +269,6 @@ class _MergeAnalyzer:
         )
 
     def _columns(self, clause: st.MergeClause, source: tuple[ScopeField, ...]) -> list[int]:
-        """Return the indexes of the assigned columns."""
         if clause.operation in {Operation.DELETE, Operation.NONE}:
             return []
         if clause.star is not None:

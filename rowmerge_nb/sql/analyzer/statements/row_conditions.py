@@ -1,4 +1,4 @@
-"""Conditions on a statement's rows, given beside the statement."""
+"""Conditions on a statement's rows, passed besides the statement."""
 
 from __future__ import annotations
 
@@ -113,7 +113,6 @@ def _scoped(field: Field, name: str | None, alias: str | None, *, target: bool =
 
 
 def _has_values(values: Sequence[tuple[Field, Any]], mark: str) -> str:
-    """Format the comparison of a side; NULL values also need the side to exist."""
     presence = [f"{quoted(mark)} IS NOT NULL"] if mark and any(value is None for _, value in values) else []
     return f"({' AND '.join([*presence, *(_equals(field, value) for field, value in values)])})"
 

@@ -53,13 +53,9 @@ if TYPE_CHECKING:
 
 
 def analyze(statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMENTS, dialect: str = "trino") -> a.Analysis:
-    """Return the meaning of a statement.
+    """Return the meaning of a parsed statement.
 
-    Args:
-        statement: what the parser read.
-        tables: where tables are looked up.
-        era: under ``DOCUMENTS`` an ambiguous name in UPDATE SET means the target's column, with a notice.
-        dialect: unused; the parser handles dialects.
+    Under ``DOCUMENTS`` an ambiguous name in UPDATE SET means the target's column, with a notice. ``dialect`` is unused.
 
     Raises:
         AnalysisError: with Trino's code, message and place.
@@ -129,7 +125,6 @@ def _describe_prepared(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def _prepared(context: Context, statement: st.Statement) -> tuple[Sequence[ScopeField], dict[int, Type]]:
-    """Return the columns and parameter types of a prepared statement."""
     parameter_types: dict[int, Type] = {}
     if not isinstance(statement, _WITH_COLUMNS) or (isinstance(statement, st.CreateTable) and statement.query is None):
         return (), parameter_types
@@ -145,7 +140,6 @@ def _prepared(context: Context, statement: st.Statement) -> tuple[Sequence[Scope
 
 
 def _shift(error: AnalysisError, statement: st.Explain) -> None:
-    """Move an error's place from the explained statement to the whole text."""
     if error.line is None or error.column is None:
         return
     start = statement.text.rindex(statement.statement.text)

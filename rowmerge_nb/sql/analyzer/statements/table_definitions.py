@@ -76,8 +76,6 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 class _Columns:
-    """Collects a new table's columns, from definitions and LIKE."""
-
     def __init__(self, context: Context, catalog: str) -> None:
         self._context = context
         self._catalog = catalog
@@ -85,7 +83,6 @@ class _Columns:
         self._inherited: Mapping[str, Any] | None = None
 
     def of(self, elements: Sequence[st.ColumnDefinition | st.LikeTable]) -> tuple[tuple[ColumnMetadata, ...], Mapping[str, Any]]:
-        """Return the columns and the inherited properties."""
         for element in elements:
             if isinstance(element, st.LikeTable):
                 self._add_like(element)
@@ -168,7 +165,6 @@ def _queried(
 
 
 def _check_carried(context: Context, name: str, sql_type: Type, span: st.Span) -> None:
-    """Raise an error for intervals and for precisions above microseconds."""
     fine = too_precise(sql_type)
     if fine is not None:
         context.error(
